@@ -24,7 +24,8 @@ def run_all(
     After Ctrl-C or an error no other job begins, and jobs that call `end_when_told` end at once; the
     exception is raised again.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    title = TextColumn("{task.description}", markup=False)
+    columns = (title, BarColumn(), TextColumn("{task.completed}/{task.total}"))
     stop = Event()
     with (
         Progress(*columns, TimeElapsedColumn(), console=console) as bar,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from groupflow.study.claims import Claim
 from groupflow.study.files import write_json
@@ -24,19 +25,21 @@ class RunSummary:
     simulated_s: float
     packet_hops: int
     seed: int
+    quick: bool
+    """its claims are no verdict"""
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], wall_s: float, seed: int) -> "RunSummary":
+    def of(cls, outcomes: Sequence[Outcome], wall_s: float, options: ExperimentOptions) -> "RunSummary":
         simulated_s = round(sum(outcome.simulated_s for outcome in outcomes), 6)
-        hops = sum(outcome.packet_hops for outcome in outcomes)
-        return cls(round(wall_s, 3), simulated_s, hops, seed)
+        hops = int(sum(outcome.packet_hops for outcome in outcomes))
+        return cls(round(wall_s, 3), simulated_s, hops, options.seed, options.quick)
 
 
 def report(
     options: ExperimentOptions, claims: Sequence[Claim], summary: RunSummary, runs: int, console: Console
 ) -> None:
     """Writes both files, and prints them for machines, or a table and a last line for people."""
-    results = {"claims": [asdict(claim) for claim in claims], "run": asdict(summary)}
+    results = {"claims": [claim.form() for claim in claims], "run": asdict(summary)}
     for name, content in zip(("claims", "run"), results.values(), strict=True):
         write_json(options.out / f"{name}.json", content)
     if options.quick:
@@ -47,7 +50,7 @@ def report(
         return
     print_claims(console, claims)
     hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
-    console.print(f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}")
+    console.print(f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}", markup=False)
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
@@ -62,10 +65,11 @@ def holding(claims: Sequence[Claim]) -> str:
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """A row a claim, with its verdict."""
+    """A row a claim, with its verdict; of the other cells no text is markup."""
     table = Table("figure", "the paper says", "paper", "measured", "", "note")
     for claim in claims:
         verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"
         measured = f"{claim.measured:.4g} {claim.unit}".rstrip()
-        table.add_row(claim.figure, claim.claim, str(claim.paper), measured, verdict, claim.note)
+        before = (claim.figure, claim.claim, str(claim.paper), measured)
+        table.add_row(*map(Text, before), verdict, Text(claim.note))
     return table

@@ -40,7 +40,7 @@ def reproduce(paper: Paper, options: ExperimentOptions) -> None:
     outcomes = {run: outcome for part in parts for run, outcome in part.measured.items()}
     finished = [outcome for part in parts if part.complete for outcome in part.outcomes]
     claims = paper.across(finished) + [claim for part in parts for claim in part.claims]
-    summary = RunSummary.of(list(outcomes.values()), time.monotonic() - started, options.seed)
+    summary = RunSummary.of(list(outcomes.values()), time.monotonic() - started, options)
     report(options, claims, summary, len(outcomes), console)
     done = f"{len(outcomes)} of {len(simulations)} runs"
     if interrupted:

@@ -105,7 +105,7 @@ def test_parts_share_runs_and_claims_that_do_not_hold_are_results(
     assert claims(tmp_path) == {"across": True, "study-small-small": True, "study-large-small": False}
     # Four squares each, of which those of 2 are the same.
     assert json.loads((tmp_path / "run.json").read_text()) | {"wall_s": 0} == {
-        "wall_s": 0, "simulated_s": 3.0, "packet_hops": 12, "seed": 4,
+        "wall_s": 0, "simulated_s": 3.0, "packet_hops": 12, "seed": 4, "quick": False,
     }  # fmt: skip
     assert (tmp_path / "large.csv").read_text().split() == ["case,value", *["2,4"] * 2, *["9,81"] * 2]
     assert (tmp_path / "large.png").exists()
@@ -123,7 +123,9 @@ def test_short_runs_are_no_verdict(
     people = told.err if json_asked else told.out
     assert " ".join(people.split()).count(NO_VERDICT) == 1
     if json_asked:
-        assert json.loads(told.out)["claims"] == json.loads((tmp_path / "claims.json").read_text())
+        printed = json.loads(told.out)
+        assert printed["claims"] == json.loads((tmp_path / "claims.json").read_text())
+        assert printed["run"] == json.loads((tmp_path / "run.json").read_text()) and printed["run"]["quick"]
     else:
         assert people.index("short runs") < people.index("claims hold")
 
