@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from groupflow.study.paper import Paper, Simulation, Study
 
 KIND = Simulation(print, list, list, str, float)
 HOT = Study("hot", "whether tea is hot", KIND, lambda quick, seed: [], lambda found: [], print)
-PAPER = Paper("leaves in water", lambda quick: [HOT], {"hot": HOT}, scenarios={"green": HOT})
+OLD = Study("old", "whether tea is old", KIND, lambda quick, seed: [], lambda found: [], print)
+PAPER = Paper("leaves in water", lambda quick: [HOT], {"hot": HOT, "old": OLD}, scenarios={"green": HOT})
 """
 
 
@@ -46,27 +48,93 @@ print([checkout.load_paper(name).about for name in checkout.paper_names()] and "
     assert in_a_new_process(program, tmp_path) == "False"
 
 
-def test_a_new_paper_is_one_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "papers" / "tea"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "reproduction.py").write_text(TEA)
+@pytest.fixture
+def empty_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Has no paper yet."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "__init__.py").touch()
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in of_papers():
         monkeypatch.delitem(sys.modules, name)
+    yield tmp_path
+    for name in of_papers():
+        del sys.modules[name]
+
+
+def of_papers() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] == "papers"]
+
+
+def add_paper(root: Path, name: str, text: str) -> None:
+    (root / "papers" / name).mkdir()
+    (root / "papers" / name / "reproduction.py").write_text(text)
+
+
+def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_paper(empty_checkout, "tea", TEA)
     assert checkout.paper_names() == ["tea"]
     assert main(["reproduce", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.endswith(
-        "papers: tea leaves in water --scenario green whether tea is hot --study hot whether tea is hot"
+        "papers: tea leaves in water"
+        " run where none is named: --scenario green whether tea is hot --study hot whether tea is hot"
+        " run where it is named: --study old whether tea is old"
     )
     assert main(["reproduce", "takano"]) == 2
     assert "PAPER takano: there are tea" in capsys.readouterr().err
-    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
-        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "import no_such_module",
+            "papers.milk.reproduction cannot be loaded: No module named 'no_such_module'",
+        ),
+        ("def", "papers.milk.reproduction cannot be loaded: invalid syntax"),
+        ("", "papers.milk.reproduction has no PAPER"),
+        ("PAPER = 'milk'", "papers.milk.reproduction has no PAPER"),
+    ],
+)
+def test_a_broken_paper_does_not_hide_the_others(
+    text: str, said: str, empty_checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_paper(empty_checkout, "milk", text)
+    add_paper(empty_checkout, "tea", TEA)
+    assert main(["reproduce", "--help"]) == 0
+    listed = capsys.readouterr().out
+    assert said in listed and "leaves in water" in listed
+    assert main(["reproduce", "milk"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"groupflow: {said}") and error.count("\n") == 1
+
+
+def test_a_mistake_of_any_kind_is_a_line_of_the_help(
+    empty_checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_paper(empty_checkout, "milk", "1 / 0")
+    assert main(["reproduce", "--help"]) == 0
+    assert "division by zero" in capsys.readouterr().out
+
+
+def test_the_papers_are_those_of_the_checkout(tmp_path: Path) -> None:
+    """A program's folder is first on sys.path, and may have a package of that name."""
+    decoy = tmp_path / "papers" / "__init__.py"
+    decoy.parent.mkdir()
+    decoy.touch()
+    load = "from groupflow.study import checkout; print(checkout.load_paper('amcb').about)"
+    assert in_a_new_process(load, tmp_path) == checkout.load_paper("amcb").about
+    late = """
+import papers
+from groupflow.study import checkout
+from groupflow.study.errors import StudyError
+try:
+    checkout.load_paper("amcb")
+except StudyError as error:
+    print(error)
+"""
+    assert in_a_new_process(late, tmp_path).startswith(f"{decoy} is another package papers")
 
 
 @pytest.mark.parametrize(
