@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groupflow.study.claims import Claim
-from groupflow.study.files import write_json
+from groupflow.study.files import into, write_json
 from groupflow.study.options import ExperimentOptions
 from groupflow.study.part import Outcome
 
@@ -38,10 +38,28 @@ class RunSummary:
 def report(
     options: ExperimentOptions, claims: Sequence[Claim], summary: RunSummary, runs: int, console: Console
 ) -> None:
-    """Writes both files, and prints them for machines, or a table and a last line for people."""
+    """Writes both files, and prints them for machines, or a table and a last line for people.
+
+    Raises StudyError where they cannot be written, when they are printed.
+    """
     results = {"claims": [claim.form() for claim in claims], "run": asdict(summary)}
-    for name, content in zip(("claims", "run"), results.values(), strict=True):
-        write_json(options.out / f"{name}.json", content)
+    hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
+    last = f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}"
+    try:
+        with into(options.out):
+            for name, content in results.items():
+                write_json(options.out / f"{name}.json", content)
+    finally:
+        _print(options, results, claims, last, console)
+
+
+def _print(
+    options: ExperimentOptions,
+    results: Mapping[str, object],
+    claims: Sequence[Claim],
+    last: str,
+    console: Console,
+) -> None:
     if options.quick:
         console.print(NO_VERDICT)
     if options.json:
@@ -49,8 +67,7 @@ def report(
         print()
         return
     print_claims(console, claims)
-    hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
-    console.print(f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}", markup=False)
+    console.print(last, markup=False)
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
