@@ -1,8 +1,10 @@
 """Where papers are found, and what `groupflow reproduce` says of them."""
 
 import ast
+import json
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from groupflow.cli.main import main
 from groupflow.study import checkout
 
 PACKAGE = Path(groupflow.__file__).parent
+PAPERS = checkout.ROOT / "papers"
 TEA = """
 from groupflow.study.paper import Paper, Simulation, Study
 
@@ -83,6 +86,17 @@ def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureF
     )
     assert main(["reproduce", "takano"]) == 2
     assert "PAPER takano: there are tea" in capsys.readouterr().err
+
+
+def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guide = ast.get_docstring(ast.parse((PAPERS / "__init__.py").read_text())) or ""
+    add_paper(empty_checkout, "rounds", textwrap.dedent(guide.partition(" is whole:\n")[2]))
+    assert main(["reproduce", "--help"]) == 0
+    assert "figure-1              rounds of repair on a lossy link" in capsys.readouterr().out
+    assert main(["reproduce", "rounds", "--jobs", "2", "--json", "--out", str(empty_checkout / "out")]) == 0
+    assert [claim["holds"] for claim in json.loads(capsys.readouterr().out)["claims"]] == [True]
+    assert len((empty_checkout / "out" / "figure-1.csv").read_text().splitlines()) == 1 + 2 * 5
+    assert (empty_checkout / "out" / "figure-1.png").stat().st_size > 0
 
 
 @pytest.mark.parametrize(
