@@ -67,10 +67,10 @@ class Study(Generic[Run, Measured, Grouped]):
         kind, runs = self.simulation, list(dict.fromkeys(self.runs(quick, seed)))
         if not runs:
             raise StudyError(f"{self.name} has no run")
-        for what, sent in (("simulate", kind.simulate), ("a run", runs)):
-            must = "a function of a module" if what == "simulate" else "picklable"
+        sent = (("simulate", kind.simulate, "a function of a module"), ("a run", runs, "picklable"))
+        for what, value, must in sent:
             try:
-                pickle.dumps(sent)
+                pickle.dumps(value)
             except (pickle.PicklingError, AttributeError, TypeError) as error:
                 raise StudyError(f"{what} of {self.name} is not {must}: {error}") from error
         return Part(self.name, runs, kind.group, self.judge, self.draw, kind.rows)

@@ -40,7 +40,7 @@ def report(
 ) -> None:
     """Writes both files, and prints them for machines, or a table and a last line for people.
 
-    Raises StudyError where they cannot be written, when they are printed.
+    Raises StudyError where they cannot be written; they are printed all the same.
     """
     results = {"claims": [claim.form() for claim in claims], "run": asdict(summary)}
     hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"

@@ -95,7 +95,7 @@ def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
     named = [paper.scenarios[name] for name in scenarios] + [paper.studies[name] for name in studies]
     chosen = named or list(paper.default(options.quick))
     if not chosen:
-        raise RefusedError("the paper says not what is run where none is named; choose a --study")
+        raise RefusedError("the paper runs nothing by itself; choose a --study or a --scenario")
     return chosen
 
 

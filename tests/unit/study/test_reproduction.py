@@ -160,6 +160,7 @@ def failing(error: Exception) -> Callable[..., Any]:
     return fail
 
 
+NO_FILE = failing(FileNotFoundError(2, "No such file or directory", "dot"))
 NO_DOT = failing(StudyError("dot is missing"))
 
 
@@ -176,6 +177,7 @@ NO_DOT = failing(StudyError("dot is missing"))
         (study("last", -4), StoppedError, "^interrupted after 4 of 6 runs$"),
         (study("last", -5), StudyError, "abruptly.*; 4 of 6 runs are finished$"),
         (replace(study("last", 5), draw=NO_DOT), StudyError, "^dot is missing; 6 of 6 runs are finished$"),
+        (replace(study("last", 5), draw=NO_FILE), StudyError, "'dot'; 6 of 6 runs are finished$"),
         (replace(study("last", 3), judge=failing(ValueError("a mistake"))), ValueError, "^a mistake$"),
     ],
 )
@@ -222,7 +224,7 @@ def test_a_run_that_is_planned_twice_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("default", "said"),
     [
-        ([], "the paper says not what is run"),
+        ([], "the paper runs nothing by itself"),
         ([study("none")], "none has no run"),
         ([study("other", 2, simulation=replace(NUMBERS, simulate=always_one))], "says that it is of another"),
         ([study("one", 1, 2, simulation=replace(NUMBERS, simulate=always_one))], "one: outcomes are missing"),
