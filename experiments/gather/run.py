@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -78,7 +77,7 @@ def find(parts: Sequence[Part], measured: Sequence[Outcome]) -> Findings:
     compared = beside.compare(real, [each for each in measured if not isinstance(each, LabOutcome)])
     claims = [claim for part in parts for claim in part.claims]
     form: dict[str, Any] = {
-        "claims": [asdict(claim) for claim in claims],
+        "claims": [claim.form() for claim in claims],
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }

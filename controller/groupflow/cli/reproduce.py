@@ -57,16 +57,31 @@ def _code(error: Exception) -> int:
 def _listed() -> str:
     """All papers, with what can be chosen of each."""
     try:
-        papers = {name: checkout.load_paper(name) for name in checkout.paper_names()}
+        names = checkout.paper_names()
     except StudyError as error:
         return f"\nPAPER: {error}\n"
-    return "\npapers:\n" + "".join(f"{line}\n" for name in papers for line in _lines(name, papers[name]))
+    return "\npapers:\n" + "".join(f"{line}\n" for name in names for line in _lines(name))
 
 
-def _lines(name: str, paper: Paper) -> Iterator[str]:
-    """What is run where nothing is named has no option."""
-    yield f"  {name:<26}{paper.about}"
+def _lines(name: str) -> list[str]:
+    """Of one paper. A mistake in it, of whatever kind, does not hide the others."""
+    try:
+        paper = checkout.load_paper(name)
+        return [f"  {name:<26}{paper.about}", *_studies(paper)]
+    except Exception as error:  # noqa: BLE001 (the line says which)
+        return [f"  {name:<26}{error}"]
+
+
+def _studies(paper: Paper) -> Iterator[str]:
+    """Under a heading those that are run where none is named; of these, some have no option."""
     named = {f"--scenario {chosen}": study for chosen, study in paper.scenarios.items()}
     named |= {f"--study {chosen}": study for chosen, study in paper.studies.items()}
-    others = {study.name: study for study in paper.default(False) if study not in named.values()}
-    yield from (f"    {title:<24}{study.about}" for title, study in (others | named).items())
+    default = paper.default(False)
+    others = {study.name: study for study in default if study not in named.values()}
+    for heading, there in (("run where none is named", True), ("run where it is named", False)):
+        lines = [
+            f"      {title:<22}{study.about}"
+            for title, study in (others | named).items()
+            if (study in default) is there
+        ]
+        yield from ([f"    {heading}:", *lines] if lines else [])

@@ -4,7 +4,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import cast
 
 from groupflow.study.errors import StudyError
 from groupflow.study.paper import Paper
@@ -26,9 +25,15 @@ def folder(name: str) -> Path:
 def load(parent: str, name: str) -> ModuleType:
     """A module of a package in the checkout, like `takano.reproduction` of `papers`. Raises StudyError."""
     folder(parent)
-    if str(ROOT) not in sys.path:
-        sys.path.append(str(ROOT))
-    return import_module(f"{parent}.{name}")
+    if sys.path[0] != str(ROOT):
+        sys.path.insert(0, str(ROOT))
+    try:
+        found = import_module(parent).__file__
+        if found is None or not Path(found).resolve().is_relative_to(ROOT):
+            raise StudyError(f"{found} is another package {parent}, not that of {ROOT}")
+        return import_module(f"{parent}.{name}")
+    except (ImportError, SyntaxError) as error:
+        raise StudyError(f"{parent}.{name} cannot be loaded: {error}") from error
 
 
 def paper_names() -> list[str]:
@@ -38,4 +43,7 @@ def paper_names() -> list[str]:
 
 def load_paper(name: str) -> Paper:
     """One of those. Raises StudyError."""
-    return cast(Paper, load("papers", f"{name}.reproduction").PAPER)
+    paper: object = getattr(load("papers", f"{name}.reproduction"), "PAPER", None)
+    if not isinstance(paper, Paper):
+        raise StudyError(f"papers.{name}.reproduction has no PAPER, a groupflow.study.paper.Paper")
+    return paper

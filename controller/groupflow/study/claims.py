@@ -1,6 +1,8 @@
 """What a paper says, what was measured, and whether it holds."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
 
 BEYOND = "beyond the paper"
 
@@ -18,6 +20,20 @@ class Claim:
     unit: str
     holds: bool
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Numbers of numpy become Python's, which JSON knows."""
+        for name, kind in (("measured", float), ("holds", bool)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
+        if not isinstance(self.paper, str | int):
+            object.__setattr__(self, "paper", float(self.paper))
+
+    def form(self) -> dict[str, Any]:
+        """For JSON: None where a number is not finite."""
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in asdict(self).items()
+        }
 
 
 def finding(study: str, name: str, claim: str, measured: float, unit: str, holds: bool, note: str) -> Claim:

@@ -14,4 +14,4 @@ class RunFailedError(StudyError):
 
 
 class StoppedError(StudyError):
-    """Ctrl-C ended the study. Results of finished runs are written."""
+    """Ctrl-C ended the study. Results of finished studies are written."""

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from groupflow.study.errors import StudyError
+
 Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = Mapping[str, Cell]
 
@@ -17,6 +19,18 @@ def whole(path: Path) -> Generator[Path]:
     part = path.with_name(f".{path.name}.part")
     yield part
     part.replace(path)
+
+
+@contextmanager
+def into(folder: Path) -> Generator[None]:
+    """What is written in the block goes into that folder. Raises StudyError where it cannot."""
+    try:
+        yield
+    except OSError as error:
+        where = Path(str(error.filename or folder))
+        if not (where.is_relative_to(folder) or folder.is_relative_to(where)):
+            raise
+        raise StudyError(f"{where}: {error.strerror or error}; choose another --out") from error
 
 
 def write_json(path: Path, content: object) -> None:

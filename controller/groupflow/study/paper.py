@@ -1,28 +1,17 @@
 """A paper as `groupflow reproduce` knows it: its simulations, figures, scenarios and studies."""
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from groupflow.study.claims import Claim
-from groupflow.study.part import Grouped, Part, Run
-
-
-class Outcome(Protocol):
-    """What a simulation measured, as far as the frame needs it."""
-
-    @property
-    def run(self) -> Any: ...
-    @property
-    def simulated_s(self) -> float: ...
-    @property
-    def packet_hops(self) -> int: ...
-
+from groupflow.study.errors import StudyError
+from groupflow.study.part import Grouped, Measured, Part, Run
 
 Case = TypeVar("Case")
-Measured = TypeVar("Measured", bound=Outcome)
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
 """of the short variant or the full one, from a seed on"""
 
@@ -32,7 +21,8 @@ class Simulation(Generic[Run, Measured, Grouped]):
     """How runs of one kind are simulated, and their outcomes read."""
 
     simulate: Callable[..., Measured]
-    """simulates a run in another process; where `folder` names one, it is given a folder for data"""
+    """a function of a module, for it goes to other processes by its name: simulates a run in one of them, and
+    gives an outcome whose `run` is that run; where `folder` names one, it is given a folder for data, too"""
     group: Callable[[Sequence[Measured]], Grouped]
     rows: Callable[[Measured], Iterable[Mapping[str, Any]]]
     """of a table"""
@@ -73,8 +63,17 @@ class Study(Generic[Run, Measured, Grouped]):
     draw: Callable[[Path, Grouped], None]
 
     def part(self, quick: bool, seed: int) -> Part[Run, Measured, Grouped]:
-        kind = self.simulation
-        return Part(self.name, self.runs(quick, seed), kind.group, self.judge, self.draw, kind.rows)
+        """Each run once. Raises StudyError where there is none, or where no other process can be given it."""
+        kind, runs = self.simulation, list(dict.fromkeys(self.runs(quick, seed)))
+        if not runs:
+            raise StudyError(f"{self.name} has no run")
+        sent = (("simulate", kind.simulate, "a function of a module"), ("a run", runs, "picklable"))
+        for what, value, must in sent:
+            try:
+                pickle.dumps(value)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise StudyError(f"{what} of {self.name} is not {must}: {error}") from error
+        return Part(self.name, runs, kind.group, self.judge, self.draw, kind.rows)
 
 
 AnyStudy: TypeAlias = Study[Any, Any, Any]
@@ -93,7 +92,7 @@ class Paper:
     scenarios: Mapping[str, AnyStudy] = field(default_factory=dict[str, AnyStudy])
     """by the name that `--scenario` takes"""
     across: Callable[[Sequence[Any]], list[Claim]] = lambda _: []
-    """claims that compare scenarios, of the outcomes of all complete ones"""
+    """claims that compare scenarios, of the outcomes of all complete ones, each once"""
 
 
 def seeded(

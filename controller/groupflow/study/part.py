@@ -10,17 +10,22 @@ from groupflow.study.claims import Claim
 from groupflow.study.files import Row, write_rows
 
 
-class HasRun(Protocol):
-    """What a run measured."""
+class Outcome(Protocol):
+    """What a run measured, as far as the frame needs it."""
 
     @property
     def run(self) -> Any:
         """The run that measured it."""
         ...
 
+    @property
+    def simulated_s(self) -> float: ...
+    @property
+    def packet_hops(self) -> int: ...
+
 
 Run = TypeVar("Run")
-Measured = TypeVar("Measured", bound=HasRun)
+Measured = TypeVar("Measured", bound=Outcome)
 Grouped = TypeVar("Grouped")
 """what a paper's rules and figures are given: outcomes, by what the paper varies"""
 

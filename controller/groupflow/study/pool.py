@@ -1,4 +1,4 @@
-"""Runs on several cores, with a progress bar. The outcome of a finished run stays, whatever comes."""
+"""Runs on several cores, with a progress bar. Outcomes are given as they come, whatever comes later."""
 
 import signal
 from collections.abc import Callable, Generator, Sequence
@@ -19,12 +19,14 @@ _stop: Flag | None = None
 def run_all(
     jobs: Sequence[Callable[[], Done]], *, cores: int, console: Console, what: Callable[[Done], str]
 ) -> Generator[Done]:
-    """Results of jobs, in the order in which the jobs end. A job goes to another process: it can be pickled.
+    """Results of jobs, in the order in which the jobs end. A job goes to another process: one that
+    cannot be pickled would never end.
 
     After Ctrl-C or an error no other job begins, and jobs that call `end_when_told` end at once; the
     exception is raised again.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    title = TextColumn("{task.description}", markup=False)
+    columns = (title, BarColumn(), TextColumn("{task.completed}/{task.total}"))
     stop = Event()
     with (
         Progress(*columns, TimeElapsedColumn(), console=console) as bar,

@@ -2,16 +2,17 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from groupflow.study.claims import Claim
-from groupflow.study.files import write_json
+from groupflow.study.files import into, write_json
 from groupflow.study.options import ExperimentOptions
-from groupflow.study.paper import Outcome
+from groupflow.study.part import Outcome
 
 NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
 
@@ -24,21 +25,41 @@ class RunSummary:
     simulated_s: float
     packet_hops: int
     seed: int
+    quick: bool
+    """its claims are no verdict"""
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], wall_s: float, seed: int) -> "RunSummary":
+    def of(cls, outcomes: Sequence[Outcome], wall_s: float, options: ExperimentOptions) -> "RunSummary":
         simulated_s = round(sum(outcome.simulated_s for outcome in outcomes), 6)
-        hops = sum(outcome.packet_hops for outcome in outcomes)
-        return cls(round(wall_s, 3), simulated_s, hops, seed)
+        hops = int(sum(outcome.packet_hops for outcome in outcomes))
+        return cls(round(wall_s, 3), simulated_s, hops, options.seed, options.quick)
 
 
 def report(
     options: ExperimentOptions, claims: Sequence[Claim], summary: RunSummary, runs: int, console: Console
 ) -> None:
-    """Writes both files, and prints them for machines, or a table and a last line for people."""
-    results = {"claims": [asdict(claim) for claim in claims], "run": asdict(summary)}
-    for name, content in zip(("claims", "run"), results.values(), strict=True):
-        write_json(options.out / f"{name}.json", content)
+    """Writes both files, and prints them for machines, or a table and a last line for people.
+
+    Raises StudyError where they cannot be written; they are printed all the same.
+    """
+    results = {"claims": [claim.form() for claim in claims], "run": asdict(summary)}
+    hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
+    last = f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}"
+    try:
+        with into(options.out):
+            for name, content in results.items():
+                write_json(options.out / f"{name}.json", content)
+    finally:
+        _print(options, results, claims, last, console)
+
+
+def _print(
+    options: ExperimentOptions,
+    results: Mapping[str, object],
+    claims: Sequence[Claim],
+    last: str,
+    console: Console,
+) -> None:
     if options.quick:
         console.print(NO_VERDICT)
     if options.json:
@@ -46,8 +67,7 @@ def report(
         print()
         return
     print_claims(console, claims)
-    hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
-    console.print(f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}")
+    console.print(last, markup=False)
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
@@ -62,10 +82,11 @@ def holding(claims: Sequence[Claim]) -> str:
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """A row a claim, with its verdict."""
+    """A row a claim, with its verdict; of the other cells no text is markup."""
     table = Table("figure", "the paper says", "paper", "measured", "", "note")
     for claim in claims:
         verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"
         measured = f"{claim.measured:.4g} {claim.unit}".rstrip()
-        table.add_row(claim.figure, claim.claim, str(claim.paper), measured, verdict, claim.note)
+        before = (claim.figure, claim.claim, str(claim.paper), measured)
+        table.add_row(*map(Text, before), verdict, Text(claim.note))
     return table

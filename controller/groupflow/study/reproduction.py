@@ -2,12 +2,16 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import closing
-from typing import Any, TypeAlias
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import Any, Never, TypeAlias
 
 from rich.console import Console
 
+from groupflow.study.claims import Claim
 from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
+from groupflow.study.files import into
 from groupflow.study.options import ExperimentOptions
 from groupflow.study.paper import AnyStudy, Paper, Simulation
 from groupflow.study.part import Part
@@ -20,33 +24,57 @@ AnyPart: TypeAlias = Part[Any, Any, Any]
 def reproduce(paper: Paper, options: ExperimentOptions) -> None:
     """Whether claims hold is measured, and no error. Raises StudyError.
 
-    Where Ctrl-C or a failed run ends it, the claims of what is finished are written and printed, too.
+    Whatever ends it, the claims of finished studies are written and printed first. An exception that shows a
+    mistake in the paper is raised as it is.
     """
     studies = choose(paper, options)
     parts = [study.part(options.quick, options.seed) for study in studies]
     simulations = _in_order(studies, parts)
     started = time.monotonic()
     console = Console(stderr=options.json)
-    failed: RunFailedError | None = None
-    interrupted = False
+    with into(options.out):
+        options.out.mkdir(parents=True, exist_ok=True)
+    ended: list[BaseException] = []
     try:
         _run(simulations, parts, options, console)
-    except KeyboardInterrupt:
-        interrupted = True
-    except RunFailedError as error:
-        failed = error
-    except OSError as error:
-        raise StudyError(f"{error.filename or options.out}: {error.strerror}; choose another --out") from None
-    outcomes = {run: outcome for part in parts for run, outcome in part.measured.items()}
-    finished = [outcome for part in parts if part.complete for outcome in part.outcomes]
-    claims = paper.across(finished) + [claim for part in parts for claim in part.claims]
-    summary = RunSummary.of(list(outcomes.values()), time.monotonic() - started, options.seed)
-    report(options, claims, summary, len(outcomes), console)
-    done = f"{len(outcomes)} of {len(simulations)} runs"
-    if interrupted:
+    except BaseException as error:  # noqa: BLE001 (raised below)
+        ended.append(error)
+    claims = _judge(paper, parts, ended)
+    outcomes = list({run: outcome for part in parts for run, outcome in part.measured.items()}.values())
+    summary = RunSummary.of(outcomes, time.monotonic() - started, options)
+    try:
+        report(options, claims, summary, len(outcomes), console)
+    except StudyError as error:
+        ended.append(error)
+    for other in ended[1:]:
+        console.print(f"{type(other).__name__}: {other}", markup=False)
+    if ended:
+        _raise(ended[0], f"{len(outcomes)} of {len(simulations)} runs")
+
+
+def _judge(paper: Paper, parts: Sequence[AnyPart], ended: list[BaseException]) -> list[Claim]:
+    """Claims of finished studies. One that cannot be judged does not take claims of the others along."""
+    finished = {outcome.run: outcome for part in parts if part.complete for outcome in part.outcomes}
+    judges = [partial(paper.across, list(finished.values()))]
+    judges += [partial(getattr, part, "claims") for part in parts]
+    claims: list[Claim] = []
+    for judge in judges:
+        try:
+            claims += judge()
+        except Exception as error:  # noqa: BLE001 (raised when all is written)
+            ended.append(error)
+    return claims
+
+
+def _raise(error: BaseException, done: str) -> Never:
+    """The error that ended the studies, as the command tells it; `done` says how many runs are finished."""
+    if isinstance(error, KeyboardInterrupt):
         raise StoppedError(f"interrupted after {done}")
-    if failed is not None:
-        raise RunFailedError(f"{failed}; {done} are finished")
+    if isinstance(error, RunFailedError):
+        raise RunFailedError(f"{error}; {done} are finished")
+    if isinstance(error, StudyError | OSError | BrokenProcessPool):
+        raise StudyError(f"{error}; {done} are finished") from error
+    raise error
 
 
 def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
@@ -65,7 +93,10 @@ def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
             advice = "studies choose their scenarios; give --scenario or --study, not both"
             raise RefusedError(f"--study {name}: {advice}")
     named = [paper.scenarios[name] for name in scenarios] + [paper.studies[name] for name in studies]
-    return named or list(paper.default(options.quick))
+    chosen = named or list(paper.default(options.quick))
+    if not chosen:
+        raise RefusedError("the paper runs nothing by itself; choose a --study or a --scenario")
+    return chosen
 
 
 def _in_order(studies: Sequence[AnyStudy], parts: Sequence[AnyPart]) -> dict[Any, Simulation[Any, Any, Any]]:
@@ -85,11 +116,15 @@ def _run(
     console: Console,
 ) -> None:
     def title(outcome: Any) -> str:
+        if outcome.run not in simulations:
+            raise StudyError(f"the outcome of a run says that it is of another, {outcome.run}")
         return simulations[outcome.run].title(outcome.run)
 
-    options.out.mkdir(parents=True, exist_ok=True)
     jobs = [simulation.job(run, options.out) for run, simulation in simulations.items()]
     with closing(run_all(jobs, cores=options.jobs, console=console, what=title)) as outcomes:
         for outcome in outcomes:
-            for part in parts:
-                part.add(outcome, options.out)
+            with into(options.out), ExitStack() as every:  # a part that cannot be drawn does not stop others
+                for part in reversed(parts):
+                    every.callback(part.add, outcome, options.out)
+    if missing := [part.name for part in parts if not part.complete]:
+        raise StudyError(f"{', '.join(missing)}: outcomes are missing; each has to say of which run it is")

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from matplotlib.lines import Line2D
-
 from groupflow.study.drawing import COLOURS, PALE, Axes, save, subplots
 from papers.cmt.slow.outcome import Outcome, Outcomes, of
 from papers.cmt.slow.plan import DEMOTIONS, MODES, SLOW_AT_S
@@ -24,6 +22,8 @@ LEAST_LAG = 0.02
 
 def slow_host(path: Path, outcomes: Outcomes) -> None:
     """A column a rule, a row a mode; a line a run and kind of host."""
+    from matplotlib.lines import Line2D
+
     modes = [mode for mode in MODES if any(o.run.mode == mode for o in outcomes)]
     drawing, panels = subplots(
         len(modes), len(DEMOTIONS), figsize=(9.6, 0.6 + 2.2 * len(modes)), sharex=True, sharey=True

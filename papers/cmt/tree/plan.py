@@ -1,7 +1,6 @@
 """What is run. The paper tells no topology, no sizes and no figures of the tree: all of it is chosen here."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 SIZES = (100, 300, 1_000, 3_000, 10_000)
 QUICK_SIZES = (100, 300, 1_000)
@@ -56,8 +55,3 @@ def by_threshold(quick: bool, seed: int) -> list[Run]:
     runs = [Run(OF_THRESHOLD, number, churn_permille=0) for number in seeds]
     thresholds = THRESHOLDS_MS[1::2] if quick else THRESHOLDS_MS
     return [replace(run, threshold_ms=threshold) for threshold in thresholds for run in runs]
-
-
-def parameters(runs: Iterable[Run]) -> list[dict[str, int | float]]:
-    """For tables."""
-    return [asdict(run) for run in runs]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, save, subplots
@@ -82,6 +81,8 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     ran = [runs[0] for runs in outcomes.values()]
     names = list(dict.fromkeys(outcome.case.name for outcome in ran))
     figure, axes = subplots(len(names), 3, figsize=(11, 0.8 + 1.5 * len(names)), sharex="col", squeeze=False)

@@ -21,8 +21,6 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import LogNorm
 
 from groupflow.diffusion.stability import growth
 from groupflow.study.claims import Claim, finding
@@ -155,6 +153,8 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     """Points of two flows are below those of one."""
+    from matplotlib.colors import LogNorm
+
     ds = [outcome.case.diffusion for outcome in outcomes]
     heights = [outcome.case.alpha - (0.08 if _line(outcome.run) == "two" else 0) for outcome in outcomes]
     swings = np.maximum([relative_swing(outcome) for outcome in outcomes], 1e-3)
@@ -172,6 +172,8 @@ def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
 
 
 def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
+    from matplotlib import colormaps
+
     colours = colormaps["viridis"]
     for place, outcome in enumerate(outcomes):
         nodes = np.arange(1, outcome.case.nodes)

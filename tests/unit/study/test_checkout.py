@@ -1,7 +1,11 @@
 """Where papers are found, and what `groupflow reproduce` says of them."""
 
 import ast
+import json
+import subprocess
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +15,14 @@ from groupflow.cli.main import main
 from groupflow.study import checkout
 
 PACKAGE = Path(groupflow.__file__).parent
+PAPERS = checkout.ROOT / "papers"
 TEA = """
 from groupflow.study.paper import Paper, Simulation, Study
 
 KIND = Simulation(print, list, list, str, float)
 HOT = Study("hot", "whether tea is hot", KIND, lambda quick, seed: [], lambda found: [], print)
-PAPER = Paper("leaves in water", lambda quick: [HOT], {"hot": HOT}, scenarios={"green": HOT})
+OLD = Study("old", "whether tea is old", KIND, lambda quick, seed: [], lambda found: [], print)
+PAPER = Paper("leaves in water", lambda quick: [HOT], {"hot": HOT, "old": OLD}, scenarios={"green": HOT})
 """
 
 
@@ -30,27 +36,119 @@ def test_help_lists_every_paper_with_its_scenarios_and_studies(capsys: pytest.Ca
         assert all(f"--scenario {scenario} " in said for scenario in paper.scenarios)
 
 
-def test_a_new_paper_is_one_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "papers" / "tea"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "reproduction.py").write_text(TEA)
+def in_a_new_process(program: str, folder: Path) -> str:
+    """What a program in Python says where it ran in a folder."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_papers_are_listed_without_matplotlib(tmp_path: Path) -> None:
+    program = """
+import sys
+from groupflow.study import checkout
+print([checkout.load_paper(name).about for name in checkout.paper_names()] and "matplotlib" in sys.modules)
+"""
+    assert in_a_new_process(program, tmp_path) == "False"
+
+
+@pytest.fixture
+def empty_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Has no paper yet."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "__init__.py").touch()
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in of_papers():
         monkeypatch.delitem(sys.modules, name)
+    yield tmp_path
+    for name in of_papers():
+        del sys.modules[name]
+
+
+def of_papers() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] == "papers"]
+
+
+def add_paper(root: Path, name: str, text: str) -> None:
+    (root / "papers" / name).mkdir()
+    (root / "papers" / name / "reproduction.py").write_text(text)
+
+
+def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_paper(empty_checkout, "tea", TEA)
     assert checkout.paper_names() == ["tea"]
     assert main(["reproduce", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.endswith(
-        "papers: tea leaves in water --scenario green whether tea is hot --study hot whether tea is hot"
+        "papers: tea leaves in water"
+        " run where none is named: --scenario green whether tea is hot --study hot whether tea is hot"
+        " run where it is named: --study old whether tea is old"
     )
     assert main(["reproduce", "takano"]) == 2
     assert "PAPER takano: there are tea" in capsys.readouterr().err
-    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
-        del sys.modules[name]
+
+
+def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guide = ast.get_docstring(ast.parse((PAPERS / "__init__.py").read_text())) or ""
+    add_paper(empty_checkout, "rounds", textwrap.dedent(guide.partition(" is whole:\n")[2]))
+    assert main(["reproduce", "--help"]) == 0
+    assert "figure-1              rounds of repair on a lossy link" in capsys.readouterr().out
+    assert main(["reproduce", "rounds", "--jobs", "2", "--json", "--out", str(empty_checkout / "out")]) == 0
+    assert [claim["holds"] for claim in json.loads(capsys.readouterr().out)["claims"]] == [True]
+    assert len((empty_checkout / "out" / "figure-1.csv").read_text().splitlines()) == 1 + 2 * 5
+    assert (empty_checkout / "out" / "figure-1.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "import no_such_module",
+            "papers.milk.reproduction cannot be loaded: No module named 'no_such_module'",
+        ),
+        ("def", "papers.milk.reproduction cannot be loaded: invalid syntax"),
+        ("", "papers.milk.reproduction has no PAPER"),
+        ("PAPER = 'milk'", "papers.milk.reproduction has no PAPER"),
+    ],
+)
+def test_a_broken_paper_does_not_hide_the_others(
+    text: str, said: str, empty_checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_paper(empty_checkout, "milk", text)
+    add_paper(empty_checkout, "tea", TEA)
+    assert main(["reproduce", "--help"]) == 0
+    listed = capsys.readouterr().out
+    assert said in listed and "leaves in water" in listed
+    assert main(["reproduce", "milk"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"groupflow: {said}") and error.count("\n") == 1
+
+
+def test_a_mistake_of_any_kind_is_a_line_of_the_help(
+    empty_checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_paper(empty_checkout, "milk", "1 / 0")
+    assert main(["reproduce", "--help"]) == 0
+    assert "division by zero" in capsys.readouterr().out
+
+
+def test_the_papers_are_those_of_the_checkout(tmp_path: Path) -> None:
+    """A program's folder is first on sys.path, and may have a package of that name."""
+    decoy = tmp_path / "papers" / "__init__.py"
+    decoy.parent.mkdir()
+    decoy.touch()
+    load = "from groupflow.study import checkout; print(checkout.load_paper('amcb').about)"
+    assert in_a_new_process(load, tmp_path) == checkout.load_paper("amcb").about
+    late = """
+import papers
+from groupflow.study import checkout
+from groupflow.study.errors import StudyError
+try:
+    checkout.load_paper("amcb")
+except StudyError as error:
+    print(error)
+"""
+    assert in_a_new_process(late, tmp_path).startswith(f"{decoy} is another package papers")
 
 
 @pytest.mark.parametrize(

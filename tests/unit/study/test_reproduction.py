@@ -1,19 +1,21 @@
 """What the frame of a paper decides, on a paper of numbers: what is run, what fails, what is told."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groupflow.cli.main import main
 from groupflow.study import checkout
 from groupflow.study.claims import BEYOND, Claim, finding
-from groupflow.study.errors import RefusedError, RunFailedError
+from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
 from groupflow.study.files import Row
 from groupflow.study.options import ExperimentOptions
-from groupflow.study.paper import Paper, Simulation, Study, by_case, seeded
+from groupflow.study.paper import AnyStudy, Paper, Simulation, Study, by_case, seeded
 from groupflow.study.report import NO_VERDICT
 from groupflow.study.reproduction import choose, reproduce
 
@@ -37,10 +39,25 @@ class Square:
 Squares = dict[int, list[Square]]
 
 
+FAILURES = {
+    -1: RunFailedError("-1 has no root"),
+    -2: ValueError("a mistake"),
+    -3: FileNotFoundError(2, "No such file or directory", "tea.csv"),
+    -4: KeyboardInterrupt(),
+}
+"""how a simulation of this number ends; that of -5 dies"""
+
+
 def square(run: Number) -> Square:
-    if run.case < 0:
-        raise RunFailedError(f"{run.case} has no root")
+    if run.case in FAILURES:
+        raise FAILURES[run.case]
+    if run.case == -5:
+        os._exit(1)
     return Square(run, run.case**2)
+
+
+def always_one(run: Number) -> Square:
+    return square(Number(1, run.seed))
 
 
 def kept(run: Number, folder: Path) -> Square:
@@ -82,10 +99,16 @@ SMALL, LARGE, ROOTS = study("small", 1, 2), study("large", 2, 9, 9), study("root
 PAPER = Paper(
     about="squares of whole numbers",
     default=lambda quick: [SMALL] if quick else [SMALL, LARGE],
-    studies={"roots": ROOTS, "kept": study("kept", 3, simulation=KEPT)},
+    studies={
+        "roots": ROOTS,
+        "kept": study("kept", 3, simulation=KEPT),
+        "file": study("file", -3),
+        "dies": study("dies", -5),
+        "stopped": study("stopped", -4),
+    },
     scenarios={"1": SMALL, "2": LARGE},
     across=lambda found: [
-        Claim("across", "Fig. 1", "as many as expected", 7, len(found), "squares", len(found) == 8)
+        Claim("across", "Fig. 1", "as many as expected", 6, len(found), "squares", len(found) == 6)
     ],
 )
 
@@ -105,7 +128,7 @@ def test_parts_share_runs_and_claims_that_do_not_hold_are_results(
     assert claims(tmp_path) == {"across": True, "study-small-small": True, "study-large-small": False}
     # Four squares each, of which those of 2 are the same.
     assert json.loads((tmp_path / "run.json").read_text()) | {"wall_s": 0} == {
-        "wall_s": 0, "simulated_s": 3.0, "packet_hops": 12, "seed": 4,
+        "wall_s": 0, "simulated_s": 3.0, "packet_hops": 12, "seed": 4, "quick": False,
     }  # fmt: skip
     assert (tmp_path / "large.csv").read_text().split() == ["case,value", *["2,4"] * 2, *["9,81"] * 2]
     assert (tmp_path / "large.png").exists()
@@ -123,17 +146,101 @@ def test_short_runs_are_no_verdict(
     people = told.err if json_asked else told.out
     assert " ".join(people.split()).count(NO_VERDICT) == 1
     if json_asked:
-        assert json.loads(told.out)["claims"] == json.loads((tmp_path / "claims.json").read_text())
+        printed = json.loads(told.out)
+        assert printed["claims"] == json.loads((tmp_path / "claims.json").read_text())
+        assert printed["run"] == json.loads((tmp_path / "run.json").read_text()) and printed["run"]["quick"]
     else:
         assert people.index("short runs") < people.index("claims hold")
 
 
-def test_what_is_finished_before_a_run_failed_is_kept(tmp_path: Path) -> None:
-    both = Paper("", lambda quick: [SMALL, ROOTS], {})
-    with pytest.raises(RunFailedError, match=r"^-1 has no root; 4 of 6 runs are finished$"):
-        reproduce(both, options(tmp_path))
+def failing(error: Exception) -> Callable[..., Any]:
+    def fail(*_: object) -> Any:
+        raise error
+
+    return fail
+
+
+NO_FILE = failing(FileNotFoundError(2, "No such file or directory", "dot"))
+NO_DOT = failing(StudyError("dot is missing"))
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "said"),
+    [
+        (ROOTS, RunFailedError, "^-1 has no root; 4 of 6 runs are finished$"),
+        (study("last", -2), ValueError, "^a mistake$"),
+        (
+            study("last", -3),
+            StudyError,
+            r"^\[Errno 2\] No such file or directory: 'tea.csv'; 4 of 6 runs are finished$",
+        ),
+        (study("last", -4), StoppedError, "^interrupted after 4 of 6 runs$"),
+        (study("last", -5), StudyError, "abruptly.*; 4 of 6 runs are finished$"),
+        (replace(study("last", 5), draw=NO_DOT), StudyError, "^dot is missing; 6 of 6 runs are finished$"),
+        (replace(study("last", 5), draw=NO_FILE), StudyError, "'dot'; 6 of 6 runs are finished$"),
+        (replace(study("last", 3), judge=failing(ValueError("a mistake"))), ValueError, "^a mistake$"),
+    ],
+)
+def test_what_is_finished_is_kept_whatever_ends_the_rest(
+    last: AnyStudy, kind: type[Exception], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=said):
+        reproduce(Paper("", lambda quick: [SMALL, last], {}), options(tmp_path))
+    assert claims(tmp_path)["study-small-small"]
+    assert (tmp_path / "small.csv").exists() and (tmp_path / "run.json").exists()
+
+
+@pytest.mark.parametrize("unwritable", ["claims.json", "small.csv", "."])
+def test_another_folder_is_advised_where_this_one_cannot_be_written(unwritable: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if unwritable == ".":
+        out.touch()
+    else:
+        (out / unwritable).mkdir(parents=True)
+    with pytest.raises(StudyError, match=f"^{out}.*; choose another --out"):
+        reproduce(Paper("", lambda quick: [SMALL], {}), options(out))
+
+
+def test_a_drawing_that_fails_does_not_take_a_study_with_the_same_runs_along(tmp_path: Path) -> None:
+    first = replace(study("first", 2), draw=NO_DOT)
+    with pytest.raises(StudyError, match=r"^dot is missing; 2 of 2 runs"):
+        reproduce(Paper("", lambda quick: [first, study("second", 2)], {}), options(tmp_path))
+    assert claims(tmp_path) == {"study-first-small": True, "study-second-small": True}
+
+
+def nested(_: bool, __: int) -> list[Any]:
+    return [NO_DOT]
+
+
+def twice(_: bool, seed: int) -> list[Number]:
+    return [Number(1, seed)] * 2
+
+
+def test_a_run_that_is_planned_twice_is_one(tmp_path: Path) -> None:
+    reproduce(Paper("", lambda quick: [replace(SMALL, runs=twice)], {}), options(tmp_path))
     assert claims(tmp_path) == {"study-small-small": True}
-    assert (tmp_path / "small.csv").exists() and not (tmp_path / "roots.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("default", "said"),
+    [
+        ([], "the paper runs nothing by itself"),
+        ([study("none")], "none has no run"),
+        ([study("other", 2, simulation=replace(NUMBERS, simulate=always_one))], "says that it is of another"),
+        ([study("one", 1, 2, simulation=replace(NUMBERS, simulate=always_one))], "one: outcomes are missing"),
+        (
+            [study("local", 1, simulation=replace(NUMBERS, simulate=NO_DOT))],
+            "simulate of local is not a function of a module: .*failing.<locals>.fail",
+        ),
+        (
+            [replace(SMALL, runs=nested)],
+            "a run of small is not picklable: .*failing.<locals>.fail",
+        ),
+    ],
+)
+def test_a_paper_that_cannot_be_run_is_told(default: list[AnyStudy], said: str, tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=said):
+        reproduce(Paper("", lambda quick: default, {}), options(tmp_path))
 
 
 def test_series_of_a_run_have_a_folder(tmp_path: Path) -> None:
@@ -144,7 +251,7 @@ def test_series_of_a_run_have_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"studies": ("tea",)}, "--study tea: there are roots, kept"),
+        ({"studies": ("tea",)}, "--study tea: there are roots, kept, file, dies, stopped"),
         ({"scenarios": ("3",)}, "--scenario 3: the paper has 1, 2"),
         ({"scenarios": ("1",), "studies": ("roots",)}, "--study roots: studies choose their scenarios"),
     ],
@@ -170,6 +277,9 @@ def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
         (["squares", "--quick"], 0, ""),
         (["squares", "--scenario", "2"], 0, ""),
         (["squares", "--study", "roots"], 1, "groupflow: -1 has no root"),
+        (["squares", "--study", "file"], 1, "groupflow: [Errno 2] No such file or directory: 'tea.csv'"),
+        (["squares", "--study", "dies"], 1, "groupflow: A process in the process pool was terminated"),
+        (["squares", "--study", "stopped"], 130, "groupflow: interrupted after 0 of 2 runs"),
         (["squares", "--study", "tea"], 4, "groupflow: --study tea: there are"),
         (["circles"], 2, "groupflow: PAPER circles: there are squares"),
     ],

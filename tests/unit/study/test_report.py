@@ -1,0 +1,45 @@
+"""What is said of claims: for machines in valid JSON, for people with every bracket."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.report import RunSummary, report
+
+SUMMARY = RunSummary(1.0, 2.0, 3, 4, quick=False)
+
+
+def reported(claim: Claim, out: Path, *, json: bool = False) -> None:
+    report(ExperimentOptions("tea", out, json=json), [claim], SUMMARY, 1, Console(width=200))
+
+
+@pytest.mark.parametrize(
+    ("measured", "written"),
+    [(np.float32(0.5), 0.5), (np.int64(3), 3.0), (2, 2.0), (np.nan, None), (float("inf"), None)],
+)
+def test_claims_are_valid_json_whatever_was_measured(
+    measured: float, written: float | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paper: float = np.float32(1.5)  # pyright: ignore[reportAssignmentType]
+    holds: bool = np.bool_(True)  # pyright: ignore[reportAssignmentType]
+    reported(Claim("hot", "Fig. 1", "tea is hot", paper, measured, "C", holds), tmp_path, json=True)
+    for text in (capsys.readouterr().out, (tmp_path / "claims.json").read_text()):
+        found: Any = json.loads(text, parse_constant=pytest.fail)
+        claim: dict[str, Any] = found["claims"][0] if "claims" in found else found[0]
+        assert (claim["measured"], claim["holds"], claim["paper"]) == (written, True, 1.5)
+
+
+def test_brackets_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "[red]"
+    out.mkdir()
+    reported(finding("tea[b]", "hot", "hot [i]", 1, "[u]", True, "fixed [s]"), out)
+    said = capsys.readouterr().out
+    for text in ("study tea[b]", "hot [i]", "1 [u]", "fixed [s]", "[red]"):
+        assert text in said
+    assert "[green]" not in said
