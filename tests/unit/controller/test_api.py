@@ -294,7 +294,7 @@ def test_an_api_that_is_no_address_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(run_arguments(tmp_path, {"api": "nowhere"})) == 2
-    assert "argument --api: 'nowhere' is no address; write HOST:PORT like" in capsys.readouterr().err
+    assert "argument --api: 'nowhere' is no address; write HOST:PORT;" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
