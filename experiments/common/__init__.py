@@ -1,1 +1,1 @@
-"""What experiments on real networks share."""
+"""Parts that experiments on real networks share."""

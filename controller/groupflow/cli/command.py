@@ -1,4 +1,4 @@
-"""What every subcommand shares: exit codes, the error of one line, the parser, how it is stopped."""
+"""The parts that all subcommands share: exit codes, the error of one line, the parser, the stop."""
 
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ class Exit(IntEnum):
 OK, FAILURE, USAGE, LOST, REFUSED, INTERRUPTED = Exit
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
-"""What a subcommand does; returns its exit code."""
+"""The body of a subcommand; returns its exit code."""
 
 
 def of_agent(code: int) -> int:
@@ -60,7 +60,7 @@ class CommandError(Exception):
 def failing_with(
     *kinds: type[Exception], code: int | Callable[[Exception], int] = FAILURE
 ) -> Generator[None]:
-    """What goes wrong within in one of these ways, in tasks too, is a CommandError of that code.
+    """Turns an error of these kinds, raised in the block or in its tasks, into a CommandError of that code.
 
     (`except*` does not do: what is raised in it leaves it in a group.)
     """
@@ -77,7 +77,7 @@ def failing_with(
 
 
 def first_of(errors: ExceptionGroup[Exception]) -> Exception:
-    """What went wrong first, out of nested groups."""
+    """The first error of nested groups."""
     first = errors.exceptions[0]
     return first_of(cast("ExceptionGroup[Exception]", first)) if isinstance(first, ExceptionGroup) else first
 

@@ -53,7 +53,7 @@ def add_options(parser: Parser, whose: str) -> None:
 
 
 def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
-    """What was asked; `out` is the folder where none was named. Raises CommandError."""
+    """The options of the command line; `out` is the folder where none was named. Raises CommandError."""
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least 1 is needed", USAGE)
     return ExperimentOptions(

@@ -1,4 +1,4 @@
-"""What the commands of `groupflow ctl` share: requests to a REST API, and how answers are printed."""
+"""Requests of `groupflow ctl` to a REST API, and how answers are printed."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""What the commands share that are a gfagent: arguments of a member, and running it to its end."""
+"""Commands that run gfagent: arguments of a member, and a run to its end."""
 
 import argparse
 import asyncio

@@ -227,7 +227,7 @@ def check_access(args: argparse.Namespace) -> None:
 
 
 def host_options(args: argparse.Namespace) -> dict[str, Any]:
-    """What both have. Raises CommandError."""
+    """The options that both have. Raises CommandError."""
     from groupflow.tree.members import EDGES
 
     check_access(args)

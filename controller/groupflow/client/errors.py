@@ -1,4 +1,4 @@
-"""What can go wrong with a member of a session, one type each. Every message is one line: cause; cure."""
+"""Errors of a member of a session, a type for each. Every message is one line: cause; cure."""
 
 
 class ClientError(Exception):

@@ -18,7 +18,7 @@ def flag(name: str | None) -> dict[str, str | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleOptions:
-    """What gfagent is to do: each field is a flag, left out where it is None or False."""
+    """Options of a role of gfagent: each field is a flag, left out where it is None or False."""
 
     role: ClassVar[str]
     """gfagent's subcommand"""
@@ -51,7 +51,7 @@ class RoleOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberOfSession(RoleOptions):
-    """What the roles of sessions have in common."""
+    """Options that all roles of sessions have."""
 
     iface: str | None = field(default=None, metadata=flag("bind-iface"))
     """bind to this interface and use its address; None: the first that is up"""

@@ -1,4 +1,4 @@
-"""What all streams have in common that gfagent carries for a Python program."""
+"""The common part of all streams that gfagent carries for a Python program."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

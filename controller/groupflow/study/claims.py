@@ -1,4 +1,4 @@
-"""What a paper says, what was measured, and whether it holds."""
+"""Claims of a paper, each with the measured value and its verdict."""
 
 import math
 from dataclasses import asdict, dataclass

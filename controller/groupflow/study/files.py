@@ -23,7 +23,7 @@ def whole(path: Path) -> Generator[Path]:
 
 @contextmanager
 def into(folder: Path) -> Generator[None]:
-    """What is written in the block goes into that folder. Raises StudyError where it cannot."""
+    """The block writes into that folder. Raises StudyError where writing fails."""
     try:
         yield
     except OSError as error:

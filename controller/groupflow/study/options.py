@@ -1,4 +1,4 @@
-"""What the command line asks of a study."""
+"""Options that the command line gives to a study."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """What every reproduction and experiment is asked with."""
+    """Options of every reproduction and experiment."""
 
     name: str
     out: Path

@@ -81,7 +81,7 @@ AnyStudy: TypeAlias = Study[Any, Any, Any]
 
 @dataclass(frozen=True)
 class Paper:
-    """What `groupflow reproduce` offers of a paper."""
+    """A paper as `groupflow reproduce` offers it."""
 
     about: str
     """one line for people"""

@@ -11,7 +11,7 @@ from groupflow.study.files import Row, write_rows
 
 
 class Outcome(Protocol):
-    """What a run measured, as far as the frame needs it."""
+    """The measurements of a run that the frame needs."""
 
     @property
     def run(self) -> Any:

@@ -1,4 +1,4 @@
-"""What `groupflow reproduce` does: runs a paper's simulations, judges its claims, writes and prints them."""
+"""`groupflow reproduce`: runs a paper's simulations, judges its claims, writes and prints them."""
 
 import time
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def _raise(error: BaseException, done: str) -> Never:
 
 
 def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
-    """What is named, each once; or the whole paper. Raises RefusedError."""
+    """The named studies, each once; or the whole paper. Raises RefusedError."""
     scenarios, studies = (dict.fromkeys(names) for names in (options.scenarios, options.studies))
     for name in scenarios:
         if not paper.scenarios:
