@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from groupflow.client.errors import ClientError
+from groupflow.endpoint.errors import ClientError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions

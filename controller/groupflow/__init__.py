@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from groupflow.client.session import Session
-    from groupflow.client.tree_session import TreeSession
+    from groupflow.endpoint.session import Session
     from groupflow.switch import Switch
+    from groupflow.tree.session import TreeSession
 
 __all__ = ["Session", "Switch", "TreeSession"]
 
 _HOMES = {
-    "Session": "groupflow.client.session",
+    "Session": "groupflow.endpoint.session",
     "Switch": "groupflow.switch",
-    "TreeSession": "groupflow.client.tree_session",
+    "TreeSession": "groupflow.tree.session",
 }
 
 

@@ -21,13 +21,13 @@ from pathlib import Path
 from random import Random
 
 from experiments.bench.figure import Figure
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.events import Event
-from groupflow.client.programs import find_program
-from groupflow.gather.clients import ClientList, Registered
-from groupflow.gather.options import ServeOptions
-from groupflow.gather.service import GatherService
-from groupflow.gather.tuner import Tuner
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.gather.clients import ClientList, Registered
+from groupflow.endpoint.gather.options import ServeOptions
+from groupflow.endpoint.gather.service import GatherService
+from groupflow.endpoint.gather.tuner import Tuner
+from groupflow.endpoint.programs import find_program
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 _TOOL = Path(__file__).parents[2] / "dataplane" / "target" / "release" / "examples" / "gather_load"

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from experiments.bench.figure import Figure
-from groupflow.diffusion.plan import QUEUES
+from groupflow.control.diffusion.plan import QUEUES
 from groupflow.sim.model import Scenario
 from groupflow.sim.runner import build
 from papers.takano.network import scenario

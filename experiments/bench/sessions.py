@@ -13,14 +13,14 @@ from pathlib import Path
 
 from experiments.bench.figure import Figure
 from experiments.bench.frames import request_frame
-from groupflow import topology
-from groupflow.client.programs import find_program
+from groupflow.control.controller import Controller
+from groupflow.control.sessions.requests import Options
+from groupflow.control.sessions.tokens import token
+from groupflow.endpoint.programs import find_program
+from groupflow.network import topology
+from groupflow.network.topology import Topology
 from groupflow.p4rt.program import Program
-from groupflow.runtime import Controller
-from groupflow.sessions.requests import Options
-from groupflow.sessions.tokens import token
 from groupflow.store.memory import MemoryStore
-from groupflow.topology import Topology
 
 _ROOT = Path(__file__).parents[2]
 _SESSIONS = 1000

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from experiments.bench.figure import Figure
 from experiments.bench.processors import cpu_ns, on
-from groupflow.client.programs import find_program
+from groupflow.endpoint.programs import find_program
 
 _ROOT = Path(__file__).parents[2]
 _TOOL = _ROOT / "dataplane" / "target" / "release" / "examples" / "split_load"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bench.figure import Figure
-from groupflow.client.agent_process import AgentProcess
+from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions

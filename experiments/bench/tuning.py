@@ -8,9 +8,9 @@ from random import Random
 from statistics import median
 
 from experiments.bench.figure import Figure
-from groupflow.client.events import parse_event
-from groupflow.gather.clients import ClientList, Registered
-from groupflow.gather.tuner import Tuner
+from groupflow.endpoint.events import parse_event
+from groupflow.endpoint.gather.clients import ClientList, Registered
+from groupflow.endpoint.gather.tuner import Tuner
 from groupflow.tuning.model import Client, Limits
 from groupflow.tuning.policies import POLICIES
 

@@ -30,7 +30,7 @@ from finsy.proto import U128, p4r
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.processors import cpu_ns, on
-from groupflow.client.programs import find_program
+from groupflow.endpoint.programs import find_program
 
 _ROOT = Path(__file__).parents[2]
 _TOOL = _ROOT / "dataplane" / "target" / "release" / "examples" / "veth"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from experiments.common.nearness import Nearness
-from groupflow.bone.options import METHODS, REPAIRS, Method, Repair
-from groupflow.topology import Topology
-from topologies import variants
+from groupflow.endpoint.bone.options import METHODS, REPAIRS, Method, Repair
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 HUB, RIMS = "hub", ("r1", "r2", "r3")
 RATE_BPS = 900_000

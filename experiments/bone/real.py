@@ -25,11 +25,11 @@ from experiments.bone.plan import (
     topology,
 )
 from experiments.common.frame import RunError
-from experiments.demo.measure import HealthCheck
-from groupflow.bone.options import HubOptions, RimOptions
-from groupflow.client.agent_process import AgentProcess
-from topologies.controller import Controller, SessionAccess
-from topologies.network import Network, running
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.bone.options import HubOptions, RimOptions
+from groupflow.lab.controller_process import ControllerProcess, SessionAccess
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, running
 
 PORT = 26500
 LIMIT_S = 300.0
@@ -43,7 +43,7 @@ def execute(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]
     """
     shutil.rmtree(folder, ignore_errors=True)
     with running(topology(), folder / "logs") as network:
-        controller = Controller(network, folder / "logs").start()
+        controller = ControllerProcess(network, folder / "logs").start()
         for case in plan.cases:
             for number in range(plan.real_runs):
                 health = HealthCheck(network)

@@ -16,14 +16,14 @@ from typing import Generic, TypeVar
 from rich.console import Console, RenderableType
 
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, failing_with
-from groupflow.client.errors import ClientError
+from groupflow.endpoint.errors import ClientError
+from groupflow.lab.controller_process import ControllerError
+from groupflow.lab.daemon import DaemonError
+from groupflow.lab.gfswitch import ControlError
+from groupflow.lab.leftovers import InUseError
+from groupflow.lab.network import NetworkError
 from groupflow.study.files import write_json
 from groupflow.study.options import ExperimentOptions
-from topologies.controller import ControllerError
-from topologies.daemon import DaemonError
-from topologies.gfswitch import ControlError
-from topologies.leftovers import InUseError
-from topologies.network import NetworkError
 
 Done = TypeVar("Done")
 

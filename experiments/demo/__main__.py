@@ -12,14 +12,14 @@ from rich.console import Console
 from experiments.common.frame import ERRORS
 from experiments.demo import page
 from experiments.demo.baseline import BaselineError
-from experiments.demo.measure import MeasureError
 from experiments.demo.options import Options, parse
 from experiments.demo.pace import measure
 from experiments.demo.progress import print_tables
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK
-from groupflow.client.events import EventError
+from groupflow.endpoint.events import EventError
+from groupflow.lab.measure import MeasureError
 
 FAILURES = (*ERRORS, DemoError, BaselineError, MeasureError, EventError)
 

@@ -11,12 +11,12 @@ from math import sqrt
 from pathlib import Path
 from typing import cast
 
-from experiments.demo.measure import HealthCheck, link_bytes, usage
 from experiments.demo.results import Baseline
-from groupflow.processes import tied
-from groupflow.topology import Topology
-from topologies import variants
-from topologies.network import Network
+from groupflow.endpoint.processes import tied
+from groupflow.lab.measure import HealthCheck, link_bytes, usage
+from groupflow.lab.network import Network
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 MAX_SECONDS = 60.0
 """A baseline that would take longer gets a smaller file."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.demo import svg
-from experiments.demo.results import LinkUse
-from groupflow.topology import Topology
-from topologies import variants
+from groupflow.lab.measure import LinkUse
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 _WIDTH = 1120.0
 _BOX = (58.0, 26.0)

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from groupflow import units
 from groupflow.cli import values
-from groupflow.topology import Topology
-from topologies import variants
-from topologies.network import SwitchKind
+from groupflow.lab.network import SwitchKind
+from groupflow.network import units, variants
+from groupflow.network.topology import Topology
 
 BMV2_RATE = 10_000_000
 """bit/s; what BMv2 carries to 15 receivers on two cores with room to spare"""

@@ -8,7 +8,7 @@ from rich.console import Console
 from experiments.demo.options import Options
 from experiments.demo.results import Report
 from experiments.demo.scenario import Scenario
-from groupflow import units
+from groupflow.network import units
 
 ATTEMPTS = 3
 """at the topology's rate, at half and at a quarter of it"""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from experiments.demo import charts, drawing, svg
 from experiments.demo.charts import Bar, BarGroup
-from experiments.demo.results import LinkUse, Report
-from groupflow.topology import Topology
-from topologies import variants
+from experiments.demo.results import Report
+from groupflow.lab.measure import LinkUse
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 _GOOD = ("equal", "kept its schedule")
 

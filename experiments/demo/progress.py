@@ -11,7 +11,7 @@ from rich.table import Table
 
 from experiments.demo import svg
 from experiments.demo.results import Report, Sample
-from groupflow.client.events import Event
+from groupflow.endpoint.events import Event
 
 _LINE_SECONDS = 1.0
 

@@ -2,6 +2,8 @@
 
 from dataclasses import asdict, dataclass, field
 
+from groupflow.lab.measure import LinkUse, SwitchHealth
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -26,27 +28,6 @@ class ReceiverResult:
 
 
 @dataclass(frozen=True)
-class LinkUse:
-    """What one direction of a link carried."""
-
-    name: str
-    source: str
-    target: str
-    bytes: int
-    copies: float
-    """bytes on the wire over bytes of the file"""
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "from": self.source,
-            "to": self.target,
-            "bytes": self.bytes,
-            "copies": round(self.copies, 4),
-        }
-
-
-@dataclass(frozen=True)
 class AgentResult:
     name: str
     cache_peak_bytes: int
@@ -67,16 +48,6 @@ class SenderResult:
     retransmitted: int
     nacks: int
     """repair requests that no cache could answer"""
-
-
-@dataclass(frozen=True)
-class SwitchHealth:
-    """How far a switch's figures can be trusted."""
-
-    name: str
-    cpu_bound: bool
-    detail: str
-    """what that rests on"""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.demo import baseline
-from experiments.demo.measure import HealthCheck, link_bytes, usage
 from experiments.demo.options import SENDER, Options
 from experiments.demo.progress import ProgressView, Track
 from experiments.demo.results import (
@@ -24,13 +23,14 @@ from experiments.demo.results import (
     Report,
     SenderResult,
 )
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError, ClientError
-from groupflow.client.events import Event
-from groupflow.client.options import CacheOptions, RecvOptions, SendOptions
-from topologies import variants
-from topologies.controller import Controller, SessionAccess
-from topologies.network import Network, running
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import AgentError, ClientError
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.lab.controller_process import ControllerProcess, SessionAccess
+from groupflow.lab.measure import HealthCheck, link_bytes, usage
+from groupflow.lab.network import Network, running
+from groupflow.network import variants
 
 _POLL_SECONDS = 0.1
 _STALL_SECONDS = 60.0
@@ -64,7 +64,7 @@ class Scenario:
             with running(self.topology, self._logs, self.options.switch) as network:
                 switches, hosts = len(self.topology.switches), len(self.topology.hosts)
                 self._say(f"{self.topology.name}: {switches} switches ({self.options.switch}), {hosts} hosts")
-                controller = Controller(network, self._logs).start()
+                controller = ControllerProcess(network, self._logs).start()
                 self._say(f"controller ready, REST API at {controller.url}")
                 return asyncio.run(self._measure(network, controller, file, file.stat().st_size))
         finally:
@@ -102,7 +102,9 @@ class Scenario:
                 out.write(os.urandom(min(1 << 20, self.options.size - start)))
         return file.resolve()
 
-    async def _measure(self, network: Network, controller: Controller, file: Path, size: int) -> Report:
+    async def _measure(
+        self, network: Network, controller: ControllerProcess, file: Path, size: int
+    ) -> Report:
         digest = await asyncio.to_thread(sha256, file)
         started = datetime.now().astimezone()
         async with AsyncExitStack() as stack:

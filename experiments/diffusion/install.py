@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from experiments.diffusion.result import Plan
-from topologies.controller import Controller
+from groupflow.lab.controller_process import ControllerProcess
 
 FRAME_BYTES = 1514
 
 
-def install(controller: Controller, plan: Plan) -> None:
+def install(controller: ControllerProcess, plan: Plan) -> None:
     """Measures the links' delays and installs every flow. Raises ControllerError."""
     for flow in plan.flows:
         request = {

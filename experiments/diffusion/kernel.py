@@ -17,12 +17,12 @@ import numpy as np
 
 from experiments.common.flows import Flow
 from experiments.common.frame import RunError
-from experiments.demo.measure import HealthCheck
 from experiments.diffusion.install import install
 from experiments.diffusion.result import Plan, Result
-from groupflow.topology import Topology
-from topologies.controller import Controller
-from topologies.network import Network, running
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, running
+from groupflow.network.topology import Topology
 
 SCRIPT = Path(__file__).with_name("tcp_flow.py")
 SEGMENT_BYTES = 1448
@@ -33,7 +33,7 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) 
     """One run, from an empty network. Needs root. Raises RunError and what `running` raises."""
     shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
     with running(topology, logs) as network:
-        controller = Controller(network, logs).start()
+        controller = ControllerProcess(network, logs).start()
         if dfc:
             install(controller, plan)
         watch = QueueWatch(network)

@@ -17,9 +17,9 @@ from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import Plan, Result
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 from groupflow.study.options import ExperimentOptions
-from groupflow.topology import Topology
-from topologies import variants
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
 FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)

@@ -12,8 +12,8 @@ import numpy as np
 from experiments.diffusion.install import FRAME_BYTES
 from experiments.diffusion.result import Plan, Result, Series
 from groupflow import sim
+from groupflow.network.topology import LinkSpec, Topology
 from groupflow.sim.model import Variant
-from groupflow.topology import LinkSpec, Topology
 
 NANOSECONDS = 10**9
 HOST_QUEUE = 1_000_000

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from experiments.common.frame import RunError
-from experiments.common.process import program
-from experiments.common.waiting import until
-from experiments.demo.measure import HealthCheck
 from experiments.diffusion import tcp_flow
 from experiments.edges.plan import OTHER, RECORD, SOURCE, SUBSCRIBER, Case, Outcome
 from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Source, stream
-from groupflow.client.agent_process import AgentProcess
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, running
+from groupflow.lab.program import program
+from groupflow.lab.waiting import until
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from topologies.controller import Controller
-from topologies.network import Network, running
 
 BEGIN_S = 3.0
 """before what comes counts: the start is not what is compared"""
@@ -35,7 +35,7 @@ _PATIENCE_S = 30.0
 def run(case: Case, seconds: float, folder: Path) -> Outcome:
     """Needs root. Raises RunError, ClientError and what `running` raises."""
     with running(case.topology(), folder / "logs") as network:
-        Controller(network, folder / "logs").start()
+        ControllerProcess(network, folder / "logs").start()
         set_control = ["sysctl", "-qw", f"net.ipv4.tcp_congestion_control={case.kind.control}"]
         done = network.hosts[SOURCE].run(set_control, 10)
         if done.returncode != 0:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-from groupflow.topology import Topology
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 from groupflow.tree.members import Edges
-from topologies import variants
 
 SOURCE, SUBSCRIBER, OTHER = "h2", "h1", "h3"
 """`OTHER` sends to the subscriber, too, over the kernel's TCP"""

@@ -13,15 +13,15 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.demo.measure import HealthCheck
 from experiments.fec.plan import CLIENT, CONNECTIONS, INTERVAL, MESSAGE, PERIOD, SERVER, STALL, Case, Result
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.events import Event
-from groupflow.gather.options import ServeOptions
-from groupflow.gather.sender import Sender
-from topologies.controller import Controller
-from topologies.daemon import Daemon
-from topologies.network import Network, running
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.gather.options import ServeOptions
+from groupflow.endpoint.gather.sender import Sender
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.daemon import Daemon
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, running
 
 RELAY = Path(__file__).with_name("relay.py")
 NAME, TOKEN = "cam1", "c0ffee"
@@ -33,7 +33,7 @@ def run(case: Case, seconds: float, folder: Path) -> Result:
     """Needs root. Raises NetworkError, DaemonError, ControllerError, ControlError, InUseError, AgentError."""
     folder.mkdir(parents=True, exist_ok=True)
     with running(case.topology(), folder / "logs") as network:
-        Controller(network, folder / "logs").start()
+        ControllerProcess(network, folder / "logs").start()
         return asyncio.run(_run(case, seconds, network, folder))
 
 

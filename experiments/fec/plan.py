@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from groupflow.topology import Topology
-from topologies import variants
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 CLIENT, SERVER = "h2", "h1"
 RATE, DELAY_NS = 10_000_000, 10_000_000

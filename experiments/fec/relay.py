@@ -11,7 +11,7 @@ import asyncio
 import socket
 import sys
 
-from groupflow.units import parse_address
+from groupflow.network.units import parse_address
 
 BUFFER = 4096
 """bytes of a connection's receive buffer: what stands still holds little"""

@@ -15,15 +15,20 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
 
-from experiments.demo.measure import HealthCheck
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
 from groupflow.cli.command import first_of
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import ClientError
-from groupflow.gather.clients import ClientList, Registered
-from groupflow.gather.options import GatherSendOptions, ServeOptions
-from groupflow.gather.service import GatherService
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import ClientError
+from groupflow.endpoint.gather.clients import ClientList, Registered
+from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
+from groupflow.endpoint.gather.service import GatherService
+from groupflow.lab.controller_process import ControllerError, ControllerProcess
+from groupflow.lab.daemon import DaemonError
+from groupflow.lab.gfswitch import ControlError
+from groupflow.lab.leftovers import InUseError
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, NetworkError, running
 from groupflow.sim.gather import Sender
 from groupflow.tuning.model import Client, Limits
 from groupflow.tuning.untuned import Untuned
@@ -31,11 +36,6 @@ from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
 from papers.sakajiri.paper import MEGABIT, Method, Run
 from papers.sakajiri.situations import SITUATIONS
-from topologies.controller import Controller, ControllerError
-from topologies.daemon import DaemonError
-from topologies.gfswitch import ControlError
-from topologies.leftovers import InUseError
-from topologies.network import Network, NetworkError, running
 
 RUN, OUTCOME, ERROR = "run.pickle", "outcome.pickle", "error.txt"
 PORT = 26490
@@ -195,7 +195,7 @@ async def _until(when: float) -> None:
 def run_lab(run: Run, logs: Path) -> LabOutcome:
     """One run, from an empty network. Needs root. Raises LabError and what `running` raises."""
     with running(topology(run), logs) as network:
-        Controller(network, logs).start()
+        ControllerProcess(network, logs).start()
         set_packets(network)
         return asyncio.run(Lab(network, run).measure())
 

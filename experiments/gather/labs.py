@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from experiments.common.frame import RunError
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
-from groupflow.processes import tied
+from groupflow.endpoint.processes import tied
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]

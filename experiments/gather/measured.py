@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TypeAlias
 
-from groupflow.client.events import Event
-from groupflow.gather.tuner import measurements
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.gather.tuner import measurements
 from groupflow.sim.gather import Round
 from groupflow.study import part
 from groupflow.tuning.model import Setting

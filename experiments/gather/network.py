@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import yaml
 
-from groupflow.topology import Topology, parse
+from groupflow.lab.network import Network
+from groupflow.network.topology import Topology, parse
 from papers.sakajiri import network as simulated
 from papers.sakajiri.paper import Run
-from topologies.network import Network
 
 MTU = simulated.PACKET
 """bytes: a segment has netsim's 1,000 bytes of payload, with IP's and TCP's headers and timestamps"""

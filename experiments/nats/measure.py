@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from experiments.common.waiting import until
 from experiments.nats.systems import Heard, System
 from experiments.tree.stream import Source
+from groupflow.lab.waiting import until
 
 _GRACE_S = 10.0
 """after the stream, for what is under way"""

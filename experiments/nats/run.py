@@ -10,13 +10,13 @@ from statistics import median
 from rich.table import Table
 
 from experiments.common.frame import Findings, Frame
-from experiments.demo.measure import HealthCheck
 from experiments.nats import systems
 from experiments.nats.measure import Outcome, measure
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, running
+from groupflow.network import variants
 from groupflow.study.options import ExperimentOptions
-from topologies import variants
-from topologies.controller import Controller
-from topologies.network import Network, running
 
 SYSTEMS = {"tree": systems.tree, "nats-server": systems.nats}
 SUBSCRIBERS = tuple(f"h{number}" for number in range(1, 21))
@@ -34,7 +34,7 @@ def _outcomes(frame: Frame[Outcome]) -> Generator[Outcome]:
     runs, seconds, rates = (1, 6.0, RATES_BPS[:1]) if frame.options.quick else (3, 30.0, RATES_BPS)
     logs = frame.options.out / "logs"
     with running(variants.named("fan"), logs) as network:
-        Controller(network, logs).start()
+        ControllerProcess(network, logs).start()
         for rate in rates:
             for _ in range(runs):
                 for name in SYSTEMS:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from experiments.common.frame import RunError
-from experiments.common.process import program
-from experiments.common.waiting import until
 from experiments.nats.publisher import PLACE
 from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Arrival, Subscriber, stream
-from groupflow.client.agent_process import AgentProcess
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.lab.network import Network
+from groupflow.lab.program import program
+from groupflow.lab.waiting import until
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from topologies.network import Network
 
 PUBLISHER = "p"
 _NATS_PORT = 4222

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from groupflow.topology import Topology
-from groupflow.topology_reader import read_form
+from groupflow.network.reader import read_form
+from groupflow.network.topology import Topology
 
 RATES = ("100mbit",)
 MIXED_RATES = ("10mbit", "40mbit", "100mbit", "1gbit")

@@ -9,8 +9,8 @@ from statistics import mean
 
 from experiments.placement import networks
 from experiments.placement.exhaustive import best_by_agents, best_by_overlays
+from groupflow.network.topology import Topology
 from groupflow.placement import Objective, Placement, Problem, curve
-from groupflow.topology import Topology
 
 OBJECTIVES: tuple[Objective, Objective] = ("bytes", "time")
 

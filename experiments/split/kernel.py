@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from experiments.demo.measure import HealthCheck, link_bytes
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result
+from groupflow.lab import split
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.daemon import Daemon
+from groupflow.lab.gfswitch import GfSwitch
+from groupflow.lab.measure import HealthCheck, link_bytes
+from groupflow.lab.network import Network, running
 from papers.icn2011.paper import Case
-from topologies import split
-from topologies.controller import Controller
-from topologies.daemon import Daemon
-from topologies.gfswitch import GfSwitch
-from topologies.network import Network, running
 
 SCRIPT = Path(__file__).with_name("messages.py")
 SESSION_PORT, MEMBER_PORT = 5000, 9000
@@ -28,7 +28,7 @@ def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Pat
     shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
     members = case.receivers(SENDER)
     with running(plan.topology(case), logs) as network:
-        controller = Controller(network, logs).start()
+        controller = ControllerProcess(network, logs).start()
         listeners = {name: _program(network, logs, name, "listen", MEMBER_PORT) for name in members}
         session = None
         targets = [(str(network.topology.hosts[member].ip), MEMBER_PORT) for member in members]
@@ -61,7 +61,7 @@ def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Pat
 class _Session:
     """A TCP session with every member registered, and the agents that serve it."""
 
-    def __init__(self, controller: Controller, network: Network, case: Case, logs: Path) -> None:
+    def __init__(self, controller: ControllerProcess, network: Network, case: Case, logs: Path) -> None:
         self._controller = controller
         for agent in split.start(network, logs).values():
             agent.wait_ready(lambda host=agent.host: self._is_up(host))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 from groupflow.sim.model import Variant
-from groupflow.topology import Topology
 from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case
-from topologies import variants
 
 Where: TypeAlias = Literal["kernel", "netsim", "netsim exact"]
 """`netsim`: E2E as a program over kernel TCP can do it; `netsim exact`: E2E as in the paper"""

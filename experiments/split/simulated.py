@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.split.plan import SENDER, Plan, Result, Where
 from groupflow import sim
-from groupflow.topology import LinkSpec, Topology
+from groupflow.network.topology import LinkSpec, Topology
 from papers.icn2011 import network
 from papers.icn2011.paper import Case
 

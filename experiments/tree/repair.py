@@ -13,12 +13,12 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from experiments.common.frame import RunError
-from experiments.common.waiting import until
 from experiments.tree.service import Processes, address, processes
 from experiments.tree.stream import Source, Subscriber, finish
-from groupflow.client.agent_process import AgentProcess
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.lab.network import Network
+from groupflow.lab.waiting import until
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
-from topologies.network import Network
 
 SOURCE = "h1"
 SUBSCRIBERS = ("h2", "h3", "h4", "h2", "h3", "h4", "h2", "h3", "h4")

@@ -11,13 +11,13 @@ from statistics import median
 from rich.table import Table
 
 from experiments.common.frame import Findings, Frame
-from experiments.demo.measure import HealthCheck
 from experiments.tree import repair
 from experiments.tree.repair import LIMIT_S, Death, Repair
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import running
+from groupflow.network import variants
 from groupflow.study.options import ExperimentOptions
-from topologies import variants
-from topologies.controller import Controller
-from topologies.network import running
 
 KILLS = 3
 """in one run; then too few are left that serve others"""
@@ -44,7 +44,7 @@ def run(options: ExperimentOptions) -> int:
 def _repairs(frame: Frame[Repair]) -> Generator[Repair]:
     logs = frame.options.out / "logs"
     with running(variants.named("star"), logs) as network:
-        Controller(network, logs).start()
+        ControllerProcess(network, logs).start()
         for number in range(RUNS[frame.options.quick]):
             for name, (plain, death) in KINDS.items():
                 health = HealthCheck(network)

@@ -13,10 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from experiments.common.frame import RunError
-from experiments.common.process import program
+from groupflow.lab.network import Network
+from groupflow.lab.program import program
 from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.shares import Shares
-from topologies.network import Network
 
 PORT = 26495
 """of the first process"""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from experiments.common.frame import RunError
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import AgentError
 from groupflow.tree.members import TreeRecvOptions
 
 _PERIOD = 65_521

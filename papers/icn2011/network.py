@@ -15,17 +15,17 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import yaml
 
 from groupflow import sim
+from groupflow.data import TOPOLOGIES
+from groupflow.network.topology import Topology, parse
 from groupflow.sim.model import Kind
-from groupflow.topology import Topology, parse
 from papers.icn2011.paper import FRAME_BYTES, LINK_BPS, MESSAGE_BYTES, PACKET_BYTES, SECONDS, Case
 
-FIG5 = Path(__file__).resolve().parents[2] / "topologies" / "fig5.yaml"
+FIG5 = TOPOLOGIES / "fig5.yaml"
 AGENTS = ("s1", "s2")
 SWITCH_OF = {"ma1": "s1", "mb1": "s1", "mc1": "s2", "md1": "s2"}
 NANOSECONDS = 10**9

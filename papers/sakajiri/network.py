@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from groupflow import sim
+from groupflow.network.topology import parse
 from groupflow.sim.gather import Gathering
-from groupflow.topology import parse
 from groupflow.tuning.climber import Climber
 from groupflow.tuning.comparison import Comparison
 from groupflow.tuning.model import Limits, Policy

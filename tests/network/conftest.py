@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import pytest
 
-from groupflow.topology import Topology
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 from tests.network.harness import Lab, laboratory
-from topologies import variants
 
 _PROGRAMS = (b"gfswitch", b"gfagent", b"simple_switch_grpc", b"groupflow.cli", b"tcp_copy", b"messages.py")
 _FOLDER = Path(__file__).parent

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from experiments.demo.measure import HealthCheck
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError
-from groupflow.client.events import Event
-from groupflow.client.options import CacheOptions, RecvOptions, SendOptions, Start
-from groupflow.topology import Topology
-from topologies import variants
-from topologies.controller import Controller, SessionAccess
-from topologies.network import Network, SwitchKind, running
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import AgentError
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions, Start
+from groupflow.lab.controller_process import ControllerProcess, SessionAccess
+from groupflow.lab.measure import HealthCheck
+from groupflow.lab.network import Network, SwitchKind, running
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 MIB = 1 << 20
 _Result = TypeVar("_Result")
@@ -31,7 +31,7 @@ class Lab:
     """A running network, controlled; cache agents come with `caches`."""
 
     network: Network
-    controller: Controller
+    controller: ControllerProcess
     folder: Path
 
     @property
@@ -211,7 +211,7 @@ class Outcome:
 def laboratory(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> Generator[Lab]:
     """The topology running under a controller, until the end of the block."""
     with running(topology, folder / "logs", kind) as network:
-        yield Lab(network, Controller(network, folder / "logs").start(), folder)
+        yield Lab(network, ControllerProcess(network, folder / "logs").start(), folder)
 
 
 ATTEMPTS = 4

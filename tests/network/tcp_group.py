@@ -9,12 +9,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.options import MemberOptions, Start
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.options import MemberOptions, Start
+from groupflow.lab import split
+from groupflow.lab.controller_process import SessionAccess
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import MIB, Lab, eventually
-from topologies import split, variants
-from topologies.controller import SessionAccess
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 PORT = 5000

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.client.errors import RefusedError
-from groupflow.client.programs import find_program
+from groupflow.endpoint.errors import RefusedError
+from groupflow.endpoint.programs import find_program
+from groupflow.lab.controller_process import SessionAccess
+from groupflow.lab.leftovers import InUseError
+from groupflow.lab.network import running
 from tests.network.harness import Lab
-from topologies.controller import SessionAccess
-from topologies.leftovers import InUseError
-from topologies.network import running
 
 ROOT = Path(__file__).parents[2]
 NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")

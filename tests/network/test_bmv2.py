@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.lab import split
+from groupflow.lab.bmv2 import PROGRAM
 from tests.network.harness import MIB, laboratory
 from tests.network.tcp_group import FIG5, agents_up, group
-from topologies import split
-from topologies.bmv2 import PROGRAM
 
 pytestmark = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"{PROGRAM} (BMv2) is not installed")
 ROOT = Path(__file__).parents[2]

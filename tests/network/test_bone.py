@@ -9,15 +9,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from experiments.demo.measure import link_bytes
-from groupflow.bone.options import HubOptions, Method, RimOptions
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import RefusedError
-from groupflow.client.events import Event
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.bone.options import HubOptions, Method, RimOptions
+from groupflow.endpoint.errors import RefusedError
+from groupflow.endpoint.events import Event
+from groupflow.lab.controller_process import SessionAccess
+from groupflow.lab.measure import link_bytes
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import Lab, eventually, sha256
-from topologies import variants
-from topologies.controller import SessionAccess
 
 SIZE = 300_000
 LOSS = 10_000_000

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow import units
-from groupflow.diffusion.bmv2_agent import QUEUE_RATE
-from groupflow.diffusion.thrift_client import ThriftClient
-from groupflow.topology import Topology
+from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
+from groupflow.control.diffusion.thrift_client import ThriftClient
+from groupflow.lab import bmv2
+from groupflow.lab.daemon import Daemon
+from groupflow.network import units, variants
+from groupflow.network.topology import Topology
 from tests.network.conftest import MakeLab
 from tests.network.harness import Lab, eventually, laboratory
-from topologies import bmv2, variants
-from topologies.daemon import Daemon
 
 PORT = 5001
 BURST = """

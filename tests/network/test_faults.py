@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from groupflow.client.errors import AgentError
-from groupflow.client.events import Event
+from groupflow.endpoint.errors import AgentError
+from groupflow.endpoint.events import Event
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import MIB, Outcome, received
-from topologies import variants
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 SLOW_FIG5 = variants.with_rate(FIG5, 40_000_000)

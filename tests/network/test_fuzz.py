@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.network import variants
 from tests.network import fuzz_frames
 from tests.network.fuzz_frames import FRAMES, SEED
 from tests.network.harness import MIB, Lab
-from topologies import variants
 
 
 def counters(lab: Lab, switch: str) -> tuple[int, dict[int, int]]:

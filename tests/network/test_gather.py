@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import Lab, sha256
-from topologies import variants
 
 BUFFER = 60_000
 SIZES = {"cam1": 6_000_000, "cam2": 3_000_000}

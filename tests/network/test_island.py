@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from experiments.common.waiting import until
-from experiments.demo.measure import link_bytes, usage
 from experiments.tree.service import address, dispatchers
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError
-from groupflow.client.options import RecvOptions, SendOptions
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import AgentError
+from groupflow.endpoint.options import RecvOptions, SendOptions
+from groupflow.lab.measure import link_bytes, usage
+from groupflow.lab.waiting import until
+from groupflow.network import variants
 from groupflow.tree.island import Island
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.conftest import MakeLab
 from tests.network.harness import MIB, Lab
-from topologies import variants
 
 OUTSIDE = "mb1"
 """where the dispatchers and a host of the tree are"""

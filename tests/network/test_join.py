@@ -5,9 +5,9 @@ import statistics
 from pathlib import Path
 
 from groupflow import Session
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import MIB, Lab, eventually, received, sha256
-from topologies import variants
 
 JOIN_SECONDS = 0.050
 

@@ -1,9 +1,9 @@
 """1 % loss on every link: nothing is missing in the end, and the caches, not the sender, repair."""
 
-from experiments.demo.measure import link_bytes, usage
+from groupflow.lab.measure import link_bytes, usage
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import MIB
-from topologies import variants
 
 LOSS = 10_000_000  # 1 %, in parts per 10^9
 

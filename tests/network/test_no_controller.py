@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import JoinTimeoutError
-from groupflow.client.options import RecvOptions
-from topologies import variants
-from topologies.daemon import DaemonError
-from topologies.network import running
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import JoinTimeoutError
+from groupflow.endpoint.options import RecvOptions
+from groupflow.lab.daemon import DaemonError
+from groupflow.lab.network import running
+from groupflow.network import variants
 
 
 def test_a_network_whose_port_is_taken(tmp_path: Path) -> None:

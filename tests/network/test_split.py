@@ -7,11 +7,11 @@ from typing import Any, cast
 import pytest
 
 from groupflow.cli.command import REFUSED
-from groupflow.client.errors import PutOutError
+from groupflow.endpoint.errors import PutOutError
+from groupflow.lab import split
 from tests.network.conftest import MakeLab
 from tests.network.harness import MIB, eventually
 from tests.network.tcp_group import FIG5, PORT, agents_up, content, group, served
-from topologies import split
 
 
 @pytest.mark.parametrize("mode", ["e2e", "n2n"])

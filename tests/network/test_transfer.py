@@ -4,10 +4,10 @@ Links run at a fifth of the paper's rate here, so that what is measured is the n
 `make bench` has the figures at 100 Mb/s.
 """
 
-from experiments.demo.measure import link_bytes, usage
+from groupflow.lab.measure import link_bytes, usage
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, Outcome, undisturbed
-from topologies import variants
 
 RATE = 20_000_000
 PATH_DELAY = 0.030

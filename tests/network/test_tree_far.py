@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.network import variants
 from tests.network.conftest import MakeLab
 from tests.network.test_tree_parallel import COMMAND, dispatchers
-from topologies import variants
 
 FAR = variants.with_link(
     variants.named("star"),

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from groupflow.topology import Topology
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 from tests.network.conftest import MakeLab
 from tests.network.harness import Lab, undisturbed
-from topologies import variants
 
 RATE, DELAY_NS, LOSS = 20_000_000, 20_000_000, 10_000_000
 FILE_BYTES = 4 << 20

@@ -21,8 +21,8 @@ from typing import Any
 
 import httpx
 
-from groupflow.bone.options import METHODS, REPAIRS
-from groupflow.client.agent_process import AgentProcess
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.bone.options import METHODS, REPAIRS
 from tests.soak.readers import Readers
 from tests.soak.versions import Versions
 from tests.unit.bone.bench import HERE, Bench, Node, free_udp_port

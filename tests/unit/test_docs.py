@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from groupflow import Switch, topology
+from groupflow import Switch
 from groupflow.cli.main import build_parser
+from groupflow.network import topology
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

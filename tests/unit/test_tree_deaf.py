@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import AgentError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions

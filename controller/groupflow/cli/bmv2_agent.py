@@ -35,8 +35,8 @@ def register(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     import socket
 
-    from groupflow.diffusion.bmv2_agent import RateAgent
-    from groupflow.diffusion.thrift_client import ThriftClient, ThriftError
+    from groupflow.control.diffusion.bmv2_agent import RateAgent
+    from groupflow.control.diffusion.thrift_client import ThriftClient, ThriftError
 
     if args.refresh <= 0:
         raise CommandError(f"--refresh {args.refresh:g} is no time to wait; give seconds above 0")
@@ -59,7 +59,7 @@ def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
     """The switch's controlled queues and ticks, from the controller."""
     import httpx
 
-    from groupflow.diffusion.bmv2_agent import Cell, Tick
+    from groupflow.control.diffusion.bmv2_agent import Cell, Tick
 
     try:
         url = f"{args.api.rstrip('/')}/v1/diffusion/switches/{args.switch}"

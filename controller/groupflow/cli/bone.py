@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
 from groupflow.cli import values
 from groupflow.cli.command import (
     FAILURE,
@@ -24,10 +23,11 @@ from groupflow.cli.command import (
     on_stop,
 )
 from groupflow.cli.transfer import ended
+from groupflow.endpoint.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
 
 if TYPE_CHECKING:
-    from groupflow.bone.orders import FileView
-    from groupflow.client.events import Event
+    from groupflow.endpoint.bone.orders import FileView
+    from groupflow.endpoint.events import Event
 
 _POLL_S = 0.5
 
@@ -161,7 +161,7 @@ def run_rim(args: argparse.Namespace) -> int:
 
 
 async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
-    from groupflow.client.agent_process import AgentProcess
+    from groupflow.endpoint.agent_process import AgentProcess
 
     def show(event: "Event") -> None:
         if json_lines:
@@ -216,7 +216,7 @@ def describe(event: "Event") -> str | None:
 
 
 def run_send(args: argparse.Namespace) -> int:
-    from groupflow.bone.orders import OrderError, send_file
+    from groupflow.endpoint.bone.orders import OrderError, send_file
 
     try:
         view = send_file(args.at, args.name)
@@ -238,7 +238,7 @@ def _watch(at: str, view: "FileView") -> "FileView":
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from groupflow.bone.orders import show_file
+    from groupflow.endpoint.bone.orders import show_file
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
@@ -252,7 +252,7 @@ def _watch(at: str, view: "FileView") -> "FileView":
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from groupflow.bone.orders import OrderError, list_files
+    from groupflow.endpoint.bone.orders import OrderError, list_files
 
     try:
         listing = list_files(args.at)

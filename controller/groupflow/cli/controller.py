@@ -18,11 +18,10 @@ from groupflow.cli.command import (
     log_to_stderr,
     on_stop,
 )
+from groupflow.data import P4_JSON, P4INFO
 
 if TYPE_CHECKING:
-    from groupflow.split.service import SplitOptions
-
-_BUILD = Path("p4src/build")
+    from groupflow.control.split.service import SplitOptions
 
 
 def register(subparsers: Subparsers) -> None:
@@ -53,16 +52,16 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument(
         "--p4info",
         type=Path,
-        default=_BUILD / "groupflow.p4info.txtpb",
+        default=P4INFO,
         metavar="FILE",
-        help="P4Info of the program (default: %(default)s)",
+        help="P4Info of the program (default: groupflow's own)",
     )
     run.add_argument(
         "--p4-json",
         type=Path,
-        default=_BUILD / "groupflow.json",
+        default=P4_JSON,
         metavar="FILE",
-        help="the program as p4c wrote it (default: %(default)s)",
+        help="the program as p4c wrote it (default: groupflow's own)",
     )
     run.add_argument(
         "--agent-token", metavar="TEXT", help="ask cache agents for it (default: their port is enough)"
@@ -102,11 +101,11 @@ def register(subparsers: Subparsers) -> None:
 def run_controller(args: argparse.Namespace) -> int:
     import asyncio
 
-    from groupflow.api.server import ApiError
+    from groupflow.control.api.server import ApiError
+    from groupflow.control.split.service import SplitError
+    from groupflow.network.topology import TopologyError
     from groupflow.p4rt.program import ProgramError
-    from groupflow.split.service import SplitError
     from groupflow.store.interface import StoreError
-    from groupflow.topology import TopologyError
 
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
@@ -119,11 +118,11 @@ def run_controller(args: argparse.Namespace) -> int:
 async def _serve(args: argparse.Namespace) -> None:
     import asyncio
 
-    from groupflow import topology
-    from groupflow.api.server import listen, serve
+    from groupflow.control.api.server import listen, serve
+    from groupflow.control.controller import Controller, open_store
+    from groupflow.control.sessions.requests import Options
+    from groupflow.network import topology
     from groupflow.p4rt.program import Program
-    from groupflow.runtime import Controller, open_store
-    from groupflow.sessions.requests import Options
 
     network = topology.load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
@@ -175,8 +174,8 @@ def _url(text: str) -> str:
 
 
 def _split_options(places: list[str]) -> "SplitOptions":
-    from groupflow.split.link import place
-    from groupflow.split.service import SplitOptions
+    from groupflow.control.split.link import place
+    from groupflow.control.split.service import SplitOptions
 
     options = SplitOptions()
     for text in places:

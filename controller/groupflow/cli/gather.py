@@ -26,8 +26,8 @@ from groupflow.cli.command import (
 from groupflow.cli.transfer import ended
 
 if TYPE_CHECKING:
-    from groupflow.client.events import Event
-    from groupflow.gather.options import GatherSendOptions
+    from groupflow.endpoint.events import Event
+    from groupflow.endpoint.gather.options import GatherSendOptions
 
 DEFAULT_API = "127.0.0.1:9590"
 """not the controller's: a server that gathers may be another machine"""
@@ -109,9 +109,9 @@ def _send_arguments(commands: Subparsers) -> None:
 
 
 def run_serve(args: argparse.Namespace) -> int:
-    from groupflow.api.server import ApiError
-    from groupflow.client.errors import AgentError, ClientError
-    from groupflow.gather.clients import ClientListError
+    from groupflow.control.api.server import ApiError
+    from groupflow.endpoint.errors import AgentError, ClientError
+    from groupflow.endpoint.gather.clients import ClientListError
     from groupflow.tuning.policies import POLICIES
 
     if args.policy not in POLICIES:
@@ -129,11 +129,11 @@ def run_serve(args: argparse.Namespace) -> int:
 
 
 async def _serve(args: argparse.Namespace) -> None:
-    from groupflow.api.gather import make_gather_app
-    from groupflow.api.server import listen, serve_app
-    from groupflow.gather import clients
-    from groupflow.gather.options import ServeOptions
-    from groupflow.gather.service import GatherService
+    from groupflow.control.api.gather import make_gather_app
+    from groupflow.control.api.server import listen, serve_app
+    from groupflow.endpoint.gather import clients
+    from groupflow.endpoint.gather.options import ServeOptions
+    from groupflow.endpoint.gather.service import GatherService
     from groupflow.tuning.policies import POLICIES
 
     listed = clients.load(args.clients)
@@ -189,7 +189,7 @@ def _print_line(event: "Event") -> None:
 
 
 def run_send(args: argparse.Namespace) -> int:
-    from groupflow.gather.options import GatherSendOptions
+    from groupflow.endpoint.gather.options import GatherSendOptions
 
     if args.file is not None and not args.file.exists():
         raise CommandError(f"{args.file}: no such file")
@@ -205,7 +205,7 @@ def run_send(args: argparse.Namespace) -> int:
 
 
 async def _send(options: "GatherSendOptions", *, json_lines: bool) -> None:
-    from groupflow.client.agent_process import AgentProcess
+    from groupflow.endpoint.agent_process import AgentProcess
 
     def show(event: "Event") -> None:
         if json_lines:

@@ -3,11 +3,11 @@
 import argparse
 from typing import Any
 
-from groupflow import units
 from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
 from groupflow.cli.rest_client import call, leaf, print_json, print_rows
 from groupflow.cli.tables import print_pairs
+from groupflow.network import units
 
 COLUMNS = (
     *("name", "priority", "target", "throughput", "rtt_ms", "loss_ratio"),

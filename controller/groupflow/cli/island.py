@@ -10,8 +10,8 @@ from groupflow.cli import values
 from groupflow.cli.command import Subparsers, add_command, on_stop
 from groupflow.cli.transfer import ended, report_lost
 from groupflow.cli.tree import add_host_arguments, host_options
-from groupflow.client.events import Event
-from groupflow.client.options import RoleOptions
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.options import RoleOptions
 
 
 def register(commands: Subparsers) -> None:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    from groupflow.client.display import Display, describe
+    from groupflow.endpoint.display import Display, describe
     from groupflow.tree.island import Island
 
     receiving, sending = _options(args)
@@ -68,7 +68,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 def _options(args: argparse.Namespace) -> tuple[RoleOptions, RoleOptions]:
     """Of the receiving and of the sending side. Raises CommandError."""
-    from groupflow.client.options import RecvOptions, SendOptions
+    from groupflow.endpoint.options import RecvOptions, SendOptions
     from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 
     host = host_options(args)

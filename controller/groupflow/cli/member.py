@@ -6,8 +6,8 @@ from signal import SIGTERM
 from groupflow.cli import values
 from groupflow.cli.command import Subparsers, add_command, on_stop
 from groupflow.cli.transfer import add_member_arguments, ended
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.options import MemberOptions
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.options import MemberOptions
 
 
 def register(subparsers: Subparsers) -> None:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _stay(options: MemberOptions, *, json_lines: bool) -> None:
-    from groupflow.client.display import Display
+    from groupflow.endpoint.display import Display
 
     with Display(f"session {options.session}", json_lines=json_lines) as display:
         async with AgentProcess(options, on_event=display.show) as agent:

@@ -62,8 +62,8 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
 def _compute(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from groupflow.network.topology import TopologyError, load
     from groupflow.placement import PlacementError, choose
-    from groupflow.topology import TopologyError, load
 
     if not args.sender or not args.members:
         raise CommandError("--topology needs --sender and --members; give both", USAGE)

@@ -7,7 +7,6 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from groupflow import units
 from groupflow.cli import values
 from groupflow.cli.command import (
     FAILURE,
@@ -21,6 +20,7 @@ from groupflow.cli.command import (
     log_to_stderr,
     on_stop,
 )
+from groupflow.network import units
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
 if TYPE_CHECKING:

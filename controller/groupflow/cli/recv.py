@@ -31,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from groupflow.client.options import RecvOptions
+    from groupflow.endpoint.options import RecvOptions
 
     output: Path | None = None if str(args.output) == "-" else args.output
     if output is not None and not output.parent.is_dir():

@@ -12,10 +12,10 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import INTERRUPTED, LOST, OK, CommandError, of_agent, on_stop
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
-from groupflow.client.events import Event
-from groupflow.client.options import RoleOptions
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import AgentError, ClientError, InterruptedSessionError
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.options import RoleOptions
 
 
 def add_member_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def ended(work: Coroutine[Any, Any, int | None]) -> int:
 
 
 async def _transfer(options: RoleOptions, json_lines: bool) -> int:
-    from groupflow.client.display import Display
+    from groupflow.endpoint.display import Display
 
     to_stdout = options.data_on_stdout
     from_stdin = getattr(options, "file", ...) is None

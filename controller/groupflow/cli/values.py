@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from groupflow import units
+from groupflow.network import units
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from groupflow.network.topology import Topology
 from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
 from groupflow.placement.layout import nearest
 from groupflow.placement.problem import (
@@ -16,7 +17,6 @@ from groupflow.placement.search_bytes import few_bytes
 from groupflow.placement.search_time import short_time
 from groupflow.placement.tree_bytes import fewest_bytes
 from groupflow.placement.tree_time import least_time
-from groupflow.topology import Topology
 
 
 @dataclass(frozen=True)

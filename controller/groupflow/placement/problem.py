@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from groupflow.network.topology import LinkSpec, Topology
 from groupflow.placement.routes import Routes
-from groupflow.topology import LinkSpec, Topology
 
 Path: TypeAlias = tuple[tuple[tuple[int, int], LinkSpec], ...]
 """Links, each with its two ends in the direction of the data."""

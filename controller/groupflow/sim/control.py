@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
+from groupflow.control.controller import Controller
+from groupflow.control.sessions.model import Session, SessionRecord
+from groupflow.control.sessions.requests import Options
+from groupflow.control.sessions.tokens import token
+from groupflow.network.topology import Switch
 from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
 from groupflow.p4rt.entries import DELETE, Change, Entries, encode
 from groupflow.p4rt.program import Program
-from groupflow.runtime import Controller
-from groupflow.sessions.model import Session, SessionRecord
-from groupflow.sessions.requests import Options
-from groupflow.sessions.tokens import token
 from groupflow.sim.model import Scenario
 from groupflow.store.interface import Transaction
 from groupflow.store.memory import MemoryStore
-from groupflow.topology import Switch
 
 if TYPE_CHECKING:
     from groupflow._native import NativeSim

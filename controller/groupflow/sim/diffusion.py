@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from groupflow.network.topology import Host
 from groupflow.sim.model import (
     Flow,
     Generator,
@@ -20,10 +21,9 @@ from groupflow.sim.model import (
 )
 from groupflow.sim.network_spec import flow_ports
 from groupflow.sim.split import session_flows, split_flows
-from groupflow.topology import Host
 
 if TYPE_CHECKING:
-    from groupflow.diffusion.plan import Part, Rule
+    from groupflow.control.diffusion.plan import Part, Rule
     from groupflow.p4rt.entries import Entries
     from groupflow.p4rt.program import Program
 
@@ -53,8 +53,8 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     A connection of a split session is a flow by its name (`SplitSession.hop`): it is controlled on the P4
     switches between its ends, and an agent that sends it is a host to them.
     """
-    from groupflow.diffusion import stability
-    from groupflow.diffusion.plan import FLOW_QUEUES, QUEUES, part_entries
+    from groupflow.control.diffusion import stability
+    from groupflow.control.diffusion.plan import FLOW_QUEUES, QUEUES, part_entries
     from groupflow.p4rt.program import Program
 
     program = Program.load(scenario.p4info, scenario.program)
@@ -116,7 +116,7 @@ def _told(scenario: Scenario, control: Diffusion) -> Scenario:
 
 def _rule(scenario: Scenario, flow: Flow, ports: tuple[int, int]) -> Rule:
     """Agents send several flows to each other, which their ports tell apart."""
-    from groupflow.diffusion.plan import Rule
+    from groupflow.control.diffusion.plan import Rule
 
     source_port, destination_port = ports
     return Rule(
@@ -138,8 +138,8 @@ def _parts(
     scenario: Scenario, control: Diffusion, flow: Flow, queue: int, generators: Counter[str]
 ) -> Iterable[Part]:
     """Each switch's part in the flow, from its source on."""
-    from groupflow.diffusion.coefficients import line_rate
-    from groupflow.diffusion.plan import Branch, Part, Upstream
+    from groupflow.control.diffusion.coefficients import line_rate
+    from groupflow.control.diffusion.plan import Branch, Part, Upstream
 
     topology = scenario.topology
     way = _way(scenario, flow)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from groupflow import units
-from groupflow.forms import FormReader, Map
+from groupflow.network import units
+from groupflow.network.forms import FormReader, Map
+from groupflow.network.topology import Topology
 from groupflow.sim.model import FifoOptions, Kind
-from groupflow.topology import Topology
 
 FIFO_KEYS = ("ecn", "xoff", "xon")
 

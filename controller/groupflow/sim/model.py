@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from groupflow.data import P4_JSON, P4INFO
+from groupflow.network.topology import Topology
 from groupflow.sim.bone import Bone
-from groupflow.topology import Topology
 
 if TYPE_CHECKING:
     from finsy.proto import p4r
@@ -239,7 +240,6 @@ _NO_SETUP = SwitchSetup()
 _ANY_AGENT = AgentOptions()
 _PLAIN = FifoOptions()
 _NO_EXTRA = LinkExtra()
-BUILD = Path("p4src/build")
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,8 @@ class Scenario:
     """of switches that are agents"""
     extras: Mapping[int, LinkExtra] = field(default_factory=dict[int, LinkExtra])
     """by the link's place in the topology"""
-    p4info: Path = BUILD / "groupflow.p4info.txtpb"
-    program: Path = BUILD / "groupflow.json"
+    p4info: Path = P4INFO
+    program: Path = P4_JSON
     routes: bool = True
     """whether switches get groupflow's routes; turn it off for another program"""
     queues: int = 8

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from groupflow.network.topology import CPU_PORT, DROP_PORT, End, Host, Link
 from groupflow.sim import bone
 from groupflow.sim.model import (
     Arrivals,
@@ -17,7 +18,6 @@ from groupflow.sim.model import (
     UdpTraffic,
 )
 from groupflow.sim.split import agent_hosts, split_flows
-from groupflow.topology import CPU_PORT, DROP_PORT, End, Host, Link
 
 ETHERNET_BYTES = 14
 _FIRST_MEMBER_PORT = 5_000

@@ -9,13 +9,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeVar, cast
 
-from groupflow import units
-from groupflow.diffusion.coefficients import CoefficientError, parse_number
-from groupflow.forms import FormReader, Map
+from groupflow.control.diffusion.coefficients import CoefficientError, parse_number
+from groupflow.data import P4_JSON, P4INFO
+from groupflow.network import units
+from groupflow.network.forms import FormReader, Map
+from groupflow.network.reader import read_form
+from groupflow.network.topology import Topology, TopologyError
+from groupflow.network.topology import load as load_topology
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.fifo_reader import FIFO_KEYS, check_fifos, fifo_options
 from groupflow.sim.model import (
-    BUILD,
     VARIANTS,
     Arrivals,
     FifoOptions,
@@ -35,9 +38,6 @@ from groupflow.sim.model import (
     TcpTraffic,
     UdpTraffic,
 )
-from groupflow.topology import Topology, TopologyError
-from groupflow.topology import load as load_topology
-from groupflow.topology_reader import read_form
 
 _TOPOLOGY_KEYS = ("name", "description", "defaults", "switches", "hosts", "links")
 _KEYS = (
@@ -112,8 +112,8 @@ class _Reader(FormReader):
             kinds=MappingProxyType(kinds),
             fifos=MappingProxyType(fifos),
             extras=MappingProxyType(extras),
-            p4info=self._file(form, "p4info", BUILD / "groupflow.p4info.txtpb"),
-            program=self._file(form, "program", BUILD / "groupflow.json"),
+            p4info=self._file(form, "p4info", P4INFO),
+            program=self._file(form, "program", P4_JSON),
             routes=self._flag(form, "", "routes", otherwise=True),
             queues=self.integer(form, "", "queues", 1, 64) if "queues" in form else 8,
             setups=MappingProxyType(setups),

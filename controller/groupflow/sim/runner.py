@@ -151,8 +151,8 @@ def _program(scenario: Scenario) -> "Program":
 
 def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
     """The entries that the controller installs at start, and what lets nodes without P4 be neighbours."""
+    from groupflow.control.sessions.desired import unicast_entries
     from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Action, Change, Key, encode
-    from groupflow.sessions.desired import unicast_entries
 
     program = _program(scenario)
     # They leave Ethernet addresses as they are: what was sent to one of them comes on under its address.

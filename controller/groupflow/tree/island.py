@@ -13,10 +13,10 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import ClientError
-from groupflow.client.events import Event
-from groupflow.client.options import RoleOptions
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import ClientError
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.options import RoleOptions
 
 
 class Island:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from groupflow import units
+from groupflow.network import units
 from groupflow.tree.errors import TreeError, TreeRefusedError
 from groupflow.tree.identity import fingerprint
 

@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from groupflow import sim
+from groupflow.network.topology import parse
 from groupflow.sim.runner import build
 from groupflow.study.errors import RunFailedError
 from groupflow.study.pool import end_when_told
-from groupflow.topology import parse
 from papers.cmt.sockets.paper import FILE, Case
 
 SECOND, MILLISECOND = 10**9, 10**6

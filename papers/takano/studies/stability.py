@@ -1,6 +1,6 @@
 """How large D and alpha may be: a sweep against the limits of the discretised diffusion equation.
 
-Theory is linear, for a long line of equal links (`groupflow.diffusion.stability`), and has two limits:
+Theory is linear, for a long line of equal links (see `control.diffusion.stability`), and has two limits:
 
 - `limit(alpha)`, 1 for alpha = 1: rates are what eq. 2 says, and a node's report carries its neighbour's n.
 - `limit(0)`, 1/3: r is bounded (eq. 1: by what the link has left, or by 0) and tells nothing of n any more.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from groupflow.diffusion.stability import growth
+from groupflow.control.diffusion.stability import growth
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import Axes, save, subplots
 from papers.takano.judge import Outcomes, Rule

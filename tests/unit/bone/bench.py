@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 
-from groupflow.bone.options import HubOptions, RimOptions
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.events import Event
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.bone.options import HubOptions, RimOptions
+from groupflow.endpoint.events import Event
 
 HERE = "127.0.0.1"
 FAST = 100_000_000

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.client import errors
-from groupflow.client.agent_process import AgentProcess
-from groupflow.client.events import Event
-from groupflow.client.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.endpoint import errors
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.events import Event
+from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
 
 Install = Callable[[str], Path]
 SEND = SendOptions(session=7, name="ma1", token="c0ffee", file=Path("f"))
@@ -81,7 +81,7 @@ async def test_leaving_the_block_stops_it(gfagent: Install) -> None:
 
 
 async def test_one_that_ignores_sigterm_is_killed(gfagent: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupflow.client.agent_process.STOP_SECONDS", 0.1)
+    monkeypatch.setattr("groupflow.endpoint.agent_process.STOP_SECONDS", 0.1)
     gfagent("""trap '' TERM; event ready ""; while :; do sleep 0.01; done""")
     async with AgentProcess(SEND) as agent:
         await agent.wait_for("ready")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groupflow.client.events import Event, EventError, parse_event
+from groupflow.endpoint.events import Event, EventError, parse_event
 
 
 def test_an_event_is_a_name_a_time_and_fields() -> None:

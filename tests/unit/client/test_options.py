@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.client.options import CacheOptions, MemberOptions, RecvOptions, RoleOptions, SendOptions
+from groupflow.endpoint.options import CacheOptions, MemberOptions, RecvOptions, RoleOptions, SendOptions
 
 
 @pytest.mark.parametrize(

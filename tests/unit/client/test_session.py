@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import groupflow
-from groupflow.client.errors import ClientError, JoinTimeoutError, NoReceiversError
+from groupflow.endpoint.errors import ClientError, JoinTimeoutError, NoReceiversError
 
 Install = Callable[[str], Path]
 JOINED = """event joined ',"member":1'"""

@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import pytest
 
-from groupflow.api.rest import make_app
-from groupflow.api.server import ApiError, listen, serve
 from groupflow.cli.main import main
+from groupflow.control.api.rest import make_app
+from groupflow.control.api.server import ApiError, listen, serve
 from tests.unit.controller.world import JSON, P4INFO, TOPOLOGY, World, until, world
 
 Ctl = Callable[..., Any]

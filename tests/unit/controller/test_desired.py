@@ -4,14 +4,14 @@ import random
 
 import pytest
 
+from groupflow.control.sessions.desired import stream_entries, unicast_entries
+from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord
+from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
+from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
+from groupflow.network.topology import parse
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, Action, Entries, Key, Replicas
 from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan
-from groupflow.sessions.desired import stream_entries, unicast_entries
-from groupflow.sessions.model import Member, RefusalError, Session, SessionRecord
-from groupflow.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
-from groupflow.sessions.replication import Branch, Neighbour, Node, stream_tree
-from groupflow.topology import parse
 from tests.unit.controller.world import TOPOLOGY
 
 TOPO = parse(TOPOLOGY)

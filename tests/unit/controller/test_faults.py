@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from experiments.bench.frames import request_frame
+from groupflow.control.sessions.requests import Options
 from groupflow.p4rt.messages import reset_frame
-from groupflow.sessions.requests import Options
 from groupflow.store.sqlite import SqliteStore
 from tests.unit.controller.test_sessions import GROUP_ALONE, GROUP_WITH_AGENT, ports, stream
 from tests.unit.controller.world import FakeHost, World, until, world

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.sessions.model import MEMBERS, SESSIONS, Member, SessionRecord
+from groupflow.control.sessions.model import MEMBERS, SESSIONS, Member, SessionRecord
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.store.memory import MemoryStore
 from groupflow.store.sqlite import SqliteStore

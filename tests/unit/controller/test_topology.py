@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from groupflow import topology
-from groupflow.topology import TopologyError, parse
-from groupflow.units import (
+from groupflow.network import topology
+from groupflow.network.topology import TopologyError, parse
+from groupflow.network.units import (
     UnitError,
     format_delay,
     format_loss,

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bench.frames import request_frame
-from groupflow import topology
+from groupflow.control.controller import Controller
+from groupflow.control.sessions.model import Session
+from groupflow.control.sessions.requests import Options
+from groupflow.control.sessions.tokens import token
+from groupflow.control.split.service import SplitOptions
+from groupflow.network import topology
+from groupflow.network.topology import Switch
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program
-from groupflow.runtime import Controller
-from groupflow.sessions.model import Session
-from groupflow.sessions.requests import Options
-from groupflow.sessions.tokens import token
-from groupflow.split.service import SplitOptions
 from groupflow.store.interface import Store
 from groupflow.store.memory import MemoryStore
-from groupflow.topology import Switch
 from tests.unit.controller.fake_switch import FakeSwitch
 from tests.unit.controller.wire import Received
 

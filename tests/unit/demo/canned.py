@@ -3,16 +3,15 @@
 from experiments.demo.results import (
     AgentResult,
     Baseline,
-    LinkUse,
     Parameters,
     ReceiverResult,
     Report,
     Sample,
     SenderResult,
-    SwitchHealth,
 )
-from groupflow.topology import Topology
-from topologies import variants
+from groupflow.lab.measure import LinkUse, SwitchHealth
+from groupflow.network import variants
+from groupflow.network.topology import Topology
 
 MIB = 1 << 20
 SIZE = 64 * MIB

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from experiments.demo.options import Options
 from experiments.demo.pace import measure
-from experiments.demo.results import Report, SwitchHealth
+from experiments.demo.results import Report
 from experiments.demo.scenario import Scenario
+from groupflow.lab.measure import SwitchHealth
 from tests.unit.demo import canned
 
 MBIT = 1_000_000

@@ -8,7 +8,7 @@ from rich.console import Console
 from experiments.demo import svg
 from experiments.demo.progress import ProgressView, Track, print_tables, summary
 from experiments.demo.results import Sample
-from groupflow.client.events import Event
+from groupflow.endpoint.events import Event
 from tests.unit.demo import canned
 
 

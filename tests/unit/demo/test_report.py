@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from experiments.demo import page
-from experiments.demo.results import Report, SwitchHealth
+from experiments.demo.results import Report
+from groupflow.lab.measure import SwitchHealth
 from tests.unit.demo import canned
 
 

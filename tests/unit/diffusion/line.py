@@ -19,8 +19,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from groupflow.diffusion.coefficients import line_rate
-from groupflow.diffusion.plan import Branch, Part, Rule, Upstream, part_entries
+from groupflow.control.diffusion.coefficients import line_rate
+from groupflow.control.diffusion.plan import Branch, Part, Rule, Upstream, part_entries
 from groupflow.p4rt.entries import Action, Entries
 from groupflow.p4rt.externs import Generator, QueueSettings
 from groupflow.switch import Output, Switch

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from groupflow.cli.main import main
-from groupflow.diffusion.bmv2_agent import (
+from groupflow.control.diffusion.bmv2_agent import (
     DEPTH_PACKETS,
     LEFT_BEHIND,
     NO_LIMIT,
@@ -24,8 +24,8 @@ from groupflow.diffusion.bmv2_agent import (
     packets_per_second,
     shares,
 )
-from groupflow.diffusion.coefficients import RATE_MAX
-from groupflow.diffusion.thrift_client import ThriftClient, ThriftError
+from groupflow.control.diffusion.coefficients import RATE_MAX
+from groupflow.control.diffusion.thrift_client import ThriftClient, ThriftError
 
 MS = 1_000_000
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groupflow.diffusion.coefficients import (
+from groupflow.control.diffusion.coefficients import (
     RATE_MAX,
     Coefficient,
     CoefficientError,

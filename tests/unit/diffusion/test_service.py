@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from groupflow.diffusion.coefficients import CoefficientError
-from groupflow.diffusion.model import DiffusionError, FlowRequest
-from groupflow.diffusion.plan import FASTEST, FIRST
+from groupflow.control.diffusion.coefficients import CoefficientError
+from groupflow.control.diffusion.model import DiffusionError, FlowRequest
+from groupflow.control.diffusion.plan import FASTEST, FIRST
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
 from tests.unit.controller.test_api import ctl, served

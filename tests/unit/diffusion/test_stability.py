@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from groupflow.diffusion.stability import growth, warning
+from groupflow.control.diffusion.stability import growth, warning
 
 
 @pytest.mark.parametrize("d", [0.01, 0.1, 0.5, 0.9, 0.999])

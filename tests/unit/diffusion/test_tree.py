@@ -12,8 +12,8 @@ from fractions import Fraction
 import finsy as fy
 import pytest
 
-from groupflow.diffusion.coefficients import line_rate
-from groupflow.diffusion.plan import Branch, Part, StreamRule, Upstream, part_entries
+from groupflow.control.diffusion.coefficients import line_rate
+from groupflow.control.diffusion.plan import Branch, Part, StreamRule, Upstream, part_entries
 from groupflow.p4rt.entries import Action
 from tests.unit.diffusion.line import DOWN, MS, PACKET_BYTES, SIDE, UP, Line, install
 from tests.unit.p4.layers import DATA

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.gather.clients import ClientListError, load, parse
+from groupflow.endpoint.gather.clients import ClientListError, load, parse
 from groupflow.tuning.model import Client, Limits
 
 GOOD = """

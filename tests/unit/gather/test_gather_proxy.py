@@ -11,14 +11,14 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from groupflow.api.gather import make_gather_app
-from groupflow.api.gather_proxy import gather_proxy_routes
-from groupflow.api.rest import answer_errors_in_one_line
-from groupflow.api.server import listen, serve_app
 from groupflow.cli.main import main
-from groupflow.gather.clients import parse
-from groupflow.gather.options import ServeOptions
-from groupflow.gather.service import GatherService
+from groupflow.control.api.gather import make_gather_app
+from groupflow.control.api.gather_proxy import gather_proxy_routes
+from groupflow.control.api.rest import answer_errors_in_one_line
+from groupflow.control.api.server import listen, serve_app
+from groupflow.endpoint.gather.clients import parse
+from groupflow.endpoint.gather.options import ServeOptions
+from groupflow.endpoint.gather.service import GatherService
 from groupflow.tuning.policies import POLICIES
 from tests.unit.gather.test_clients import GOOD
 from tests.unit.gather.test_gather_service import until

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from groupflow.api.gather import make_gather_app
 from groupflow.cli.main import main
-from groupflow.gather.clients import parse
-from groupflow.gather.options import ServeOptions
-from groupflow.gather.service import GatherService
+from groupflow.control.api.gather import make_gather_app
+from groupflow.endpoint.gather.clients import parse
+from groupflow.endpoint.gather.options import ServeOptions
+from groupflow.endpoint.gather.service import GatherService
 from groupflow.tuning.policies import POLICIES
 from tests.unit.gather.test_clients import GOOD
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow.client.errors import AgentError, ClientError
-from groupflow.gather import Sender
+from groupflow.endpoint.errors import AgentError, ClientError
+from groupflow.endpoint.gather import Sender
 
 SERVER = "10.0.0.1:26490"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from groupflow.client.events import Event, EventError, parse_event
-from groupflow.gather.clients import parse
-from groupflow.gather.tuner import Tuner, measurements
+from groupflow.endpoint.events import Event, EventError, parse_event
+from groupflow.endpoint.gather.clients import parse
+from groupflow.endpoint.gather.tuner import Tuner, measurements
 from groupflow.tuning.model import Client, Reading
 from groupflow.tuning.policies import POLICIES
 from tests.unit.gather.test_clients import GOOD

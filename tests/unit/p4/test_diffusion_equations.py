@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from groupflow.diffusion.coefficients import (
+from groupflow.control.diffusion.coefficients import (
     Coefficient,
     Term,
     alpha_coefficient,

@@ -7,8 +7,8 @@ import random
 from hypothesis import strategies as st
 
 from experiments.placement import networks
+from groupflow.network.topology import Topology
 from groupflow.placement import Problem
-from groupflow.topology import Topology
 
 
 @st.composite

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from experiments.placement import networks
+from groupflow.network.topology import Topology
+from groupflow.network.variants import named, with_delay
 from groupflow.placement import Problem, choose
 from groupflow.placement.costs import completion_time, connections, link_bytes
 from groupflow.placement.layout import nearest
 from groupflow.placement.problem import Overlay
 from groupflow.placement.routes import Routes
-from groupflow.topology import Topology
 from tests.unit.placement.questions import graphs, problems
-from topologies.variants import named, with_delay
 
 FIG5_MEMBERS = ("mb1", "mb2", "mc1", "mc2", "md1")
 

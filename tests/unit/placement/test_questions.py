@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from groupflow.cli.main import main
+from groupflow.data import TOPOLOGIES
+from groupflow.network.topology import parse
+from groupflow.network.variants import named
 from groupflow.placement import PlacementError, choose
-from groupflow.topology import parse
-from topologies.variants import FOLDER, named
 
-FIG5 = str(FOLDER / "fig5.yaml")
+FIG5 = str(TOPOLOGIES / "fig5.yaml")
 
 TWO_PARTS = """
 switches: {s1: {device_id: 1, grpc: 9561}, s2: {device_id: 2, grpc: 9562}}

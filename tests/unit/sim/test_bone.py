@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from groupflow import sim
+from groupflow.network.topology import parse
 from groupflow.sim.bone import Method, Repair
-from groupflow.topology import parse
 
 SECOND = 10**9
 SIZE = 100_000

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from groupflow import sim
+from groupflow.network.topology import parse
 from groupflow.sim.gather import Gathering, Round, Sender, run
-from groupflow.topology import parse
 from groupflow.tuning.model import Client, Limits, Policy, Reading, Setting
 
 SECOND = 10**9

@@ -4,11 +4,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
+from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord, TcpSettings
+from groupflow.control.sessions.tcp import checked, lowest_free
+from groupflow.control.split import overlay, steering
+from groupflow.network.topology import Topology, parse
 from groupflow.p4rt.entries import Action, Key
-from groupflow.sessions.model import Member, RefusalError, Session, SessionRecord, TcpSettings
-from groupflow.sessions.tcp import checked, lowest_free
-from groupflow.split import overlay, steering
-from groupflow.topology import Topology, parse
 
 SWITCHES = "abcdef"
 

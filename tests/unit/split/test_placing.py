@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from groupflow.split.placing import anybody, hosts, place
-from groupflow.topology import Topology, parse
+from groupflow.control.split.placing import anybody, hosts, place
+from groupflow.network.topology import Topology, parse
 from tests.unit.split.test_overlay import network
 
 LINE = network(("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), agents="abcde")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from groupflow.control.sessions.model import RefusalError, TcpSettings
+from groupflow.control.split.link import Place
+from groupflow.control.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
+from groupflow.network.topology import parse
 from groupflow.p4rt.device import ApplyError
-from groupflow.sessions.model import RefusalError, TcpSettings
-from groupflow.split.link import Place
-from groupflow.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
 from groupflow.store.interface import Store
 from groupflow.store.memory import MemoryStore
-from groupflow.topology import parse
 from tests.unit.controller.world import TOPOLOGY, FakeHost, World, until, world
 from tests.unit.split.fake_agent import FakeAgent
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from groupflow.api.server import listen, serve
 from groupflow.cli.main import main
+from groupflow.control.api.server import listen, serve
 from tests.unit.controller.world import until
 from tests.unit.split.test_service import Lab, lab
 

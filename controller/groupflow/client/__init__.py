@@ -1,1 +1,0 @@
-"""Members of sessions for Python programs: `gfagent` as a supervised child process."""

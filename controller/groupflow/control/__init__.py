@@ -1,0 +1,1 @@
+"""The controller: sessions, caching, diffusion, split connections, and the REST API beside them."""

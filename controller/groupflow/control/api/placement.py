@@ -1,0 +1,73 @@
+"""The part of the REST API that places agents: /sessions/{id}/placement. It shows, and changes nothing."""
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from groupflow.control.controller import Controller
+from groupflow.control.split.placing import anybody
+from groupflow.placement import DEFAULT_SIZE_BYTES, Placement, choose
+
+
+class ConnectionView(BaseModel):
+    sender: str
+    start: str = Field(description="a host, or the switch of an agent")
+    end: str
+
+
+class PlacementView(BaseModel):
+    objective: Literal["bytes", "time"]
+    agents: list[str] = Field(description="switches")
+    connections: list[ConnectionView]
+    link_bytes: int = Field(description="on all links together, for one transfer of each sender")
+    seconds: float = Field(description="until the last member has the last byte, end-to-end")
+    exact: bool
+
+
+def placement_routes(controller: Controller) -> APIRouter:
+    """The route below /sessions."""
+    router = APIRouter(tags=["sessions"])
+
+    @router.get("/sessions/{session}/placement")
+    async def place_agents(
+        session: int,
+        agents: int,
+        objective: Literal["bytes", "time"] = "bytes",
+        size_bytes: Annotated[int, Query(ge=1)] = DEFAULT_SIZE_BYTES,
+        candidates: Annotated[list[str] | None, Query()] = None,
+    ) -> PlacementView:
+        """Where the session's agents would cost least, with its members as they are now.
+
+        Without senders, as in TCP sessions, a host of every switch counts as one.
+        """
+        found = controller.manager.get(session)
+        # In a thread: seconds of work in a large network must not stop the controller.
+        placement = await asyncio.to_thread(
+            choose,
+            controller.topology,
+            [found.members[source].host for source in found.sources] or anybody(controller.topology),
+            [found.members[number].host for number in (*found.receivers, *found.listeners)],
+            agents,
+            objective=objective,
+            candidates=candidates,
+            size_bytes=size_bytes,
+        )
+        return _view(placement)
+
+    return router
+
+
+def _view(placement: Placement) -> PlacementView:
+    return PlacementView(
+        objective=placement.objective,
+        agents=list(placement.agents),
+        connections=[
+            ConnectionView(sender=connection.sender, start=connection.start, end=connection.end)
+            for connection in placement.connections
+        ],
+        link_bytes=placement.link_bytes,
+        seconds=placement.seconds,
+        exact=placement.exact,
+    )

@@ -1,0 +1,273 @@
+"""The REST API: what `groupflow ctl` shows and changes. Described at /docs and /openapi.json."""
+
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from groupflow.control.api.diffusion import diffusion_routes
+from groupflow.control.api.gather_proxy import gather_proxy_routes
+from groupflow.control.api.placement import placement_routes
+from groupflow.control.api.schemas import (
+    AgentView,
+    CountView,
+    CreatedSession,
+    EntryView,
+    Health,
+    LinkView,
+    MemberView,
+    NewMember,
+    NewSession,
+    Problem,
+    SessionChange,
+    SessionDetail,
+    SessionView,
+    SwitchView,
+    Tokens,
+)
+from groupflow.control.api.tcp import changed_settings, settings_of, tcp_routes
+from groupflow.control.api.views import (
+    agent_views,
+    counter_index,
+    entry_views,
+    link_view,
+    member_view,
+    session_detail,
+    session_view,
+    switch_view,
+    tokens_of,
+)
+from groupflow.control.controller import Controller
+from groupflow.control.diffusion.coefficients import CoefficientError
+from groupflow.control.diffusion.model import DiffusionError
+from groupflow.control.sessions.model import RefusalError
+from groupflow.p4rt.connection import ConnectionFailedError
+from groupflow.p4rt.counters import read_counter
+from groupflow.p4rt.device import ApplyError
+from groupflow.p4rt.entries import TABLE_ORDER, UnknownEntityError, decode, wildcards
+from groupflow.placement import PlacementError
+from groupflow.store.interface import StoreError
+
+_STATUS = {
+    "unknown_session": 404,
+    "no_source": 404,
+    "wrong_token": 403,
+    "full": 409,
+    "bad_request": 400,
+    "expired": 410,
+}
+
+
+def make_app(controller: Controller, gather: str | None = None) -> FastAPI:
+    """`gather`: URL of the API of the network's server that gathers, if it has one."""
+    problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
+    app = FastAPI(title="groupflow controller", version="1", responses=problems)
+    for router in (
+        _sessions(controller),
+        tcp_routes(controller),
+        _switches(controller),
+        diffusion_routes(controller),
+        placement_routes(controller),
+        gather_proxy_routes(gather),
+        _rest(controller),
+    ):
+        app.include_router(router, prefix="/v1")
+    answer_errors_in_one_line(app)
+    return app
+
+
+def _sessions(controller: Controller) -> APIRouter:
+    router = APIRouter(tags=["sessions"])
+    manager = controller.manager
+
+    @router.get("/sessions")
+    async def list_sessions() -> list[SessionView]:
+        return [session_view(session) for _, session in sorted(manager.sessions.items())]
+
+    @router.post("/sessions", status_code=201)
+    async def create_session(new: NewSession) -> CreatedSession:
+        expires = int(time.time()) + new.lifetime if new.lifetime else None
+        session = await manager.create(
+            new.id,
+            mode=new.mode,
+            policy=new.policy,
+            window=new.window,
+            expires=expires,
+            tcp=await settings_of(controller, new.tcp) if new.tcp else None,
+        )
+        return CreatedSession(**session_view(session).model_dump(), tokens=tokens_of(controller, session))
+
+    @router.get("/sessions/{session}")
+    async def show_session(session: int) -> SessionDetail:
+        return session_detail(controller, manager.get(session))
+
+    @router.patch("/sessions/{session}")
+    async def change_session(session: int, change: SessionChange) -> SessionView:
+        tcp = await changed_settings(controller, manager.get(session), change.tcp) if change.tcp else None
+        changed = await manager.change(
+            session, mode=change.mode, policy=change.policy, window=change.window, tcp=tcp
+        )
+        return session_view(changed)
+
+    @router.delete("/sessions/{session}", status_code=204)
+    async def delete_session(session: int) -> None:
+        await manager.delete(session)
+
+    @router.get("/sessions/{session}/tokens")
+    async def show_tokens(session: int) -> Tokens:
+        return tokens_of(controller, manager.get(session))
+
+    @router.get("/sessions/{session}/members")
+    async def list_session_members(session: int) -> list[MemberView]:
+        found = manager.get(session)
+        return [member_view(controller, found, member) for member in found.members.values()]
+
+    @router.post("/sessions/{session}/members", status_code=201)
+    async def add_listener(session: int, new: NewMember) -> MemberView:
+        """For programs that do not join themselves with `groupflow member`."""
+        member = await manager.register(session, new.host, new.port, new.name, new.start)
+        return member_view(controller, manager.get(session), member)
+
+    @router.delete("/sessions/{session}/members/{member}", status_code=204)
+    async def remove_member(session: int, member: int) -> None:
+        found = manager.get(session).members.get(member)
+        if found is None:
+            raise HTTPException(404, f"session {session} has no member {member}; list its members")
+        await manager.remove(session, member, "left", f"{found.name} was removed by the operator")
+
+    @router.get("/members")
+    async def list_members() -> list[MemberView]:
+        return [
+            member_view(controller, session, member)
+            for session in manager.sessions.values()
+            for member in session.members.values()
+        ]
+
+    return router
+
+
+def _switches(controller: Controller) -> APIRouter:
+    router = APIRouter(tags=["switches"])
+
+    def known(name: str) -> str:
+        if name not in controller.devices:
+            known_names = ", ".join(controller.devices)
+            raise HTTPException(404, f"no switch {name!r}; there are {known_names}")
+        return name
+
+    @router.get("/switches")
+    async def list_switches() -> list[SwitchView]:
+        return [switch_view(controller, name) for name in controller.devices]
+
+    @router.get("/switches/{name}")
+    async def show_switch(name: str) -> SwitchView:
+        return switch_view(controller, known(name))
+
+    @router.get("/switches/{name}/entries")
+    async def list_entries(name: str, table: str | None = None) -> list[EntryView]:
+        """Read from the switch itself."""
+        if table is not None and table not in TABLE_ORDER:
+            raise HTTPException(404, f"no table {table!r}; there are {', '.join(TABLE_ORDER)}")
+        entities = await controller.devices[known(name)].query(wildcards(controller.program))
+        return entry_views(controller.program, decode(controller.program, entities), table)
+
+    @router.get("/switches/{name}/counters")
+    async def list_counters(name: str, counter: str | None = None) -> dict[str, list[CountView]]:
+        """Read from the switch itself; cells that never counted are left out."""
+        counters = controller.program.counters
+        if counter is not None and counter not in counters:
+            raise HTTPException(404, f"no counter {counter!r}; there are {', '.join(counters)}")
+        device = controller.devices[known(name)]
+        return {
+            info.name: [
+                CountView(
+                    index=counter_index(controller, name, info.name, count.cell),
+                    packets=count.packets,
+                    bytes=count.bytes,
+                )
+                for count in await read_counter(controller.program, info, device.query)
+            ]
+            for info in counters.values()
+            if counter in (None, info.name)
+        }
+
+    return router
+
+
+def _rest(controller: Controller) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/health")
+    async def health() -> Health:
+        up = sum(1 for device in controller.devices.values() if device.state == "up")
+        return Health(
+            status="ok" if up == len(controller.devices) else "degraded",
+            switches_up=up,
+            switches=len(controller.devices),
+            sessions=len(controller.manager.sessions),
+            uptime=int(time.time() - controller.started),
+        )
+
+    @router.get("/agents")
+    async def list_agents() -> list[AgentView]:
+        return agent_views(controller)
+
+    @router.get("/links")
+    async def list_links() -> list[LinkView]:
+        return [link_view(link) for link in controller.topology.links]
+
+    @router.get("/events", response_class=StreamingResponse)
+    async def follow_events(recent: Annotated[int, Query(ge=0, le=256)] = 0) -> StreamingResponse:
+        """Server-sent events: first the `recent` latest, then each as it happens."""
+
+        async def stream() -> AsyncIterator[str]:
+            with controller.events.subscribed() as subscriber:
+                for event in controller.events.recent()[-recent:] if recent else []:
+                    yield f"data: {json.dumps(event)}\n\n"
+                yield ": following\n\n"
+                while True:
+                    yield f"data: {json.dumps(await subscriber.next())}\n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    return router
+
+
+def answer_errors_in_one_line(app: FastAPI) -> None:
+    """Every error is a `Problem`."""
+
+    def problem(status: int, text: str) -> JSONResponse:
+        return JSONResponse({"error": text.splitlines()[0] if text else "failed"}, status)
+
+    async def refused(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RefusalError)
+        return problem(_STATUS[error.code], error.text)
+
+    async def http(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, StarletteHTTPException)
+        return problem(error.status_code, str(error.detail))
+
+    async def invalid(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        return problem(422, f"{where}: {first['msg'].lower()}; see /docs")
+
+    async def unavailable(_: Request, error: Exception) -> JSONResponse:
+        return problem(503, str(error))
+
+    async def uncontrolled(_: Request, error: Exception) -> JSONResponse:
+        return problem(error.status if isinstance(error, DiffusionError) else 400, str(error))
+
+    for kind in (DiffusionError, CoefficientError, PlacementError):
+        app.add_exception_handler(kind, uncontrolled)
+    app.add_exception_handler(RefusalError, refused)
+    app.add_exception_handler(StarletteHTTPException, http)
+    app.add_exception_handler(RequestValidationError, invalid)
+    for kind in (ConnectionFailedError, ApplyError, StoreError, UnknownEntityError):
+        app.add_exception_handler(kind, unavailable)

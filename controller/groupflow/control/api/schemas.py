@@ -1,0 +1,258 @@
+"""What the REST API takes and gives. FastAPI makes the OpenAPI document of these."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from groupflow.control.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
+from groupflow.p4rt.messages import Mode, Policy
+
+
+class Problem(BaseModel):
+    """Every error: one line with the cause and the cure."""
+
+    error: str
+
+
+class NewTcp(BaseModel):
+    """That TCP clients can send into the session. Sizes in bytes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ports: list[int] = Field(min_length=1, description="where clients connect to, at the session's address")
+    cache_bytes: int = Field(DEFAULT_CACHE, description="bound of each stream's cache at each agent")
+    history_bytes: int = Field(0, description="kept for members that join late, from the start")
+    congestion: str | None = Field(None, description="the kernel's congestion control; none: its default")
+    send_buffer: int | None = Field(None, description="of connections onward; none: the kernel adapts it")
+    receive_buffer: int | None = Field(
+        None, description="of senders' connections; none: the kernel adapts it"
+    )
+    replies: Literal["leader", "merge", "drop"] = Field("drop", description="what members send back")
+    resume: bool = Field(False, description="streams outlive the restart of an agent")
+    agents: list[str] = Field(
+        default_factory=list[str], description="switches whose agents take part; []: all"
+    )
+    budget: int = Field(0, ge=0, description="instead: let the controller choose at most so many; 0: no")
+
+
+class TcpChange(BaseModel):
+    """What is left out stays. Holds for streams that begin afterwards."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cache_bytes: int | None = None
+    history_bytes: int | None = None
+    congestion: str | None = Field(None, description="null: the kernel's default")
+    send_buffer: int | None = Field(None, description="null: the kernel adapts it")
+    receive_buffer: int | None = Field(None, description="null: the kernel adapts it")
+    replies: Literal["leader", "merge", "drop"] | None = None
+    resume: bool | None = None
+    agents: list[str] | None = Field(None, description="switches whose agents take part; []: all")
+    budget: int | None = Field(None, ge=1, description="instead: choose at most so many anew")
+
+
+class TcpView(NewTcp):
+    address: str
+    agents: list[str] = Field(description="switches; those chosen, where there is a budget")
+
+
+class NewSession(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    id: int | None = Field(None, ge=1, le=LAST_SESSION, description="chosen by the controller when left out")
+    mode: Mode = Field("e2e", description="who acknowledges: the receivers, or each cache")
+    policy: Policy = Field("strict", description="what a slow receiver does")
+    window: int = Field(DEFAULT_WINDOW, ge=1, le=LAST_WINDOW, description="packets outstanding at most")
+    lifetime: int | None = Field(None, ge=1, description="seconds until the session expires; none: never")
+    tcp: NewTcp | None = Field(None, description="none: TCP clients cannot send into it")
+
+
+class SessionChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Mode | None = None
+    policy: Policy | None = None
+    window: int | None = Field(None, ge=1, le=LAST_WINDOW)
+    tcp: TcpChange | None = None
+
+
+class NewMember(BaseModel):
+    """A program that listens on a host, to be a member of a TCP session until it is removed or fails."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    host: str
+    port: int = Field(ge=1, le=65535)
+    name: str = Field("", max_length=200, description="the host's when left out")
+    start: Literal["now", "start"] = Field("now", description="where it begins in a stream under way")
+
+
+class MemberView(BaseModel):
+    session: int
+    id: int
+    name: str
+    role: Literal["sender", "receiver", "listener"]
+    host: str
+    switch: str
+    udp_port: int
+    joined: int = Field(description="seconds since 1970")
+    next: int = Field(description="receiver: the packet it expects; sender: the packet it will send")
+    repairs: int
+    complete: list[int] = Field(description="the streams it has received whole")
+    isolated: bool = Field(description="too slow for a stream, and fed by its switch's cache")
+    tcp_port: int = Field(description="where a listener listens; 0: it is none")
+
+
+class BranchView(BaseModel):
+    node: str
+    member: int = Field(description="0: the next switch")
+    isolated: bool
+
+
+class NodeView(BaseModel):
+    """A switch's part in a stream."""
+
+    switch: str
+    upstream: str
+    branches: list[BranchView]
+    agent: str | None = Field(description="the cache agent that caching is delegated to")
+
+
+class StreamView(BaseModel):
+    source: int
+    rate: int = Field(description="bit/s of the slowest link that counts; 0: not limited")
+    tree: list[NodeView]
+
+
+class SessionView(BaseModel):
+    id: int
+    mode: Literal["e2e", "n2n"]
+    policy: Literal["strict", "isolate"]
+    window: int
+    created: int
+    expires: int | None
+    senders: int
+    receivers: int
+    listeners: int = Field(description="members that take TCP streams")
+    address: str | None = Field(description="where TCP clients send into it")
+    tcp: TcpView | None
+
+
+class ReceiptView(BaseModel):
+    """A member has all of a stream: its TCP has acknowledged every byte and the end."""
+
+    stream: str
+    member: int
+    name: str
+    bytes: int
+    at: float = Field(description="seconds since 1970")
+
+
+class TcpStreamView(BaseModel):
+    stream: str
+    peer: str = Field(description="the sender's IP:PORT; empty: not known")
+    switch: str = Field(description="where its agent is")
+    outcome: str = Field(description="empty: the stream is under way")
+    receipts: list[ReceiptView]
+    failed: dict[int, str] = Field(description="members that were lost, and why")
+
+
+class TcpAgentView(BaseModel):
+    """A split agent's part in a session."""
+
+    switch: str
+    host: str
+    state: Literal["up", "down"]
+    problem: str | None = Field(description="why it is down, or refused the session")
+    counters: dict[str, Any] = Field(description="as the agent counts: docs/split.md")
+
+
+class TcpDetail(BaseModel):
+    settings: TcpView
+    agents: list[TcpAgentView]
+    streams: list[TcpStreamView]
+
+
+class SplitAgentView(BaseModel):
+    switch: str
+    host: str
+    control: str = Field(description="where its control socket is")
+    state: Literal["up", "down"]
+    problem: str | None
+    sessions: int
+    streams: int
+    cache_used: int
+    cache_limit: int
+
+
+class SessionDetail(SessionView):
+    members: list[MemberView]
+    streams: list[StreamView]
+
+
+class Tokens(BaseModel):
+    """Whoever has one of these may join in its role; `join` is good for both."""
+
+    join: str
+    sender: str
+    receiver: str
+
+
+class CreatedSession(SessionView):
+    tokens: Tokens
+
+
+class AgentView(BaseModel):
+    switch: str
+    host: str
+    name: str
+    id: int
+    udp_port: int
+    joined: int
+    cached_bytes: int
+    repairs: int
+    full: bool
+    streams: int = Field(description="streams it is to cache")
+
+
+class SwitchView(BaseModel):
+    name: str
+    device_id: int
+    grpc: str
+    state: Literal["down", "syncing", "up"]
+    problem: str | None = Field(description="why it is not up")
+    agent: str | None
+    streams: int
+    entries: int = Field(description="table entries and groups it should hold")
+    packets_dropped: int = Field(description="packets to or from the controller lost to full queues")
+
+
+class EntryView(BaseModel):
+    table: str = Field(description="a table's name, or `groups`")
+    match: dict[str, int | str]
+    action: str | None = None
+    params: dict[str, int | str] = Field(default_factory=dict[str, int | str])
+    replicas: list[dict[str, int]] = Field(default_factory=list[dict[str, int]])
+
+
+class CountView(BaseModel):
+    index: str = Field(description="what is counted, e.g. a port or a stream")
+    packets: int
+    bytes: int
+
+
+class LinkView(BaseModel):
+    name: str
+    ends: list[str]
+    rate: str
+    delay: str
+    loss: str
+    queue: int
+
+
+class Health(BaseModel):
+    status: Literal["ok", "degraded"] = Field(description="degraded: a switch is not up")
+    switches_up: int
+    switches: int
+    sessions: int
+    uptime: int = Field(description="seconds")

@@ -1,0 +1,142 @@
+"""The REST API of TCP sessions: their agents, counters and receipts."""
+
+import asyncio
+from dataclasses import asdict, replace
+from typing import Any, cast
+
+from fastapi import APIRouter, HTTPException
+
+from groupflow.control.api.schemas import (
+    NewTcp,
+    ReceiptView,
+    SplitAgentView,
+    TcpAgentView,
+    TcpChange,
+    TcpDetail,
+    TcpStreamView,
+    TcpView,
+)
+from groupflow.control.controller import Controller
+from groupflow.control.sessions.model import RefusalError, Session, TcpSettings
+from groupflow.control.split.agent import SplitAgent
+from groupflow.control.split.link import Form
+from groupflow.control.split.receipts import Stories
+
+
+def tcp_routes(controller: Controller) -> APIRouter:
+    router = APIRouter(tags=["tcp"])
+
+    @router.get("/sessions/{session}/tcp")
+    async def show_tcp(session: int) -> TcpDetail:
+        """Read from the session's agents themselves."""
+        return await _detail(controller, controller.manager.get(session))
+
+    @router.get("/split-agents")
+    async def list_split_agents() -> list[SplitAgentView]:
+        """The split agents, there or not."""
+        agents = controller.splitting.agents.values()
+        stats = await asyncio.gather(*(agent.stats() for agent in agents))
+        return [_agent_view(agent, told or {}) for agent, told in zip(agents, stats, strict=True)]
+
+    return router
+
+
+async def settings_of(controller: Controller, new: NewTcp) -> TcpSettings:
+    """Of a new session; the manager gives it its address. Raises RefusalError."""
+    if new.agents and new.budget:
+        raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
+    return TcpSettings(
+        address="",
+        ports=tuple(new.ports),
+        cache_bytes=new.cache_bytes,
+        history_bytes=new.history_bytes,
+        congestion=new.congestion,
+        send_buffer=new.send_buffer,
+        receive_buffer=new.receive_buffer,
+        replies=new.replies,
+        resume=new.resume,
+        agents=await controller.splitting.choose(new.budget) if new.budget else tuple(new.agents),
+        budget=new.budget,
+    )
+
+
+async def changed_settings(controller: Controller, session: Session, change: TcpChange) -> TcpSettings:
+    """A session's settings with a change. Raises RefusalError."""
+    if session.record.tcp is None:
+        raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
+    given = change.model_dump(exclude_unset=True)
+    if change.agents is not None and change.budget:
+        raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
+    may_be_null = ("congestion", "send_buffer", "receive_buffer")
+    given = {name: value for name, value in given.items() if value is not None or name in may_be_null}
+    if change.agents is not None:
+        given |= {"agents": tuple(change.agents), "budget": 0}
+    if change.budget:
+        given["agents"] = await controller.splitting.choose(change.budget, session)
+    return replace(session.record.tcp, **given)
+
+
+def tcp_view(settings: TcpSettings) -> TcpView:
+    return TcpView(**asdict(settings))
+
+
+async def _detail(controller: Controller, session: Session) -> TcpDetail:
+    settings = session.record.tcp
+    if settings is None:
+        raise HTTPException(404, f"session {session.id} carries no TCP; create one with --tcp-port")
+    splitting = controller.splitting
+    agents = [agent for agent in splitting.agents.values() if session.id in agent.sessions]
+    stats = await asyncio.gather(*(agent.stats() for agent in agents))
+    return TcpDetail(
+        settings=tcp_view(settings),
+        agents=[
+            TcpAgentView(
+                switch=agent.switch,
+                host=agent.host,
+                state=agent.state,
+                problem=agent.problem if agent.state == "down" else agent.refused.get(session.id),
+                counters=_counters(told or {}, session.id),
+            )
+            for agent, told in zip(agents, stats, strict=True)
+        ],
+        streams=_streams(splitting.stories.get(session.id, Stories())),
+    )
+
+
+def _streams(stories: Stories) -> list[TcpStreamView]:
+    return [
+        TcpStreamView(
+            stream=stream,
+            peer=story.peer,
+            switch=story.agent,
+            outcome=story.outcome,
+            receipts=[ReceiptView(stream=stream, **asdict(receipt)) for receipt in story.receipts.values()],
+            failed=story.failed,
+        )
+        for stream, story in stories.streams.items()
+    ]
+
+
+def _counters(told: Form, session: int) -> dict[str, Any]:
+    for form in cast(list[dict[str, Any]], told.get("sessions", [])):
+        if form.get("id") == session:
+            return form
+    return {}
+
+
+def _agent_view(agent: SplitAgent, told: Form) -> SplitAgentView:
+    def count(key: str) -> int:
+        value = told.get(key)
+        return value if isinstance(value, int) else 0
+
+    return SplitAgentView(
+        switch=agent.switch,
+        host=agent.host,
+        control=str(agent.place),
+        state=agent.state,
+        problem=agent.problem if agent.state == "down" else None,
+        sessions=len(agent.sessions),
+        streams=count("streams"),
+        cache_used=count("cache_used"),
+        cache_limit=count("cache_limit"),
+    )

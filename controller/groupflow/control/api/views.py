@@ -1,0 +1,204 @@
+"""The controller's values in the form of the API."""
+
+from ipaddress import IPv4Address
+
+from groupflow.control.api.schemas import (
+    AgentView,
+    BranchView,
+    EntryView,
+    LinkView,
+    MemberView,
+    NodeView,
+    SessionDetail,
+    SessionView,
+    StreamView,
+    SwitchView,
+    Tokens,
+)
+from groupflow.control.api.tcp import tcp_view
+from groupflow.control.controller import Controller
+from groupflow.control.sessions.model import Member, Session
+from groupflow.control.sessions.numbers import Stream
+from groupflow.control.sessions.replication import Node, lowest_rate
+from groupflow.control.sessions.tokens import token
+from groupflow.network import units
+from groupflow.network.topology import Link
+from groupflow.p4rt.counters import DROP_REASONS
+from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
+from groupflow.p4rt.program import Field, Program
+
+
+def session_view(session: Session) -> SessionView:
+    record = session.record
+    return SessionView(
+        id=record.id,
+        mode=record.mode,
+        policy=record.policy,
+        window=record.window,
+        created=record.created,
+        expires=record.expires,
+        senders=len(session.sources),
+        receivers=len(session.receivers),
+        listeners=len(session.listeners),
+        address=record.tcp.address if record.tcp else None,
+        tcp=tcp_view(record.tcp) if record.tcp else None,
+    )
+
+
+def session_detail(controller: Controller, session: Session) -> SessionDetail:
+    streams: list[StreamView] = []
+    for source in session.sources:
+        tree = controller.fabric.trees.get(Stream(session.id, source), {})
+        rate = lowest_rate(controller.topology, tree, leaves=session.record.policy == "strict")
+        nodes = [_node_view(node) for node in tree.values()]
+        streams.append(StreamView(source=source, rate=rate, tree=nodes))
+    members = [member_view(controller, session, member) for member in session.members.values()]
+    return SessionDetail(**session_view(session).model_dump(), members=members, streams=streams)
+
+
+def tokens_of(controller: Controller, session: Session) -> Tokens:
+    secret, record = controller.manager.secret, session.record
+    return Tokens(
+        join=token(secret, record, "join"),
+        sender=token(secret, record, "sender"),
+        receiver=token(secret, record, "receiver"),
+    )
+
+
+def member_view(controller: Controller, session: Session, member: Member) -> MemberView:
+    heard = controller.manager.presence.last((session.id, member.id))
+    return MemberView(
+        session=session.id,
+        id=member.id,
+        name=member.name,
+        role=member.role,
+        host=member.host,
+        switch=controller.topology.hosts[member.host].switch,
+        udp_port=member.udp_port,
+        joined=member.joined,
+        next=heard.next if heard else 0,
+        repairs=heard.repairs if heard else 0,
+        complete=sorted(member.complete),
+        isolated=any(isolated == member.id for _, isolated in session.record.isolated),
+        tcp_port=member.tcp_port,
+    )
+
+
+def agent_views(controller: Controller) -> list[AgentView]:
+    views: list[AgentView] = []
+    for switch, agent in sorted(controller.caching.agents.items()):
+        heard = controller.watchdog.agents.last(switch)
+        trees = controller.fabric.trees.values()
+        views.append(
+            AgentView(
+                switch=switch,
+                host=agent.host,
+                name=agent.name,
+                id=agent.id,
+                udp_port=agent.udp_port,
+                joined=agent.joined,
+                cached_bytes=heard.next * 1024 if heard else 0,
+                repairs=heard.repairs if heard else 0,
+                full=agent.full,
+                streams=sum(1 for tree in trees if switch in tree and tree[switch].agent),
+            )
+        )
+    return views
+
+
+def switch_view(controller: Controller, name: str) -> SwitchView:
+    switch, device = controller.topology.switches[name], controller.devices[name]
+    return SwitchView(
+        name=name,
+        device_id=switch.device_id,
+        grpc=switch.grpc,
+        state=device.state,
+        problem=None if device.state == "up" else device.problem,
+        agent=switch.agent,
+        streams=len(controller.fabric.streams_at(name)),
+        entries=len(device.desired.entries),
+        packets_dropped=device.packets_dropped,
+    )
+
+
+def link_view(link: Link) -> LinkView:
+    return LinkView(
+        name=link.name,
+        ends=[link.a.interface, link.b.interface],
+        rate=units.format_rate(link.spec.rate),
+        delay=units.format_delay(link.spec.delay_ns),
+        loss=units.format_loss(link.spec.loss),
+        queue=link.spec.queue,
+    )
+
+
+def entry_views(program: Program, entries: Entries, table: str | None) -> list[EntryView]:
+    return [
+        _entry_view(program, key, value)
+        for key, value in sorted(entries.items(), key=lambda item: item[0])
+        if table is None or key.table == table
+    ]
+
+
+def counter_index(controller: Controller, switch: str, counter: str, index: tuple[int, ...]) -> str:
+    """What a counter's cell counts, in words where there are some."""
+    number = index[0]
+    if counter in ("port_in", "port_out"):
+        end = controller.topology.switches[switch].ports.get(number)
+        return f"{number} ({end.node})" if end else str(number)
+    if counter == "drops" and number < len(DROP_REASONS):
+        return DROP_REASONS[number]
+    return "/".join(map(str, index))
+
+
+def _node_view(node: Node) -> NodeView:
+    return NodeView(
+        switch=node.switch,
+        upstream=node.upstream.node,
+        branches=[
+            BranchView(node=branch.neighbour.node, member=branch.member, isolated=branch.isolated)
+            for branch in node.branches
+        ],
+        agent=node.agent.node if node.agent else None,
+    )
+
+
+def _entry_view(program: Program, key: Key, value: Value) -> EntryView:
+    if isinstance(value, Replicas):
+        replicas = [{"port": port, "instance": instance} for port, instance in sorted(value.copies)]
+        return EntryView(table=GROUPS, match={"id": key.match[0]}, replicas=replicas)
+    if not isinstance(value, Action):
+        fields = value._asdict().items()
+        return EntryView(
+            table=key.table,
+            match=dict(zip(("port", "queue") if len(key.match) == 2 else ("id",), key.match, strict=True)),
+            params={name: item.hex() if isinstance(item, bytes) else item for name, item in fields},
+        )
+    numbers = iter(key.match)
+    match: dict[str, int | str] = {}
+    for field in program.tables[key.table].match:
+        shown = _show(field, next(numbers))
+        if field.is_ternary:
+            mask = next(numbers)
+            if mask:
+                match[field.name] = f"{shown}&{mask:#x}"
+        else:
+            match[field.name] = f"{shown}/{next(numbers)}" if field.is_lpm else shown
+    if program.tables[key.table].has_priority:
+        match["priority"] = next(numbers)
+    params = zip(program.actions[value.name].params, value.params, strict=True)
+    return EntryView(
+        table=key.table,
+        match=match,
+        action=value.name,
+        params={param.name: _show(param, number) for param, number in params},
+    )
+
+
+def _show(field: Field, number: int) -> int | str:
+    """Addresses as people write them."""
+    if field.bitwidth == 48:
+        return number.to_bytes(6, "big").hex(":")
+    if field.bitwidth == 32 and field.name.rpartition(".")[2] in ("ip", "dst", "target_ip"):
+        return str(IPv4Address(number))
+    return number

@@ -1,0 +1,125 @@
+"""Cache agents: where they are, and which streams they are to cache."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from groupflow.control.sessions.model import Codec, Session
+from groupflow.control.sessions.numbers import Stream
+from groupflow.control.sessions.post import Post
+from groupflow.control.sessions.replication import Neighbour, Node, lowest_branch_rate
+from groupflow.network.topology import Topology
+from groupflow.p4rt.messages import Delegated, Mode, Policy
+
+FIRST_AGENT_ID = 0xF000
+"""An agent's member id is this plus its switch's device id; members of sessions have lower ones."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A cache agent that has registered."""
+
+    switch: str
+    host: str
+    udp_port: int
+    name: str
+    id: int
+    joined: int
+    """seconds since 1970"""
+    full: bool = False
+    """it has reported that its byte bound is reached"""
+
+
+AGENTS = Codec("agents", TypeAdapter(Agent))
+
+
+class Delegation(NamedTuple):
+    """What an agent is told about a stream."""
+
+    session: int
+    source: int
+    active: bool
+    mode: Mode
+    policy: Policy
+    window: int
+    branches: int
+    max_bytes: int
+    rate: int
+
+
+class Caching:
+    """The agents that are there, and what each was told."""
+
+    def __init__(self, topology: Topology, post: Post, max_bytes: int) -> None:
+        self.agents: dict[str, Agent] = {}
+        """by switch"""
+        self._topology = topology
+        self._post = post
+        self._max_bytes = max_bytes
+        self._told: dict[tuple[str, Stream], Delegation] = {}
+
+    @property
+    def neighbours(self) -> Mapping[str, Neighbour]:
+        """The agents as neighbours of their switches."""
+        return {switch: Neighbour(agent.host, agent.udp_port) for switch, agent in self.agents.items()}
+
+    def agent_id(self, switch: str) -> int:
+        return FIRST_AGENT_ID + self._topology.switches[switch].device_id
+
+    def add(self, agent: Agent) -> None:
+        """A new process of an agent has been told nothing yet."""
+        self.remove(agent.switch)
+        self.agents[agent.switch] = agent
+
+    def remove(self, switch: str) -> None:
+        self.agents.pop(switch, None)
+        for told in [told for told in self._told if told[0] == switch]:
+            del self._told[told]
+
+    def announce(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> None:
+        """Tells each agent what is new to it about a stream; an empty tree: that it is over."""
+        for switch in self.agents:
+            node = tree.get(switch)
+            delegation = self._delegation(session, stream, node if node and node.agent else None)
+            told = self._told.get((switch, stream))
+            if delegation == told or (told is None and not delegation.active):
+                continue
+            if delegation.active:
+                self._told[switch, stream] = delegation
+            else:
+                del self._told[switch, stream]
+            self._tell(switch, delegation, 0)
+
+    def answer(self, switch: str, stream: Stream, request_id: int) -> bool:
+        """Answers an agent's QUERY. False: the stream is not its to cache."""
+        delegation = self._told.get((switch, stream))
+        if delegation is not None:
+            self._tell(switch, delegation, request_id)
+        return delegation is not None
+
+    def _delegation(self, session: Session, stream: Stream, node: Node | None) -> Delegation:
+        return Delegation(
+            session=stream.session,
+            source=stream.source,
+            active=node is not None,
+            mode=session.record.mode,
+            policy=session.record.policy,
+            window=session.record.window,
+            branches=len(node.branches) if node else 0,
+            max_bytes=self._max_bytes,
+            rate=lowest_branch_rate(self._topology, node) if node else 0,
+        )
+
+    def _tell(self, switch: str, delegation: Delegation, request_id: int) -> None:
+        agent = self.agents[switch]
+        self._post.send(
+            self._topology.hosts[agent.host],
+            agent.udp_port,
+            Delegated(**delegation._asdict()),
+            session=delegation.session,
+            source=delegation.source,
+            member=agent.id,
+            request_id=request_id,
+        )

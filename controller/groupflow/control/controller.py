@@ -1,0 +1,155 @@
+"""The controller, put together: one device a switch, sessions above them, the store below, the API beside."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from groupflow.control.caching import Caching
+from groupflow.control.diffusion.service import Diffusion
+from groupflow.control.events import Events
+from groupflow.control.sessions.fabric import Fabric
+from groupflow.control.sessions.manager import SessionManager
+from groupflow.control.sessions.packet_in import ControlPlane
+from groupflow.control.sessions.post import Post
+from groupflow.control.sessions.requests import Options
+from groupflow.control.sessions.tokens import new_secret
+from groupflow.control.sessions.watchdog import Watchdog
+from groupflow.control.split.service import SplitOptions, Splitting
+from groupflow.network.topology import Switch, Topology
+from groupflow.p4rt.connection import Connection, connect
+from groupflow.p4rt.device import Device, State
+from groupflow.p4rt.program import Program
+from groupflow.store.interface import Store, StoreError, Transaction
+from groupflow.store.memory import MemoryStore
+from groupflow.store.sqlite import SqliteStore
+
+_ELECTION, _SECRET = "controller/election", "controller/secret"
+
+Connector = Callable[[Switch, int], Awaitable[Connection]]
+"""Connects to a switch with an election id."""
+
+
+class Controller:
+    """Made by `open`; serves while `run` runs."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        program: Program,
+        store: Store,
+        secret: str,
+        election_id: int,
+        options: Options,
+        *,
+        split: SplitOptions | None = None,
+        connector: Connector | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.topology = topology
+        self.program = program
+        self.events = Events()
+        self.started = wall()
+        self._store = store
+        self._election_id = election_id
+        self._connector = connector or self._connect
+        self.devices = {name: self._device(switch) for name, switch in topology.switches.items()}
+        self.fabric = Fabric(topology, self.devices)
+        post = Post(self.fabric)
+        self.caching = Caching(topology, post, options.cache_bytes)
+        self.manager = SessionManager(
+            self.fabric, store, post, self.caching, self.events, secret, options, clock=clock, wall=wall
+        )
+        self.watchdog = Watchdog(
+            self.manager, self.fabric, store, post, self.caching, self.events, clock=clock, wall=wall
+        )
+        self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
+        self.splitting = Splitting(
+            self.fabric,
+            self.manager,
+            post,
+            store,
+            self.events,
+            split or SplitOptions(),
+            clock=clock,
+            wall=wall,
+        )
+        self.control = ControlPlane(topology, self.manager, self.watchdog, self.caching, post, clock=clock)
+
+    @staticmethod
+    async def open(
+        topology: Topology,
+        program: Program,
+        store: Store,
+        options: Options,
+        *,
+        split: SplitOptions | None = None,
+        connector: Connector | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> "Controller":
+        """A controller that carries on where the one before it, with this store, ended.
+
+        Raises StoreError, SplitError.
+        """
+        secret, election_id = await _identity(store, int(wall()))
+        controller = Controller(
+            topology, program, store, secret, election_id, options,
+            split=split, connector=connector, clock=clock, wall=wall,
+        )  # fmt: skip
+        await controller.watchdog.restore()
+        await controller.splitting.restore()
+        await controller.diffusion.restore()
+        return controller
+
+    async def run(self) -> None:
+        """Serves the switches until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for device in self.devices.values():
+                    tasks.create_task(device.run(), name=f"switch {device.name}")
+                tasks.create_task(self.watchdog.run(), name="watchdog")
+                tasks.create_task(self.splitting.run(), name="splitting")
+        finally:
+            await self.control.close()
+
+    def _device(self, switch: Switch) -> Device:
+        return Device(
+            switch.name,
+            lambda: self._connector(switch, self._election_id),
+            on_packet=self._on_packet,
+            on_state=self._on_state,
+            on_probe=lambda frame: self.diffusion.prober.back(frame),
+        )
+
+    async def _connect(self, switch: Switch, election_id: int) -> Connection:
+        connection = await connect(switch.grpc, switch.device_id, self.program, election_id)
+        if connection.election_id > self._election_id:
+            self._election_id = connection.election_id
+            await self._store.commit(Transaction({_ELECTION: str(self._election_id)}))
+        return connection
+
+    def _on_packet(self, switch: str, port: int, frame: bytes) -> None:
+        self.control.handle(switch, port, frame)
+
+    def _on_state(self, switch: str, state: State) -> None:
+        self.watchdog.switch_changed(switch, state)
+
+
+async def open_store(path: Path | None) -> Store:
+    """None: a store that is forgotten. Raises StoreError."""
+    return MemoryStore() if path is None else await SqliteStore.open(path)
+
+
+async def _identity(store: Store, now: int) -> tuple[str, int]:
+    """The secret that tokens are made with, and an election id above that of every controller before."""
+    secret, former = await store.get(_SECRET), await store.get(_ELECTION)
+    chosen = secret or new_secret()
+    if former is not None and not former.isdecimal():
+        raise StoreError(f"{_ELECTION}: {former!r} is no number; delete the store to begin anew")
+    election_id = max(now, int(former or 0) + 1)
+    writes = {_SECRET: chosen, _ELECTION: str(election_id)}
+    if not await store.commit(Transaction(writes, expect={_SECRET: secret, _ELECTION: former})):
+        raise StoreError("another controller uses this store; stop it, or name another store")
+    return chosen, election_id

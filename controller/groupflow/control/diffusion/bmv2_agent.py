@@ -1,0 +1,137 @@
+"""The rate agent: what gfswitch's traffic manager does for the control, done beside a BMv2 switch.
+
+It sends the ticks, keeps queue_depth and queue_share up to date, and applies queue_rate. What BMv2 cannot do
+stays so, and docs/diffusion.md says it: rates are whole packets/s, a pause is 1 packet/s because 0 means no
+limit, and packets keep the departure time that they got when queued, which is why queues are kept short.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from groupflow.control.diffusion.coefficients import RATE_MAX, UNITS
+from groupflow.control.diffusion.plan import QUEUES
+
+NO_LIMIT = 2**32 - 1
+DEPTH_PACKETS = 64
+"""Of each controlled queue."""
+LEAST_PERIOD_NS = 2_000_000
+"""A round is some ten calls a queue; below this the agent would be the load."""
+QUEUE_DEPTH = "GroupflowIngress.diffusion.state.queue_depth"
+QUEUE_RATE = "GroupflowIngress.diffusion.rate.queue_rate"
+QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
+LEFT_BEHIND = "GroupflowEgress.queue_mirror.left_behind"
+
+
+class Cell(NamedTuple):
+    """A controlled queue of a port."""
+
+    port: int
+    queue: int
+    line_rate: int
+    """of the port, in units; RATE_MAX: not limited"""
+
+    @property
+    def register(self) -> int:
+        return self.port * QUEUES + self.queue
+
+
+class Tick(NamedTuple):
+    period_ns: int
+    frame: bytes
+
+
+class Bmv2(Protocol):
+    """What is asked of the switch; tests put a fake in its place."""
+
+    def read_register(self, name: str, index: int) -> int: ...
+    def write_register(self, name: str, index: int, value: int) -> None: ...
+    def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None: ...
+    def set_queue_depth(self, port: int, priority: int, packets: int) -> None: ...
+
+
+class RateAgent:
+    """One switch's agent. `cells` and `ticks` may be replaced while it runs."""
+
+    def __init__(self, switch: Bmv2, send: Callable[[bytes], object]) -> None:
+        self._switch = switch
+        self._send = send
+        self._cells: dict[int, Cell] = {}
+        self._applied: dict[int, int] = {}
+        """packets/s by cell"""
+        self._ticks: tuple[Tick, ...] = ()
+        self._due: dict[bytes, int] = {}
+
+    def control(self, cells: Iterable[Cell], ticks: Iterable[Tick]) -> None:
+        """Takes over what the controller wants. Raises ThriftError."""
+        wanted = {cell.register: cell for cell in cells}
+        for cell in [cell for index, cell in self._cells.items() if index not in wanted]:
+            self._switch.set_queue_rate(cell.port, cell.queue, 0)
+            self._applied.pop(cell.register, None)
+        for index, cell in wanted.items():
+            if index not in self._cells:
+                self._switch.write_register(QUEUE_RATE, index, NO_LIMIT)
+                self._switch.write_register(QUEUE_SHARE, index, NO_LIMIT)
+                self._switch.set_queue_depth(cell.port, cell.queue, DEPTH_PACKETS)
+        self._cells = wanted
+        self._ticks = tuple(ticks)
+        frames = {tick.frame for tick in self._ticks}
+        self._due = {frame: due for frame, due in self._due.items() if frame in frames}
+
+    def round(self, now_ns: int) -> int:
+        """Everything that is due. Returns when the next round is. Raises ThriftError."""
+        self._update_registers()
+        ready = [tick for tick in self._ticks if self._due.get(tick.frame, 0) <= now_ns]
+        for tick in ready:
+            self._send(tick.frame)
+            due = self._due.get(tick.frame, now_ns) + max(tick.period_ns, LEAST_PERIOD_NS)
+            self._due[tick.frame] = max(due, now_ns)  # what was missed is not made up for
+        return min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
+
+    def _update_registers(self) -> None:
+        demands: dict[int, list[tuple[Cell, int]]] = defaultdict(list)
+        for cell in self._cells.values():
+            depth = self._switch.read_register(LEFT_BEHIND, cell.register)
+            self._switch.write_register(QUEUE_DEPTH, cell.register, depth)
+            demand = self._switch.read_register(QUEUE_RATE, cell.register)
+            demands[cell.port].append((cell, demand))
+        for queues in demands.values():
+            for (cell, demand), share in zip(queues, shares(queues), strict=True):
+                self._switch.write_register(QUEUE_SHARE, cell.register, share)
+                rate = packets_per_second(min(demand, share))
+                if self._applied.get(cell.register, 0) != rate:
+                    self._switch.set_queue_rate(cell.port, cell.queue, rate)
+                    self._applied[cell.register] = rate
+
+    def run(self, refresh: Callable[[], tuple[Sequence[Cell], Sequence[Tick]]], refresh_ns: int) -> None:
+        """Until an exception: KeyboardInterrupt, or ThriftError when the switch is gone."""
+        look = 0
+        while True:
+            now = time.monotonic_ns()
+            if now >= look:
+                self.control(*refresh())
+                look = now + refresh_ns
+            due = min(self.round(now), look)
+            time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+
+
+def shares(queues: Sequence[tuple[Cell, int]]) -> list[int]:
+    """L of eq. 13 for each queue of one port: B * J~_j / sum J~, over the queues whose rate is set."""
+    total = sum(demand for _, demand in queues if demand != NO_LIMIT)
+    found: list[int] = []
+    for cell, demand in queues:
+        if demand == NO_LIMIT or cell.line_rate >= RATE_MAX:
+            found.append(NO_LIMIT)
+        else:
+            found.append(cell.line_rate * demand // total if total else cell.line_rate)
+    return found
+
+
+def packets_per_second(rate: int) -> int:
+    """BMv2's rate: whole packets/s, at least 1; 0 is no limit."""
+    if rate == NO_LIMIT or rate >= RATE_MAX:
+        return 0
+    return max(1, (rate + UNITS // 2) // UNITS)

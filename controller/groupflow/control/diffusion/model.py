@@ -1,0 +1,86 @@
+"""What is asked for and what is kept of a controlled flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from pydantic import TypeAdapter
+
+from groupflow.control.diffusion.coefficients import parse_number
+from groupflow.control.sessions.model import Codec
+
+Kind: TypeAlias = Literal["flow", "session", "link"]
+Protocol: TypeAlias = Literal["tcp", "udp"]
+PROTOCOLS = {"tcp": 6, "udp": 17}
+DEFAULT_D, DEFAULT_ALPHA = "0.1", "1"
+DEFAULT_PACKET_BYTES = 1514
+"""Of the packets that a link's packets/s are counted in; the traffic manager's default, too."""
+
+
+class DiffusionError(Exception):
+    """A request that is not granted: one line that names cause and cure, and the HTTP status for it."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class FlowRequest:
+    """What to control, and how."""
+
+    kind: Kind
+    src: str | None = None
+    """flow: a host; link: the switch before it"""
+    dst: str | None = None
+    """flow: a host; link: the switch behind it"""
+    protocol: Protocol | None = None
+    src_port: int | None = None
+    dst_port: int | None = None
+    session: int | None = None
+    source: int | None = None
+    """session: the sender; None: its only one"""
+    d: str = DEFAULT_D
+    alpha: str = DEFAULT_ALPHA
+    external: bool = False
+    """the sending host shapes what it sends to eq. 9's rate"""
+    packet_bytes: int = DEFAULT_PACKET_BYTES
+
+    @property
+    def d_value(self) -> Fraction:
+        return parse_number(self.d, "D")
+
+    @property
+    def alpha_value(self) -> Fraction:
+        return parse_number(self.alpha, "alpha")
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        if self.kind == "session":
+            return f"session {self.session} of {self.source}"
+        if self.kind == "link":
+            return f"link {self.src}-{self.dst}"
+        ports = [f"{self.src}", f"{self.dst}"]
+        for at, port in enumerate((self.src_port, self.dst_port)):
+            ports[at] += f":{port}" if port is not None else ""
+        return f"{ports[0]} to {ports[1]}" + (f" {self.protocol}" if self.protocol else "")
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """A controlled flow, as stored."""
+
+    flow: int
+    request: FlowRequest
+    delays: dict[str, int] = field(default_factory=dict[str, int])
+    """measured link delays in ns, by the names of the two switches"""
+
+
+FLOWS = Codec("diffusion", TypeAdapter(FlowRecord))
+
+
+def link_key(one: str, other: str) -> str:
+    return "-".join(sorted((one, other)))

@@ -1,0 +1,183 @@
+"""What each switch must hold for one controlled flow. Pure functions; docs/diffusion.md explains it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from groupflow.control.diffusion.coefficients import (
+    NO_TERM,
+    RATE_MAX,
+    alpha_coefficient,
+    clamp_limit,
+    diffusion_coefficient,
+)
+from groupflow.p4rt.entries import Action, Entries, Key
+from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
+
+QUEUES = 8
+"""Queues a port; a cell of the registers is port * QUEUES + queue."""
+FLOW_QUEUES = range(1, 7)
+FLOW_LEVEL = 1
+"""Of all controlled queues; feedback's is higher, what is not controlled lower."""
+LAST_FLOW = 4095
+GENERATORS_OF_A_SWITCH = 64
+GENERATOR_PORT = 0
+ETHERTYPE_TICK = 0x88B6
+NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
+"""The group address that no bridge passes on: feedback goes one hop."""
+LEAST_PERIOD_NS = 1_000
+IDLE_PERIOD_NS = 1_000_000
+"""Of ticks that only keep a last hop's rate set, where no delay says how often."""
+BRANCH_STEP_NS = 1_000
+"""Between the ticks of a flow's branches, which must keep their order."""
+RULE_PRIORITY = 10
+FIRST, SLOWEST, FASTEST = range(3)
+"""How a branch's report joins those of the branches before it: COMBINE_* in p4src/stages/metadata.p4."""
+_NO_TERMS = (NO_TERM, NO_TERM, NO_TERM)
+_LAST_BITS = {9: 0x1FF, 32: 0xFFFFFFFF, 8: 0xFF, 16: 0xFFFF}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which packets belong to a flow; None: any."""
+
+    ingress_port: int | None = None
+    egress_port: int | None = None
+    src: int | None = None
+    dst: int | None = None
+    protocol: int | None = None
+    src_port: int | None = None
+    dst_port: int | None = None
+
+    def match(self) -> tuple[int, ...]:
+        """The match values of table controlled_flows."""
+        widths = (9, 9, 32, 32, 8, 16, 16)
+        values = (
+            *(self.ingress_port, self.egress_port, self.src, self.dst),
+            *(self.protocol, self.src_port, self.dst_port),
+        )
+        pairs = zip(values, widths, strict=True)
+        numbers = [(value, _LAST_BITS[width]) if value is not None else (0, 0) for value, width in pairs]
+        return (*(number for pair in numbers for number in pair), RULE_PRIORITY)
+
+
+class StreamRule(NamedTuple):
+    """The data of a session's sender."""
+
+    session: int
+    source: int
+
+
+class Branch(NamedTuple):
+    """A downstream neighbour of a node."""
+
+    node: str
+    port: int
+    delay_ns: int
+    line_rate: int
+    """of the port, in units"""
+    controlled: bool
+    """a switch that takes part, and not the end of the control"""
+
+
+class Upstream(NamedTuple):
+    """Who is told."""
+
+    node: str
+    port: int
+    delay_ns: int
+    external: bool
+    """a host that shapes, and is told eq. 9's rate"""
+
+
+class Part(NamedTuple):
+    """A switch's part in a controlled flow."""
+
+    switch: str
+    mac: bytes
+    upstream: Upstream | None
+    branches: tuple[Branch, ...]
+    queue: int
+    generators: tuple[int, ...]
+    """numbers of its packet generators, one a branch"""
+
+
+def part_entries(
+    flow: int, rule: Rule | StreamRule, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
+) -> Entries:
+    """All that a switch must hold for its part. Raises CoefficientError."""
+    entries = _rule_entries(flow, rule, part)
+    entries |= _queue_entries(part)
+    for branch in part.branches:
+        if branch.controlled:
+            key = Key("feedback_sources", (flow, branch.port))
+            parameters = (_cell(part, branch), *_limit_and(d, branch.delay_ns, alpha=alpha))
+            entries[key] = Action("from_downstream", parameters)
+    entries |= _tick_entries(flow, part, d, alpha, isolate=isolate)
+    entries |= _generator_entries(flow, part)
+    return entries
+
+
+def _rule_entries(flow: int, rule: Rule | StreamRule, part: Part) -> Entries:
+    if isinstance(rule, StreamRule):
+        return {Key("controlled_streams", rule): Action("stream_to_queue", (flow, part.queue))}
+    return {Key("controlled_flows", rule.match()): Action("to_queue", (flow, part.queue))}
+
+
+def _queue_entries(part: Part) -> Entries:
+    """Controlled flows share a level, so that eq. 13 shares the port between them."""
+    ports = {branch.port for branch in part.branches}
+    settings = QueueSettings(FLOW_LEVEL, 1)
+    return {Key(QUEUE_SETTINGS, (port, queue)): settings for port in ports for queue in FLOW_QUEUES}
+
+
+def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool) -> Entries:
+    entries: Entries = {}
+    upstream = part.upstream
+    last = len(part.branches) - 1
+    for number, branch in enumerate(part.branches):
+        limit, *terms = _limit_and(d, branch.delay_ns) if branch.controlled else (1, *_NO_TERMS)
+        line_rate = 0 if branch.controlled else min(branch.line_rate, RATE_MAX)
+        told = upstream.port if upstream and number == last else 0
+        combine = FIRST if number == 0 else FASTEST if isolate else SLOWEST
+        parameters = (_cell(part, branch), limit, *terms, line_rate, told, combine)
+        entries[Key("ticks", (flow, number))] = Action("report", parameters)
+    if upstream and upstream.external:
+        parameters = _limit_and(d, upstream.delay_ns, alpha=alpha)
+        entries[Key("external_reports", (flow, upstream.port))] = Action("report_external", parameters)
+    return entries
+
+
+def _generator_entries(flow: int, part: Part) -> Entries:
+    """A tick a delay of the upstream link (tau_i = d_i-1); where nobody listens, of the link downstream."""
+    delays = [branch.delay_ns for branch in part.branches]
+    period = (part.upstream.delay_ns if part.upstream else max(delays, default=0)) or IDLE_PERIOD_NS
+    return {
+        Key(GENERATORS, (number,)): Generator(
+            max(period, LEAST_PERIOD_NS),
+            tick * BRANCH_STEP_NS,
+            GENERATOR_PORT,
+            tick_frame(flow, tick, part.mac),
+        )
+        for tick, number in enumerate(part.generators)
+    }
+
+
+def tick_frame(flow: int, branch: int, mac: bytes) -> bytes:
+    """A tick as the packet generator sends it: 60 bytes, which the feedback that it becomes has, too."""
+    ethernet = NEAREST_BRIDGE + mac + struct.pack("!H", ETHERTYPE_TICK)
+    return (ethernet + struct.pack("!HH", flow, branch)).ljust(60, b"\0")
+
+
+def _limit_and(d: Fraction, delay_ns: int, *, alpha: Fraction | None = None) -> tuple[int, ...]:
+    """Limit and terms of a link, in the order of the action parameters."""
+    coefficient = diffusion_coefficient(d, delay_ns)
+    terms = alpha_coefficient(alpha).codes if alpha is not None else ()
+    return (clamp_limit(coefficient), *terms, *coefficient.codes)
+
+
+def _cell(part: Part, branch: Branch) -> int:
+    return branch.port * QUEUES + part.queue

@@ -1,0 +1,80 @@
+"""The control as it is at a moment: n, r, J and L of each hop, read from the switches' registers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from finsy.proto import p4r
+
+from groupflow.control.diffusion.coefficients import RATE_MAX
+from groupflow.control.diffusion.plan import QUEUES, Branch, Part
+from groupflow.p4rt.connection import ConnectionFailedError
+from groupflow.p4rt.program import Program
+
+NO_LIMIT = 2**32 - 1
+_REGISTERS = ("queue_depth", "queue_rate", "queue_share", "heard_headroom", "heard_depth")
+
+Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
+
+
+class Reading(NamedTuple):
+    """One branch of one switch. Rates are in units; None: no limit, or nothing heard yet."""
+
+    switch: str
+    branch: Branch
+    queue: int
+    n: int | None = None
+    """packets waiting"""
+    j: int | None = None
+    """max(0, J~(alpha)), which the queue's rate is"""
+    r: int | None = None
+    """heard last from downstream"""
+    next_n: int | None = None
+    """n of the node downstream, heard with it"""
+    share: int | None = None
+    """L of eq. 13"""
+    problem: str | None = None
+    """why nothing could be read, in one line"""
+
+
+async def read_part(program: Program, part: Part, query: Query) -> list[Reading]:
+    """Each branch of a switch's part. What cannot be read is told in its place."""
+    return [await _read_branch(program, part, branch, query) for branch in part.branches]
+
+
+async def _read_branch(program: Program, part: Part, branch: Branch, query: Query) -> Reading:
+    cell = branch.port * QUEUES + part.queue
+    entities = [
+        p4r.Entity(
+            register_entry=p4r.RegisterEntry(register_id=program.registers[name], index=p4r.Index(index=cell))
+        )
+        for name in _REGISTERS
+    ]
+    try:
+        found = await query(entities)
+    except ConnectionFailedError as error:
+        return Reading(part.switch, branch, part.queue, problem=str(error))
+    values = {
+        entity.register_entry.register_id: int.from_bytes(entity.register_entry.data.bitstring, "big")
+        for entity in found
+    }
+    if len(values) < len(_REGISTERS):
+        return Reading(part.switch, branch, part.queue, problem="the switch does not give its registers")
+    n, j, share, headroom, depth = (values[program.registers[name]] for name in _REGISTERS)
+    heard = headroom != 0
+    active = heard or not branch.controlled
+    return Reading(
+        part.switch,
+        branch,
+        part.queue,
+        n=n,
+        j=j if active and j != NO_LIMIT else None,
+        r=_signed(headroom ^ RATE_MAX) if heard else None,
+        next_n=depth if heard else None,
+        share=share if share != NO_LIMIT else None,
+    )
+
+
+def _signed(value: int) -> int:
+    return value - 2**32 if value >= 2**31 else value

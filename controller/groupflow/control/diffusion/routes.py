@@ -1,0 +1,127 @@
+"""Which switches take part in a controlled flow, and who is before and behind each. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from groupflow.control.diffusion.coefficients import line_rate
+from groupflow.control.diffusion.model import PROTOCOLS, DiffusionError, FlowRequest
+from groupflow.control.diffusion.plan import Branch, Rule, StreamRule, Upstream
+from groupflow.control.sessions.replication import Node
+from groupflow.network.topology import Topology
+
+Delays = Callable[[str, str], int]
+"""The delay in ns of the link between two adjacent nodes."""
+
+
+class Place(NamedTuple):
+    """A switch in the way of a flow; what it is called by (queue, generators) is not decided yet."""
+
+    switch: str
+    rule: Rule | StreamRule
+    upstream: Upstream | None
+    branches: tuple[Branch, ...]
+
+
+def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Place]:
+    """From one host to another, along the route that unicast packets take. Raises DiffusionError."""
+    for name in (request.src, request.dst):
+        if name not in topology.hosts:
+            known = ", ".join(topology.hosts)
+            raise DiffusionError(f"no host {name!r}; there are {known}", 404)
+    src, dst = topology.hosts[request.src or ""], topology.hosts[request.dst or ""]
+    path = topology.path(src.switch, dst.switch)
+    if path is None:
+        raise DiffusionError(f"no path from {src.name} to {dst.name}; join their switches by links")
+    if (request.src_port or request.dst_port) and not request.protocol:
+        raise DiffusionError("a port needs a protocol; give tcp or udp")
+    rule = Rule(
+        src=int(src.ip),
+        dst=int(dst.ip),
+        protocol=PROTOCOLS[request.protocol] if request.protocol else None,
+        src_port=request.src_port,
+        dst_port=request.dst_port,
+    )
+    nodes = (src.name, *path, dst.name)
+    return [
+        Place(
+            switch,
+            rule,
+            _upstream(topology, switch, before, delays, external=request.external),
+            (_branch(topology, switch, behind, delays, request.packet_bytes),),
+        )
+        for before, switch, behind in zip(nodes, path, nodes[2:], strict=False)
+    ]
+
+
+def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Place]:
+    """All unicast packets that go over one link, from one switch to the next: control per input port.
+
+    The switch behind the link has a queue at each of its ports for what came in by it. Raises DiffusionError.
+    """
+    before, behind = request.src or "", request.dst or ""
+    for name in (before, behind):
+        if name not in topology.switches:
+            raise DiffusionError(f"no switch {name!r}; there are {', '.join(topology.switches)}", 404)
+    if behind not in topology.neighbours(before):
+        near = ", ".join(topology.neighbours(before)) or "none"
+        raise DiffusionError(f"no link from {before} to {behind}; its neighbour switches are {near}")
+    out, into = topology.port_to(before, behind), topology.port_to(behind, before)
+    size = request.packet_bytes
+    beyond = [
+        _branch(topology, behind, end.node, delays, size)._replace(port=port, controlled=False)
+        for port, end in sorted(topology.switches[behind].ports.items())
+        if port != into
+    ]
+    first = Place(before, Rule(egress_port=out), None, (_branch(topology, before, behind, delays, size),))
+    if not beyond:
+        raise DiffusionError(f"{behind} has no port but the one to {before}; control another link")
+    upstream = _upstream(topology, behind, before, delays, external=False)
+    return [first, Place(behind, Rule(ingress_port=into), upstream, tuple(beyond))]
+
+
+def stream_places(
+    topology: Topology, request: FlowRequest, tree: Mapping[str, Node], delays: Delays
+) -> list[Place]:
+    """A sender's stream in a session: every switch of its tree. Cache agents are not counted."""
+    rule = StreamRule(request.session or 0, request.source or 0)
+    return [
+        Place(
+            node.switch,
+            rule,
+            _upstream(topology, node.switch, node.upstream.node, delays, external=request.external),
+            _each_port(
+                _branch(topology, node.switch, branch.neighbour.node, delays, request.packet_bytes)
+                for branch in node.branches
+                if not branch.isolated
+            ),
+        )
+        for node in tree.values()
+        if any(not branch.isolated for branch in node.branches)
+    ]
+
+
+def _each_port(branches: Iterable[Branch]) -> tuple[Branch, ...]:
+    """Neighbours on one port share its queue."""
+    return tuple({branch.port: branch for branch in branches}.values())
+
+
+def _upstream(
+    topology: Topology, switch: str, before: str, delays: Delays, *, external: bool
+) -> Upstream | None:
+    is_host = before not in topology.switches
+    if is_host and not external:
+        return None
+    return Upstream(before, topology.port_to(switch, before), delays(switch, before), external=is_host)
+
+
+def _branch(topology: Topology, switch: str, behind: str, delays: Delays, packet_bytes: int) -> Branch:
+    link = topology.link_between(switch, behind)
+    return Branch(
+        behind,
+        topology.port_to(switch, behind),
+        delays(switch, behind),
+        line_rate(link.spec.rate, packet_bytes),
+        controlled=behind in topology.switches,
+    )

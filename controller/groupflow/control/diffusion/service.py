@@ -1,0 +1,271 @@
+"""Controlled flows, installed: numbers given, switches told, link delays measured, kept in the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from groupflow.control.diffusion import bmv2_agent, stability
+from groupflow.control.diffusion.coefficients import Coefficient, CoefficientError, diffusion_coefficient
+from groupflow.control.diffusion.model import FLOWS, DiffusionError, FlowRecord, FlowRequest, link_key
+from groupflow.control.diffusion.plan import (
+    FLOW_QUEUES,
+    GENERATORS_OF_A_SWITCH,
+    LAST_FLOW,
+    Branch,
+    Part,
+    part_entries,
+)
+from groupflow.control.diffusion.probing import Prober
+from groupflow.control.diffusion.readings import Reading, read_part
+from groupflow.control.diffusion.routes import Place, flow_places, link_places, stream_places
+from groupflow.control.events import Events
+from groupflow.control.sessions.fabric import Fabric
+from groupflow.control.sessions.manager import SessionManager
+from groupflow.control.sessions.numbers import Stream
+from groupflow.network.topology import Topology
+from groupflow.p4rt.device import Device
+from groupflow.p4rt.entries import Entries
+from groupflow.p4rt.program import Program
+from groupflow.store.interface import Store, Transaction
+
+MAX_BRANCHES = 16
+APPLY_SECONDS = 5.0
+AGENT_PERIOD_NS = bmv2_agent.LEAST_PERIOD_NS
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A controlled flow as it is on the switches."""
+
+    record: FlowRecord
+    parts: tuple[Part, ...]
+    entries: Mapping[str, Entries]
+    """by switch"""
+    warning: str | None
+
+    @property
+    def number(self) -> int:
+        return self.record.flow
+
+
+class Diffusion:
+    """Made by the controller, beside its sessions."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        devices: Mapping[str, Device],
+        manager: SessionManager,
+        program: Program,
+        store: Store,
+        events: Events,
+    ) -> None:
+        self.flows: dict[int, Flow] = {}
+        self.measured: dict[str, int] = {}
+        """link delays in ns, by `link_key`"""
+        self.prober = Prober(devices)
+        self._topology: Topology = fabric.topology
+        self._fabric = fabric
+        self._devices = devices
+        self._manager = manager
+        self._program = program
+        self._store = store
+        self._events = events
+        fabric.observers.append(self._stream_changed)
+
+    def get(self, flow: int) -> Flow:
+        """Raises DiffusionError."""
+        if flow not in self.flows:
+            raise DiffusionError(f"no controlled flow {flow}; list those there are", 404)
+        return self.flows[flow]
+
+    async def install(self, request: FlowRequest, *, measure: bool = True) -> Flow:
+        """Puts a flow under control. Raises DiffusionError, CoefficientError or ApplyError."""
+        request = self._complete(request)
+        places = self._places(request)
+        if measure:
+            await self._measure_places(places)
+            places = self._places(request)
+            request = self._complete(request)  # nobody else may have asked for it meanwhile
+        number = self._free_number()
+        names = {link_key(p.switch, b.node) for p in places for b in p.branches}
+        delays = {name: self.measured[name] for name in names & self.measured.keys()}
+        record = FlowRecord(number, request, delays)
+        flow = self._place(record, places)
+        self._events.tell("diffusion-installed", flow=number, name=request.name, warning=flow.warning)
+        await self._store.commit(Transaction({FLOWS.key(number): FLOWS.dump(record)}))
+        async with asyncio.timeout(APPLY_SECONDS):
+            for switch, entries in flow.entries.items():
+                await self._devices[switch].settled(list(entries))
+        return flow
+
+    async def remove(self, flow: int) -> None:
+        """Raises DiffusionError."""
+        gone = self.get(flow)
+        for switch in gone.entries:
+            self._devices[switch].desired.replace(("diffusion", flow), {})
+        del self.flows[flow]
+        self._events.tell("diffusion-removed", flow=flow, name=gone.record.request.name)
+        await self._store.commit(Transaction({FLOWS.key(flow): None}))
+
+    async def restore(self) -> None:
+        """Takes over the flows of an earlier controller. Raises StoreError."""
+        for key, text in (await self._store.items(FLOWS.key(""))).items():
+            record = FLOWS.load(key, text)
+            self.measured |= record.delays
+            try:
+                self._place(record, self._places(record.request))
+            except (DiffusionError, CoefficientError) as error:
+                self._events.tell("diffusion-lost", flow=record.flow, text=str(error))
+
+    async def measure(self) -> dict[str, int]:
+        """Measures every link between two switches that answer."""
+        pairs = {
+            (name, other) for name in self._topology.switches for other in self._topology.neighbours(name)
+        }
+        await self._measure({(a, b) for a, b in pairs if a < b})
+        return self.measured
+
+    async def readings(self, flow: int) -> list[Reading]:
+        """n, r, J and L of each hop now. Raises DiffusionError."""
+        found = self.get(flow)
+        rows = await asyncio.gather(
+            *(read_part(self._program, part, self._devices[part.switch].query) for part in found.parts)
+        )
+        return [reading for row in rows for reading in row]
+
+    def coefficient(self, flow: Flow, branch: Branch) -> Coefficient | None:
+        """D_i of a hop; None where nobody takes part downstream."""
+        if not branch.controlled:
+            return None
+        return diffusion_coefficient(flow.record.request.d_value, branch.delay_ns)
+
+    def _complete(self, request: FlowRequest) -> FlowRequest:
+        """What can be refused or filled in without a switch."""
+        request_d, request_alpha = request.d_value, request.alpha_value
+        diffusion_coefficient(request_d, 10**6)
+        if not 1 <= request_alpha <= 2:
+            raise CoefficientError(f"alpha {request.alpha} is out of range; give a number from 1 to 2")
+        if any(flow.record.request == request for flow in self.flows.values()):
+            raise DiffusionError(f"{request.name} is under control already; remove it first", 409)
+        if request.kind != "session":
+            return request
+        session = self._manager.get(request.session or 0)
+        if request.source is None and len(session.sources) == 1:
+            request = replace(request, source=session.sources[0])
+        if request.source not in session.sources:
+            senders = ", ".join(map(str, session.sources)) or "none yet"
+            raise DiffusionError(f"session {session.id} has senders {senders}; give one of them as source")
+        return request
+
+    def _places(self, request: FlowRequest) -> list[Place]:
+        if not self._program.has_diffusion:
+            raise DiffusionError(
+                "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
+                "start the controller with --p4info and --p4-json of one that has it",
+                409,
+            )
+        if request.kind == "flow":
+            return flow_places(self._topology, request, self._delay)
+        if request.kind == "link":
+            return link_places(self._topology, request, self._delay)
+        tree = self._fabric.trees.get(Stream(request.session or 0, request.source or 0), {})
+        return stream_places(self._topology, request, tree, self._delay)
+
+    def _delay(self, one: str, other: str) -> int:
+        """What D is divided by, and the period of reports: not less than whoever ticks can keep."""
+        measured = self.measured.get(link_key(one, other))
+        delay = measured if measured is not None else self._topology.link_between(one, other).spec.delay_ns
+        switches = [self._devices[name] for name in (one, other) if name in self._devices]
+        return (
+            delay if all(switch.has_traffic_manager for switch in switches) else max(delay, AGENT_PERIOD_NS)
+        )
+
+    async def _measure_places(self, places: list[Place]) -> None:
+        switches = self._topology.switches
+        await self._measure({(p.switch, b.node) for p in places for b in p.branches if b.node in switches})
+
+    async def _measure(self, pairs: set[tuple[str, str]]) -> None:
+        async def one(switch: str, neighbour: str) -> None:
+            if self._devices[switch].state != "up" or self._devices[neighbour].state != "up":
+                return
+            mac = bytes.fromhex(self._topology.switches[switch].mac.replace(":", ""))
+            port = self._topology.port_to(switch, neighbour)
+            delay = await self.prober.delay(switch, port, mac)
+            if delay:
+                self.measured[link_key(switch, neighbour)] = delay
+
+        await asyncio.gather(*(one(*pair) for pair in sorted(pairs)))
+
+    def _place(self, record: FlowRecord, places: list[Place]) -> Flow:
+        """Decides the numbers and enters all in the desired state, or raises and changes nothing."""
+        request = record.request
+        d, alpha = request.d_value, request.alpha_value
+        parts = [self._part(record.flow, place) for place in places]
+        isolate = request.kind == "session" and self._policy(request) == "isolate"
+        entries = {
+            part.switch: part_entries(record.flow, place.rule, part, d, alpha, isolate=isolate)
+            for place, part in zip(places, parts, strict=True)
+        }
+        flow = Flow(record, tuple(parts), entries, stability.warning(d, alpha))
+        before = self.flows.get(record.flow)
+        for switch in before.entries.keys() - entries.keys() if before else ():
+            self._devices[switch].desired.replace(("diffusion", record.flow), {})
+        for switch, wanted in entries.items():
+            self._devices[switch].desired.replace(("diffusion", record.flow), wanted)
+        self.flows[record.flow] = flow
+        return flow
+
+    def _part(self, number: int, place: Place) -> Part:
+        switch = place.switch
+        if len(place.branches) > MAX_BRANCHES:
+            raise DiffusionError(
+                f"{switch} has {len(place.branches)} branches; at most {MAX_BRANCHES} are possible"
+            )
+        others = [
+            part
+            for flow in self.flows.values()
+            if flow.number != number
+            for part in flow.parts
+            if part.switch == switch
+        ]
+        ports = {branch.port for branch in place.branches}
+        taken = {part.queue for part in others if ports & {branch.port for branch in part.branches}}
+        queue = next((queue for queue in FLOW_QUEUES if queue not in taken), None)
+        if queue is None:
+            raise DiffusionError(
+                f"all {len(FLOW_QUEUES)} queues of {switch} towards {place.branches[0].node} are taken; "
+                "remove a flow, or control the link before it as a whole (install --link)",
+                409,
+            )
+        used = {generator for part in others for generator in part.generators}
+        free = [generator for generator in range(GENERATORS_OF_A_SWITCH) if generator not in used]
+        ticks = len(place.branches)
+        if len(free) < ticks:
+            raise DiffusionError(
+                f"all {GENERATORS_OF_A_SWITCH} packet generators of {switch} are taken; remove a flow", 409
+            )
+        mac = bytes.fromhex(self._topology.switches[switch].mac.replace(":", ""))
+        return Part(switch, mac, place.upstream, place.branches, queue, tuple(free[:ticks]))
+
+    def _policy(self, request: FlowRequest) -> str:
+        session = self._manager.sessions.get(request.session or 0)
+        return session.record.policy if session else "strict"
+
+    def _free_number(self) -> int:
+        number = next((n for n in range(1, LAST_FLOW + 1) if n not in self.flows), None)
+        if number is None:
+            raise DiffusionError(f"there are {LAST_FLOW} controlled flows, which is all there can be", 409)
+        return number
+
+    def _stream_changed(self, stream: Stream) -> None:
+        """Members came or went: the tree that a session's control follows is another."""
+        for flow in list(self.flows.values()):
+            request = flow.record.request
+            if request.kind == "session" and (request.session, request.source) == stream:
+                try:
+                    self._place(flow.record, self._places(request))
+                except (DiffusionError, CoefficientError) as error:
+                    self._events.tell("diffusion-lost", flow=flow.number, text=str(error))

@@ -1,0 +1,97 @@
+"""What a switch should hold, computed: for the topology, and for its part in each stream. Pure functions.
+
+Ids of multicast groups say what the group is for, so that none needs allocating:
+
+    1 to 4096        the data of the stream with index id - 1
+    0x2000 + n       neighbour n alone
+    0x4000 + n       neighbour n and the switch's cache agent
+"""
+
+from groupflow.control.sessions.numbers import NodeNumbers, Stream
+from groupflow.control.sessions.replication import Neighbour, Node
+from groupflow.network.topology import Topology
+from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
+from groupflow.p4rt.messages import Mode, Policy
+
+_ALONE, _WITH_AGENT = 0x2000, 0x4000
+
+
+def unicast_entries(topology: Topology, switch: str) -> Entries:
+    """Routing and proxy ARP: ping, TCP and the like work wherever sessions do."""
+    here = topology.switches[switch]
+    mac = _mac(here.mac)
+    entries: Entries = {Key("station", (mac,)): Action("for_us", ())}
+    for host in topology.hosts.values():
+        path = topology.path(switch, host.switch)
+        if path is None:
+            continue
+        for ip in (host.ip, host.gateway):
+            entries[Key("arp_responder", (int(ip), 32))] = Action("arp_reply", (mac,))
+        if len(path) == 1:
+            port, destination = host.port, host.mac
+        else:
+            port, destination = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
+        entries[Key("ipv4_route", (int(host.ip), 32))] = Action("route", (port, mac, _mac(destination)))
+    return entries
+
+
+def stream_entries(
+    topology: Topology, node: Node, stream: Stream, numbers: NodeNumbers, mode: Mode, policy: Policy
+) -> Entries:
+    """A switch's part in one stream."""
+
+    entries: Entries = {
+        Key("neighbours", (number,)): _address(topology, node.switch, neighbour)
+        for neighbour, number in numbers.neighbours.items()
+    }
+
+    def port(neighbour: Neighbour) -> int:
+        return topology.port_to(node.switch, neighbour.node)
+
+    def copy(neighbour: Neighbour) -> tuple[int, int]:
+        return port(neighbour), numbers.neighbours[neighbour]
+
+    def group_of(kind: int, neighbour: Neighbour, *others: Neighbour) -> int:
+        number = kind | numbers.neighbours[neighbour]
+        entries[Key(GROUPS, (number,))] = Replicas(frozenset(map(copy, (neighbour, *others))))
+        return number
+
+    upstream = group_of(_ALONE, node.upstream)
+    repair, acknowledged = 0, upstream
+    receiving = [branch.neighbour for branch in node.branches if not (branch.isolated and node.agent)]
+    if node.agent:
+        receiving.append(node.agent)
+        repair = group_of(_ALONE, node.agent)
+        if mode == "n2n" or policy == "isolate":
+            acknowledged = repair  # the agent acknowledges in its own words
+        else:
+            acknowledged = group_of(_WITH_AGENT, node.upstream, node.agent)
+    data = numbers.index + 1 if receiving else 0
+    if data:
+        entries[Key(GROUPS, (data,))] = Replicas(frozenset(map(copy, receiving)))
+    active = 0
+    for branch in node.branches:
+        number = numbers.branches[branch.neighbour, branch.member]
+        active |= 1 << number
+        entries[Key("branches", (*stream, port(branch.neighbour), branch.member))] = Action(
+            "from_branch", (number,)
+        )
+    agent_port = port(node.agent) if node.agent else 0
+    entries[Key("streams", stream)] = Action(
+        "stream",
+        (numbers.index, data, acknowledged, repair, upstream, port(node.upstream), agent_port, active),
+    )
+    return entries
+
+
+def _address(topology: Topology, switch: str, neighbour: Neighbour) -> Action:
+    """How a copy for a neighbour is addressed."""
+    here = _mac(topology.switches[switch].mac)
+    if neighbour.node in topology.switches:
+        return Action("to_switch", (here, _mac(topology.switches[neighbour.node].mac)))
+    host = topology.hosts[neighbour.node]
+    return Action("to_host", (here, _mac(host.mac), int(host.ip), neighbour.udp_port))
+
+
+def _mac(text: str) -> int:
+    return int(text.replace(":", ""), 16)

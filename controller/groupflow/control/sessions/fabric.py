@@ -1,0 +1,147 @@
+"""All switches as one thing: streams go in, each switch learns its part."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from groupflow.control.sessions.desired import stream_entries, unicast_entries
+from groupflow.control.sessions.model import Session
+from groupflow.control.sessions.numbers import (
+    CURSORS,
+    NEIGHBOURS,
+    STREAMS,
+    Stream,
+    SwitchNumbers,
+)
+from groupflow.control.sessions.replication import Node
+from groupflow.network.topology import Host, Topology
+from groupflow.p4rt.desired import DesiredState
+from groupflow.p4rt.device import State
+from groupflow.p4rt.entries import Entries, Key
+from groupflow.store.interface import Store
+
+
+class SwitchPort(Protocol):
+    """What the fabric needs of a device."""
+
+    desired: DesiredState
+    state: State
+
+    def send(self, port: int, frame: bytes) -> None: ...
+    async def settled(self, keys: Sequence[Key] = ()) -> None: ...
+
+
+class Fabric:
+    """Owns the numbers of every switch and what it should hold."""
+
+    def __init__(self, topology: Topology, devices: Mapping[str, SwitchPort]) -> None:
+        self.topology = topology
+        self.devices = devices
+        self.trees: dict[Stream, dict[str, Node]] = {}
+        """the streams that are installed, each with its nodes by switch"""
+        self.observers: list[Callable[[Stream], None]] = []
+        """told when a stream's tree has changed"""
+        self._numbers = {name: SwitchNumbers(name) for name in devices}
+        for name, device in devices.items():
+            device.desired.replace("topology", unicast_entries(topology, name))
+
+    def check(self, stream: Stream, tree: Mapping[str, Node]) -> None:
+        """Raises RefusalError if a switch has no room for its part."""
+        for switch, node in tree.items():
+            self._numbers[switch].check(stream, node)
+
+    def place(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> "Installation":
+        """Installs a stream, or what changed of it. An empty tree removes it."""
+        touched: dict[str, list[Key]] = {}
+        for switch in self.trees.get(stream, {}).keys() - tree.keys():
+            self._withdraw(switch, stream)
+        for switch, node in tree.items():
+            numbers = self._numbers[switch].assign(stream, node)
+            record = session.record
+            entries = stream_entries(self.topology, node, stream, numbers, record.mode, record.policy)
+            self._release(switch, self.devices[switch].desired.replace(stream, entries))
+            touched[switch] = list(entries)
+        if tree:
+            self.trees[stream] = dict(tree)
+        else:
+            self.trees.pop(stream, None)
+        for observer in self.observers:
+            observer(stream)
+        return Installation(self.devices, touched)
+
+    def steer(self, session: int, routes: Mapping[str, Entries]) -> "Installation":
+        """The way to a TCP session's address, by switch; no entries: none, or not any more."""
+        touched: dict[str, list[Key]] = {}
+        for switch, entries in routes.items():
+            self.devices[switch].desired.replace(("tcp", session), entries)
+            touched[switch] = list(entries)
+        return Installation(self.devices, touched)
+
+    def take_writes(self) -> dict[str, str | None]:
+        """What the store must hear of the numbers given and released."""
+        writes: dict[str, str | None] = {}
+        for numbers in self._numbers.values():
+            writes |= numbers.writes
+            numbers.writes.clear()
+        return writes
+
+    async def restore(self, store: Store) -> None:
+        """Takes over the numbers of an earlier controller. Raises StoreError."""
+        for switch, numbers in self._numbers.items():
+            streams = (await store.items(STREAMS.key(switch, ""))).items()
+            neighbours = (await store.items(NEIGHBOURS.key(switch, ""))).items()
+            cursor = await store.get(CURSORS.key(switch))
+            numbers.restore(
+                [STREAMS.load(key, text) for key, text in streams],
+                [NEIGHBOURS.load(key, text) for key, text in neighbours],
+                CURSORS.load(CURSORS.key(switch), cursor) if cursor else None,
+            )
+
+    def drop_strays(self) -> None:
+        """Releases the numbers that nothing uses: an earlier controller ended between two writes."""
+        for switch, numbers in self._numbers.items():
+            wanted = self.devices[switch].desired.entries
+            for number in numbers.neighbours:
+                if Key("neighbours", (number,)) not in wanted:
+                    numbers.release_neighbour(number)
+            for stream in numbers.streams:
+                if switch not in self.trees.get(stream, {}):
+                    numbers.release_stream(stream)
+
+    def nothing(self) -> "Installation":
+        """Nothing at all."""
+        return Installation(self.devices, {})
+
+    def streams_at(self, switch: str) -> list[Stream]:
+        return [stream for stream, tree in self.trees.items() if switch in tree]
+
+    def send(self, host: Host, frame: bytes) -> None:
+        """A frame for a host, out of its switch's port."""
+        self.devices[host.switch].send(host.port, frame)
+
+    def _withdraw(self, switch: str, stream: Stream) -> None:
+        self._release(switch, self.devices[switch].desired.replace(stream, {}))
+        self._numbers[switch].release_stream(stream)
+
+    def _release(self, switch: str, gone: Iterable[Key]) -> None:
+        for key in gone:
+            if key.table == "neighbours":
+                self._numbers[switch].release_neighbour(key.match[0])
+
+
+class Installation:
+    """What was changed on which switches: to be waited for."""
+
+    def __init__(self, devices: Mapping[str, SwitchPort], touched: dict[str, list[Key]]) -> None:
+        self._devices = devices
+        self._touched = touched
+
+    def __or__(self, other: "Installation") -> "Installation":
+        keys = {switch: list(keys) for switch, keys in self._touched.items()}
+        for switch, more in other._touched.items():
+            keys.setdefault(switch, []).extend(more)
+        return Installation(self._devices, keys)
+
+    async def settled(self) -> None:
+        """Waits until every switch that is there has it. Raises ApplyError."""
+        for name, keys in self._touched.items():  # all of them are at work already
+            await self._devices[name].settled(keys)

@@ -1,0 +1,498 @@
+"""Sessions and their members: every decision about them, made in one place.
+
+A decision is taken and entered in the desired state of the switches in one step, without waiting in between:
+two requests never see half of each other. Then it is stored, and the switches are waited for, together.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from groupflow.control.caching import Caching
+from groupflow.control.events import Events
+from groupflow.control.sessions.fabric import Fabric, Installation
+from groupflow.control.sessions.model import (
+    DEFAULT_WINDOW,
+    FIRST_SESSION,
+    LAST_MEMBER,
+    LAST_SESSION,
+    MEMBERS,
+    SESSIONS,
+    Member,
+    RefusalError,
+    Session,
+    SessionRecord,
+    Start,
+    TcpSettings,
+)
+from groupflow.control.sessions.numbers import Stream
+from groupflow.control.sessions.post import Post
+from groupflow.control.sessions.presence import Presence
+from groupflow.control.sessions.replication import lowest_rate, stream_tree
+from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, known_window
+from groupflow.control.sessions.tcp import MAX_LISTENERS, checked, lowest_free
+from groupflow.control.sessions.tokens import admits, new_salt, token
+from groupflow.p4rt.device import ApplyError
+from groupflow.p4rt.messages import Mode, NoticeKind, Policy
+from groupflow.store.interface import Store, Transaction
+
+log = logging.getLogger(__name__)
+
+
+class Follower(Protocol):
+    """Who carries sessions' TCP connections, and must know of every change."""
+
+    def changed(self, number: int) -> Installation:
+        """A session is new, other than before, or gone."""
+        ...
+
+    async def settled(self, number: int) -> list[str]:
+        """Waits until it is known where it must be. What was refused, one line each."""
+        ...
+
+
+class SessionManager:
+    def __init__(
+        self,
+        fabric: Fabric,
+        store: Store,
+        post: Post,
+        caching: Caching,
+        events: Events,
+        secret: str,
+        options: Options,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.sessions: dict[int, Session] = {}
+        self.presence: Presence[tuple[int, int]] = Presence(clock)
+        """by session and member"""
+        self.options = options
+        self.secret = secret
+        self.followers: list[Follower] = []
+        self._fabric = fabric
+        self._store = store
+        self._post = post
+        self._caching = caching
+        self._events = events
+        self._wall = wall
+        self._last_session = 0
+
+    # --- sessions ---
+
+    def get(self, session: int) -> Session:
+        """Raises RefusalError."""
+        if session not in self.sessions:
+            raise RefusalError("unknown_session", f"no session {session}; create it, or list those there are")
+        return self.sessions[session]
+
+    async def create(
+        self,
+        session: int | None = None,
+        *,
+        mode: Mode = "e2e",
+        policy: Policy = "strict",
+        window: int = DEFAULT_WINDOW,
+        expires: int | None = None,
+        tcp: TcpSettings | None = None,
+    ) -> Session:
+        """A new session; None: with an id of our choice. Raises RefusalError, ApplyError.
+
+        `tcp`: that TCP clients can send into; its address is chosen here.
+        """
+        if session is None:
+            session = self._free_session()
+        if not FIRST_SESSION <= session <= LAST_SESSION:
+            raise RefusalError(
+                "bad_request", f"session id {session} is out of range; use 1 to {LAST_SESSION}"
+            )
+        if session in self.sessions:
+            raise RefusalError("bad_request", f"session {session} exists already; choose another id")
+        record = SessionRecord(
+            id=session,
+            mode=mode,
+            policy=policy,
+            window=known_window(window),
+            salt=new_salt(),
+            created=int(self._wall()),
+            expires=expires,
+            tcp=self._addressed(tcp) if tcp else None,
+        )
+        if expires is not None and expires <= self._wall():
+            raise RefusalError("bad_request", "the session would expire in the past; give a later time")
+        self.sessions[session] = Session(record)
+        self._last_session = session
+        self._events.tell("session-created", session=session)
+        writes: dict[str, str | None] = {SESSIONS.key(session): SESSIONS.dump(record)}
+        if record.tcp is None:
+            await self._save(writes)
+            return self.sessions[session]
+        try:
+            await self.finish(self._tell_followers(session), writes)
+        except ApplyError:
+            await self.delete(session)
+            raise
+        if problems := await self._followers_settled(session):
+            await self.delete(session)
+            raise RefusalError("bad_request", "; ".join(problems))
+        return self.get(session)
+
+    async def change(
+        self,
+        session: int,
+        *,
+        mode: Mode | None = None,
+        policy: Policy | None = None,
+        window: int | None = None,
+        tcp: TcpSettings | None = None,
+    ) -> Session:
+        """Changes how a session works while it does. Raises RefusalError, and changes nothing then.
+
+        `tcp`: all its settings, of a session that has some; address and ports stay.
+        """
+        before = self.get(session)
+        record = replace(
+            before.record,
+            mode=mode or before.record.mode,
+            policy=policy or before.record.policy,
+            window=before.record.window if window is None else known_window(window),
+            tcp=checked(tcp, self._with_agents()) if tcp else before.record.tcp,
+        )
+        if record.policy == "strict":
+            record = replace(record, isolated=frozenset())
+        after = Session(record, before.members)
+        installed = self.install(after)
+        self._events.tell("session-changed", session=session, mode=record.mode, policy=record.policy)
+        await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(record)})
+        if tcp and (problems := await self._followers_settled(session)):
+            now = self.get(session)
+            record = replace(now.record, tcp=before.record.tcp)
+            installed = self.install(replace(now, record=record))
+            await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(record)})
+            raise RefusalError("bad_request", "; ".join(problems))
+        return after
+
+    async def delete(self, session: int) -> None:
+        """Ends a session for all its members. Raises RefusalError."""
+        before = self.get(session)
+        self._post.notify(before, before.members.values(), "deleted", f"session {session} was deleted")
+        writes = self._without_members(before)
+        del self.sessions[session]
+        self._tell_followers(session)
+        self._events.tell("session-deleted", session=session)
+        await self._save({**writes, SESSIONS.key(session): None})
+
+    async def end_expired(self) -> None:
+        """Sends the members of expired sessions home; the session stays, to be refused or deleted."""
+        for session in list(self.sessions.values()):
+            if session.members and session.expired(self._wall()):
+                self._post.notify(
+                    session, session.members.values(), "deleted", f"session {session.id} has expired"
+                )
+                self._events.tell("session-expired", session=session.id)
+                await self._save(self._without_members(session))
+
+    # --- members ---
+
+    async def join(self, ask: JoinRequest) -> JoinAnswer:
+        """Takes a member in, again if it was one before. Raises RefusalError, ApplyError."""
+        before = self.get(ask.session)
+        self._admit(before, ask)
+        member, emptied = self._place_of(before, ask)
+        after = emptied.with_member(member)
+        if member.id not in before.members and member.id != ask.former:
+            after = replace(after, record=replace(after.record, last_member=member.id))
+        if emptied is not before:
+            self.install(emptied)  # its registers must begin anew
+        try:
+            installed = self.install(after)
+        except RefusalError:
+            self.install(before)
+            raise
+        if member.udp_port:
+            self.presence.hear((ask.session, member.id))
+        replaced = [before.members[number] for number in before.members.keys() - after.members.keys()]
+        writes = {
+            MEMBERS.key(ask.session, member.id): MEMBERS.dump(member),
+            SESSIONS.key(ask.session): SESSIONS.dump(after.record),
+            **{MEMBERS.key(ask.session, gone.id): None for gone in replaced},
+        }
+        try:
+            await self.finish(installed, writes)
+        except ApplyError as error:
+            await self.remove(ask.session, member.id, "left", str(error))
+            raise
+        if member.role == "listener":
+            await self._followers_settled(ask.session)
+        session = self.sessions.get(ask.session)
+        if session is None or session.members.get(member.id) != member:
+            raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
+        for gone in replaced:
+            self.presence.forget((ask.session, gone.id))
+            self._tell_others(session, gone, "left")
+        if before.members.get(member.id) != member:
+            self._tell_others(session, member, "joined")
+            self._events.tell(
+                "member-joined", session=ask.session, member=member.id, name=member.name, role=member.role
+            )
+        return self._joined(session, member, ask)
+
+    async def register(self, session: int, host: str, port: int, name: str, start: Start) -> Member:
+        """Makes a listening program a member until it is removed or fails. Raises as `join` does."""
+        record = self.get(session).record
+        if host not in self._fabric.topology.hosts:
+            raise RefusalError("bad_request", f"no host {host!r}; name one of the topology")
+        ask = JoinRequest(
+            session=session,
+            role="listener",
+            host=self._fabric.topology.hosts[host],
+            udp_port=0,
+            name=name or host,
+            token=token(self.secret, record, "receiver"),
+            start=start,
+            tcp_port=port,
+        )
+        joined = await self.join(ask)
+        return self.get(session).members[joined.member]
+
+    def introduce_sources(self, session: int, member: int, known: int) -> None:
+        """Tells a receiver of the streams that its JOINED did not name."""
+        found = self.sessions.get(session)
+        if found and member in found.receivers:
+            for source in found.sources:
+                if source != known:
+                    name = found.members[source].name
+                    self._post.notify(found, [found.members[member]], "joined", name, about=source)
+
+    async def remove(self, session: int, member: int, what: NoticeKind, text: str) -> None:
+        """Lets a member go, and tells the others why. Does nothing if it is gone already."""
+        before = self.sessions.get(session)
+        if before is None or member not in before.members:
+            return
+        gone = before.members[member]
+        after = before.without_member(member)
+        self.install(after)
+        self.presence.forget((session, member))
+        self._tell_others(after, gone, what)
+        self._events.tell(
+            f"member-{what}", session=session, member=member, name=gone.name, role=gone.role, text=text
+        )
+        await self._save(
+            {MEMBERS.key(session, member): None, SESSIONS.key(session): SESSIONS.dump(after.record)}
+        )
+
+    async def complete(self, session: int, member: int, source: int) -> None:
+        """A receiver has the whole of a stream."""
+        before = self.sessions[session]
+        receiver = before.members[member]
+        if source in receiver.complete or source not in before.sources or receiver.role != "receiver":
+            return
+        receiver = replace(receiver, complete=receiver.complete | {source})
+        self.sessions[session] = before.with_member(receiver)
+        self._post.notify(before, [before.members[source]], "complete", receiver.name, about=member)
+        self._events.tell(
+            "member-complete", session=session, member=member, name=receiver.name, source=source
+        )
+        await self._save({MEMBERS.key(session, member): MEMBERS.dump(receiver)})
+
+    async def isolate(self, session: int, source: int, member: int, *, slow: bool) -> None:
+        """Takes a slow receiver out of a stream's replication, or puts it back. Only with policy isolate."""
+        before = self.sessions.get(session)
+        if before is None or before.record.policy != "isolate":
+            return
+        if source not in before.sources or member not in before.receivers:
+            return
+        pair = frozenset({(source, member)})
+        isolated = before.record.isolated | pair if slow else before.record.isolated - pair
+        if isolated == before.record.isolated:
+            return
+        after = replace(before, record=replace(before.record, isolated=isolated))
+        installed = self.install(after)
+        what = "member-isolated" if slow else "member-caught-up"
+        self._events.tell(what, session=session, member=member, name=before.members[member].name)
+        await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(after.record)})
+
+    # --- what both need ---
+
+    def install(self, session: Session) -> Installation:
+        """Makes a session what the switches are to hold. Raises RefusalError, and changes nothing then."""
+        agents = self._caching.neighbours
+        trees = {
+            Stream(session.id, source): stream_tree(self._fabric.topology, session, source, agents)
+            for source in session.sources
+        }
+        for stream, tree in trees.items():
+            self._fabric.check(stream, tree)
+        former = self.sessions.get(session.id)
+        for source in former.sources if former else ():
+            trees.setdefault(Stream(session.id, source), {})
+        installed = self._fabric.nothing()
+        for stream, tree in trees.items():
+            installed |= self._fabric.place(session, stream, tree)
+            self._caching.announce(session, stream, tree)
+        self.sessions[session.id] = session
+        return installed | self._tell_followers(session.id)
+
+    async def finish(self, installed: Installation, writes: dict[str, str | None]) -> None:
+        """Stores a decision, and waits until the switches have it. Raises ApplyError."""
+        saving = asyncio.create_task(self._save(writes))
+        try:
+            async with asyncio.timeout(self.options.apply_timeout):
+                await installed.settled()
+        except TimeoutError:
+            limit = self.options.apply_timeout
+            raise ApplyError(f"the switches took longer than {limit:g} s") from None
+        finally:
+            await saving
+
+    async def _save(self, writes: dict[str, str | None]) -> None:
+        await self._store.commit(Transaction({**writes, **self._fabric.take_writes()}))
+
+    def _admit(self, session: Session, ask: JoinRequest) -> None:
+        if session.expired(self._wall()):
+            raise RefusalError("expired", f"session {session.id} has expired")
+        if not admits(self.secret, session.record, ask.role, ask.token):
+            raise RefusalError(
+                "wrong_token", f"the token does not let a {ask.role} join session {session.id}"
+            )
+        if ask.role == "receiver" and ask.source and ask.source not in session.sources:
+            raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
+
+        if ask.role == "listener":
+            self._admit_listener(session, ask)
+
+    def _admit_listener(self, session: Session, ask: JoinRequest) -> None:
+        if session.record.tcp is None:
+            raise RefusalError(
+                "bad_request", f"session {session.id} carries no TCP; create one with --tcp-port"
+            )
+        if not ask.tcp_port:
+            raise RefusalError("bad_request", "port 0 is no port; name the one that the program listens on")
+        for other in (session.members[number] for number in session.listeners):
+            if (other.host, other.tcp_port) == (ask.host.name, ask.tcp_port) and other.name != ask.name:
+                raise RefusalError(
+                    "bad_request",
+                    f"{other.name} is a member with port {ask.tcp_port} of {other.host} already; "
+                    "listen on another port",
+                )
+        if len(session.listeners) >= MAX_LISTENERS:
+            raise RefusalError(
+                "full", f"session {session.id} has {MAX_LISTENERS} members, which is all it can"
+            )
+
+    def _place_of(self, session: Session, ask: JoinRequest) -> tuple[Member, Session]:
+        """Who it is to be, and the session without whom it replaces."""
+        place = (ask.host.name, ask.udp_port)
+        same = [m for m in session.members.values() if ask.udp_port and (m.host, m.udp_port) == place]
+        former = session.members.get(ask.former)
+        if former and (former.host, former.name, former.role) == (ask.host.name, ask.name, ask.role):
+            same.append(former)
+        if ask.role == "listener":  # a port has one member: the process before this one is gone
+            ports = (ask.host.name, ask.tcp_port)
+            same += [m for m in session.members.values() if m not in same and (m.host, m.tcp_port) == ports]
+        again = next((member for member in same if member.role == ask.role), None)
+        if again is not None:
+            number = again.id
+        elif 1 <= ask.former <= LAST_MEMBER and former is None:
+            number = ask.former
+        else:
+            number = session.next_member()
+        resumes = again is not None and ask.start == "resume" and again.udp_port == ask.udp_port
+        member = Member(
+            session=session.id,
+            id=number,
+            name=ask.name or ask.host.name,
+            role=ask.role,
+            host=ask.host.name,
+            udp_port=ask.udp_port,
+            joined=again.joined if again and resumes else int(self._wall()),
+            complete=again.complete if again and resumes else frozenset(),
+            tcp_port=ask.tcp_port,
+            start=ask.start if ask.role == "listener" else "now",
+        )
+        if resumes:
+            return member, session
+        for replaced in same:
+            session = session.without_member(replaced.id)
+        return member, session
+
+    def _joined(self, session: Session, member: Member, ask: JoinRequest) -> JoinAnswer:
+        if member.role == "sender":
+            source, start = member.id, 1
+        elif member.role == "listener":
+            source, start = 0, 0
+        else:
+            source = ask.source or next(iter(session.sources), 0)
+            start = self._start(session, source, ask)
+        stream = Stream(session.id, source)
+        rate = lowest_rate(
+            self._fabric.topology,
+            self._fabric.trees.get(stream, {}),
+            leaves=session.record.policy == "strict",
+        )
+        return JoinAnswer(
+            member=member.id,
+            source=source,
+            window=session.record.window,
+            rate=rate,
+            mode=session.record.mode,
+            policy=session.record.policy,
+            keepalive_ms=self.options.keepalive_ms,
+            receivers=len(session.listeners if member.role == "listener" else session.receivers),
+            start_seq=start,
+        )
+
+    def _start(self, session: Session, source: int, ask: JoinRequest) -> int:
+        """The first packet that a receiver is to deliver; 0: the first it sees."""
+        if ask.start == "resume" and ask.seq:
+            return ask.seq
+        heard = self.presence.last((session.id, source))
+        started = heard is not None and heard.next > 1
+        return 0 if started and ask.start == "now" else 1
+
+    def _tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
+        """A receiver matters to the senders, a sender to all that receive it, a listener to nobody."""
+        others = [
+            other
+            for other in session.members.values()
+            if other.id != member.id and "listener" not in (member.role, other.role)
+        ]
+        if member.role == "receiver":
+            others = [other for other in others if other.role == "sender"]
+        self._post.notify(session, others, what, member.name, about=member.id)
+
+    def _without_members(self, session: Session) -> dict[str, str | None]:
+        for member in session.members:
+            self.presence.forget((session.id, member))
+        self.install(Session(replace(session.record, isolated=frozenset())))
+        return {MEMBERS.key(session.id, member): None for member in session.members}
+
+    def _tell_followers(self, session: int) -> Installation:
+        installed = self._fabric.nothing()
+        for follower in self.followers:
+            installed |= follower.changed(session)
+        return installed
+
+    async def _followers_settled(self, session: int) -> list[str]:
+        return [problem for follower in self.followers for problem in await follower.settled(session)]
+
+    def _addressed(self, tcp: TcpSettings) -> TcpSettings:
+        used = {session.record.tcp.address for session in self.sessions.values() if session.record.tcp}
+        return replace(checked(tcp, self._with_agents()), address=lowest_free(self.options.tcp_prefix, used))
+
+    def _with_agents(self) -> set[str]:
+        """Switches that have an agent."""
+        return {name for name, switch in self._fabric.topology.switches.items() if switch.agent}
+
+    def _free_session(self) -> int:
+        if len(self.sessions) >= LAST_SESSION:
+            raise RefusalError("full", "every session id is taken; delete a session")
+        session = self._last_session
+        while True:
+            session = session % LAST_SESSION + 1
+            if session not in self.sessions:
+                return session

@@ -1,0 +1,284 @@
+"""Requests of hosts, as the switches hand them up: each is answered once, however often it is repeated."""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from groupflow.control.caching import Caching
+from groupflow.control.sessions.manager import SessionManager
+from groupflow.control.sessions.model import Member, RefusalError, Role
+from groupflow.control.sessions.numbers import Stream
+from groupflow.control.sessions.post import Post
+from groupflow.control.sessions.requests import JoinRequest
+from groupflow.control.sessions.watchdog import Watchdog
+from groupflow.network.topology import Host, Topology
+from groupflow.p4rt.device import ApplyError
+from groupflow.p4rt.messages import Alive, Control, Joined, Left, Refused, Reply, Unknown, parse_control
+from groupflow.store.interface import StoreError
+
+log = logging.getLogger(__name__)
+
+REQUESTS = 16384
+"""Requests in work, and answers remembered; beyond it new ones are dropped, and hosts ask again."""
+REMEMBERED_SECONDS = 2.0
+"""Hosts repeat a request every 200 ms until it is answered."""
+
+
+class _Asked(NamedTuple):
+    """What makes two packets the same request."""
+
+    host: str
+    udp_port: int
+    type: str
+    session: int
+    request_id: int
+
+
+class _Answer(NamedTuple):
+    reply: Reply
+    source: int
+    member: int
+    at: float
+
+
+class ControlPlane:
+    """Handles packet-ins. Nothing a host sends can end it."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        manager: SessionManager,
+        watchdog: Watchdog,
+        caching: Caching,
+        post: Post,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.refused_packets = 0
+        """packet-ins that were no valid request"""
+        self._topology = topology
+        self._manager = manager
+        self._watchdog = watchdog
+        self._caching = caching
+        self._post = post
+        self._clock = clock
+        self._in_work: set[_Asked] = set()
+        self._answered: OrderedDict[_Asked, _Answer] = OrderedDict()
+        """the oldest first"""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def handle(self, switch: str, port: int, frame: bytes) -> None:
+        """One packet-in."""
+        host = self._topology.host_at(switch, port)
+        try:
+            message = parse_control(frame)
+        except ValueError as error:
+            self._refuse_packet(switch, port, str(error))
+            return
+        if host is None or message.ip_src != str(host.ip):
+            self._refuse_packet(switch, port, f"{message.ip_src} is not the host of this port")
+            return
+        match message.type:
+            case "keepalive":
+                self._keepalive(host, message)
+            case "query":
+                self._query(host, message)
+            case "join" if message.role == "cache":
+                self._start(host, message, self._join_agent(host, message))
+            case "join":
+                self._start(host, message, self._join(host, message))
+            case "leave":
+                self._start(host, message, self._leave(host, message))
+            case "report":
+                self._start(host, message, self._report(host, message))
+            case "reset":
+                self._refuse_packet(switch, port, "a reset from a host")
+
+    async def close(self) -> None:
+        """Drops what is in work."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def idle(self) -> None:
+        """Waits until nothing is in work."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _start(self, host: Host, message: Control, work: "Coroutine[Any, Any, _Answer]") -> None:
+        """Works on a request in a task of its own, unless it is a repetition."""
+        asked = _Asked(host.name, message.udp_src, message.type, message.session, message.request_id or 0)
+        self._forget_old()
+        answer = self._answered.get(asked)
+        if answer is not None:
+            self._reply(host, message, answer)
+        if answer is not None or asked in self._in_work or len(self._in_work) >= REQUESTS:
+            work.close()
+            return
+        self._in_work.add(asked)
+        task = asyncio.create_task(self._work(host, message, asked, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work(
+        self, host: Host, message: Control, asked: _Asked, work: "Coroutine[Any, Any, _Answer]"
+    ) -> None:
+        try:
+            answer = await work
+        except RefusalError as error:
+            answer = self._answer(Refused(code=error.code, text=error.text[:200]))
+        except (StoreError, ApplyError) as error:
+            log.error("host=%s request=%s failed: %s", host.name, message.type, error)
+            # Nothing is wrong with the request; this is the nearest code of the protocol.
+            answer = self._answer(Refused(code="full", text=str(error)[:200]))
+        except Exception:
+            log.exception("host=%s request=%s failed", host.name, message.type)
+            return
+        finally:
+            self._in_work.discard(asked)
+        self._answered[asked] = answer._replace(at=self._clock())
+        self._reply(host, message, answer)
+        if isinstance(answer.reply, Joined) and message.role == "receiver":
+            self._manager.introduce_sources(message.session, answer.member, answer.source)
+
+    async def _join(self, host: Host, message: Control) -> _Answer:
+        ask = JoinRequest(
+            session=message.session,
+            role=_role(message),
+            host=host,
+            udp_port=message.udp_src,
+            name=message.name or host.name,
+            token=message.token or "",
+            start=message.start or "now",
+            seq=message.seq,
+            source=message.source if message.role == "receiver" else 0,
+            former=message.member,
+            tcp_port=message.port or 0,
+        )
+        joined = await self._manager.join(ask)
+        return self._answer(Joined(**joined._asdict()), source=joined.source, member=joined.member)
+
+    async def _join_agent(self, host: Host, message: Control) -> _Answer:
+        number = await self._watchdog.register_agent(
+            host, message.udp_src, message.name or host.name, message.token or ""
+        )
+        joined = Joined(
+            member=number,
+            source=0,
+            window=0,
+            rate=0,
+            mode="e2e",
+            policy="strict",
+            keepalive_ms=self._manager.options.keepalive_ms,
+            receivers=0,
+            start_seq=0,
+        )
+        return self._answer(joined, member=number)
+
+    async def _leave(self, host: Host, message: Control) -> _Answer:
+        if self._is_agent(host, message):
+            await self._watchdog.lose_agent(host.switch, "left")
+            return self._answer(Left())
+        member = self._member(host, message)
+        if member is None:
+            return self._answer(Unknown())
+        text = f"{member.name} left" if message.reason == "done" else f"{member.name} gave up"
+        await self._manager.remove(message.session, member.id, "left", text)
+        return self._answer(Left(), member=member.id)
+
+    async def _report(self, host: Host, message: Control) -> _Answer:
+        if self._is_agent(host, message):
+            self._watchdog.agents.hear(host.switch)
+            if message.kind in ("cache_full", "cache_room"):
+                await self._watchdog.agent_filled(host.switch, full=message.kind == "cache_full")
+            elif message.kind in ("slow", "caught_up") and self._is_behind(host.switch, message):
+                await self._manager.isolate(
+                    message.session, message.source, message.about or 0, slow=message.kind == "slow"
+                )
+            return self._answer(self._alive(message.session))
+        member = self._member(host, message)
+        if member is None:
+            return self._answer(Unknown())
+        self._manager.presence.hear((message.session, member.id))
+        if message.kind == "complete":
+            await self._manager.complete(message.session, member.id, message.source)
+        return self._answer(self._alive(message.session), member=member.id)
+
+    def _keepalive(self, host: Host, message: Control) -> None:
+        member = self._member(host, message)
+        if self._is_agent(host, message):
+            self._watchdog.agents.hear(host.switch, message.next, message.repairs)
+            self._reply(host, message, self._answer(self._alive(0)))
+        elif member is not None:
+            self._manager.presence.hear((message.session, member.id), message.next, message.repairs)
+            self._reply(host, message, self._answer(self._alive(message.session), member=member.id))
+        else:
+            self._reply(host, message, self._answer(Unknown()))
+
+    def _query(self, host: Host, message: Control) -> None:
+        stream = Stream(message.session, message.source)
+        if not self._is_agent(host, message) or not self._caching.answer(
+            host.switch, stream, message.request_id or 0
+        ):
+            self._reply(host, message, self._answer(Unknown()))
+
+    def _member(self, host: Host, message: Control) -> Member | None:
+        """Who asks, if it is who it says."""
+        session = self._manager.sessions.get(message.session)
+        member = session.members.get(message.member) if session else None
+        if member and (member.host, member.udp_port) == (host.name, message.udp_src):
+            return member
+        return None
+
+    def _is_agent(self, host: Host, message: Control) -> bool:
+        agent = self._caching.agents.get(host.switch)
+        return agent is not None and (agent.host, agent.udp_port) == (host.name, message.udp_src)
+
+    def _is_behind(self, switch: str, message: Control) -> bool:
+        """Whether the member a REPORT is about is one that this switch's agent feeds."""
+        session = self._manager.sessions.get(message.session)
+        member = session.members.get(message.about or 0) if session else None
+        return member is not None and self._topology.hosts[member.host].switch == switch
+
+    def _alive(self, session: int) -> Alive:
+        found = self._manager.sessions.get(session)
+        if found is None:
+            return Alive(receivers=0, sources=0)
+        return Alive(receivers=len(found.receivers), sources=min(len(found.sources), 255))
+
+    def _answer(self, reply: Reply, *, source: int = 0, member: int = 0) -> _Answer:
+        return _Answer(reply, source, member, self._clock())
+
+    def _reply(self, host: Host, message: Control, answer: _Answer) -> None:
+        self._post.send(
+            host,
+            message.udp_src,
+            answer.reply,
+            session=message.session,
+            source=answer.source or message.source,
+            member=answer.member,
+            request_id=message.request_id or 0,
+        )
+
+    def _forget_old(self) -> None:
+        deadline = self._clock() - REMEMBERED_SECONDS
+        while self._answered:
+            asked, answer = next(iter(self._answered.items()))
+            if answer.at >= deadline and len(self._answered) <= REQUESTS:
+                break
+            del self._answered[asked]
+
+    def _refuse_packet(self, switch: str, port: int, reason: str) -> None:
+        self.refused_packets += 1
+        if self.refused_packets & (self.refused_packets - 1) == 0:  # 1, 2, 4, 8, ...: a flood logs little
+            log.warning(
+                "switch=%s port=%d total=%d: refused packet: %s", switch, port, self.refused_packets, reason
+            )
+
+
+def _role(message: Control) -> Role:
+    """What a member is to do; cache agents are no members."""
+    return message.role if message.role in ("sender", "listener") else "receiver"

@@ -1,0 +1,53 @@
+"""Sends replies and notices to hosts, as packet-outs of their switches."""
+
+from collections.abc import Iterable
+
+from groupflow.control.sessions.fabric import Fabric
+from groupflow.control.sessions.model import Member, Session
+from groupflow.network.topology import Host
+from groupflow.p4rt.messages import Address, Notice, NoticeKind, Reply, reply_frame
+
+
+class Post:
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+
+    def send(
+        self,
+        host: Host,
+        udp_port: int,
+        reply: Reply,
+        *,
+        session: int,
+        source: int = 0,
+        member: int = 0,
+        request_id: int = 0,
+    ) -> None:
+        frame = reply_frame(
+            _address(host, udp_port),
+            reply,
+            session=session,
+            source=source,
+            member=member,
+            request_id=request_id,
+        )
+        self._fabric.send(host, frame)
+
+    def notify(
+        self, session: Session, to: Iterable[Member], what: NoticeKind, name: str, *, about: int = 0
+    ) -> None:
+        """Tells members what happened to the member `about`, or (0) to all of them.
+
+        `name` is whose it is, a member's or a switch's: agents compare it, and put it into their errors.
+        """
+        notice = Notice(what=what, about=about, text=name[:200], receivers=len(session.receivers))
+        for member in to:
+            if not member.udp_port:
+                continue
+            source = member.id if member.role == "sender" else about
+            host = self._fabric.topology.hosts[member.host]
+            self.send(host, member.udp_port, notice, session=session.id, source=source, member=member.id)
+
+
+def _address(host: Host, udp_port: int) -> Address:
+    return Address(host.gateway_mac, host.mac, str(host.gateway), str(host.ip), udp_port)

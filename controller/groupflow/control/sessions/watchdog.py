@@ -1,0 +1,219 @@
+"""Notices what comes and goes without a word: members, cache agents and switches."""
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from groupflow.control.caching import AGENTS, Agent, Caching
+from groupflow.control.events import Events
+from groupflow.control.sessions.fabric import Fabric
+from groupflow.control.sessions.manager import SessionManager
+from groupflow.control.sessions.model import MEMBERS, SESSIONS, RefusalError, Session
+from groupflow.control.sessions.post import Post
+from groupflow.control.sessions.presence import Presence
+from groupflow.network.topology import Host
+from groupflow.p4rt.device import ApplyError, State
+from groupflow.p4rt.messages import NoticeKind
+from groupflow.store.interface import Store, StoreError
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 0.25
+
+
+class Watchdog:
+    def __init__(
+        self,
+        manager: SessionManager,
+        fabric: Fabric,
+        store: Store,
+        post: Post,
+        caching: Caching,
+        events: Events,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.agents: Presence[str] = Presence(clock)
+        """by switch"""
+        self._manager = manager
+        self._fabric = fabric
+        self._store = store
+        self._post = post
+        self._caching = caching
+        self._events = events
+        self._clock = clock
+        self._wall = wall
+        self._options = manager.options
+        self._down_since = dict.fromkeys(fabric.devices, clock())
+        self._mourned: set[str] = set()
+        """switches that members were told are lost"""
+
+    async def restore(self) -> None:
+        """Takes over what an earlier controller decided. Raises StoreError."""
+        await self._fabric.restore(self._store)
+        grace = self._options.restart_grace
+        for key, text in (await self._store.items(AGENTS.key(""))).items():
+            agent = AGENTS.load(key, text)
+            if self._is_placed(agent.switch, agent.host):
+                self._caching.add(agent)
+                self.agents.excuse(agent.switch, grace)
+        sessions = {
+            record.id: Session(record)
+            for key, text in (await self._store.items(SESSIONS.key(""))).items()
+            for record in [SESSIONS.load(key, text)]
+        }
+        for key, text in (await self._store.items(MEMBERS.key(""))).items():
+            member = MEMBERS.load(key, text)
+            if member.session in sessions and member.host in self._fabric.topology.hosts:
+                sessions[member.session] = sessions[member.session].with_member(member)
+                if member.udp_port:
+                    self._manager.presence.excuse((member.session, member.id), grace)
+        for session in sessions.values():
+            try:
+                self._manager.install(session)
+            except RefusalError as error:  # the topology has changed since
+                log.error("session=%d cannot be restored: %s", session.id, error)
+                self._manager.install(Session(session.record))
+        self._fabric.drop_strays()
+
+    async def run(self) -> None:
+        """Looks around for ever."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await self.sweep()
+            except (StoreError, RefusalError) as error:
+                log.error("sweep failed: %s", error)
+
+    async def sweep(self) -> None:
+        """Acts on everybody who has been silent for too long."""
+        await self._manager.end_expired()
+        timeout = self._options.member_timeout
+        for who in self._manager.presence.silent(timeout):
+            session = self._manager.sessions.get(who[0])
+            member = session.members.get(who[1]) if session else None
+            if member is None:  # went while another was waited for
+                self._manager.presence.forget(who)
+                continue
+            switch = self._fabric.topology.hosts[member.host].switch
+            if self._is_excused(switch):
+                continue
+            cause = f"switch {switch} is lost" if switch in self._down_since else f"silent for {timeout:g} s"
+            await self._manager.remove(*who, "lost", f"{member.name} is lost: {cause}")
+        for switch in self.agents.silent(timeout):
+            if not self._is_excused(switch):
+                await self.lose_agent(switch, "lost")
+
+    def switch_changed(self, switch: str, state: State) -> None:
+        """A device came or went."""
+        self._events.tell(f"switch-{state}", switch=switch)
+        if state == "down":
+            self._down_since.setdefault(switch, self._clock())
+            if switch not in self._mourned and self._fabric.streams_at(switch):
+                self._mourned.add(switch)
+                self._notify_users(switch, "switch_lost", f"switch {switch}")
+        elif state == "up":
+            self._down_since.pop(switch, None)
+            for member in self._members_behind(switch):
+                self._manager.presence.excuse(member, 0)
+            if switch in self._caching.agents:
+                self.agents.excuse(switch, 0)
+            if switch in self._mourned:
+                self._mourned.discard(switch)
+                self._notify_users(switch, "switch_back", f"switch {switch}")
+
+    async def register_agent(self, host: Host, udp_port: int, name: str, token: str) -> int:
+        """A cache agent says that it is there. Returns its member id. Raises RefusalError."""
+        switch = host.switch
+        if not self._is_placed(switch, host.name):
+            raise RefusalError("bad_request", f"the topology makes {host.name} no cache agent of {switch}")
+        wanted = self._options.agent_token
+        if wanted is not None and not _same_secret(wanted, token):
+            raise RefusalError("wrong_token", "the token is not the cache agents'")
+        agent = Agent(
+            switch,
+            host.name,
+            udp_port,
+            name or host.name,
+            self._caching.agent_id(switch),
+            int(self._wall()),
+        )
+        self._caching.add(agent)
+        self.agents.hear(switch)
+        self._events.tell("agent-joined", switch=switch, host=host.name)
+        writes: dict[str, str | None] = {AGENTS.key(switch): AGENTS.dump(agent)}
+        await self._reinstall(switch, writes)
+        self._notify_users(switch, "agent_back", f"cache agent {agent.name}")
+        return agent.id
+
+    async def lose_agent(self, switch: str, how: str) -> None:
+        """Streams go on without the agent of a switch: requests for repairs go towards the sender."""
+        agent = self._caching.agents.get(switch)
+        self.agents.forget(switch)
+        if agent is None:
+            return
+        self._caching.remove(switch)
+        self._events.tell(f"agent-{how}", switch=switch, host=agent.host)
+        self._notify_users(switch, "agent_lost", f"cache agent {agent.name}")
+        await self._reinstall(switch, {AGENTS.key(switch): None})
+
+    async def agent_filled(self, switch: str, *, full: bool) -> None:
+        """An agent's cache reached its bound, or has room again."""
+        agent = self._caching.agents.get(switch)
+        if agent is not None and agent.full != full:
+            self._caching.agents[switch] = replace(agent, full=full)
+            self._events.tell("cache-full" if full else "cache-room", switch=switch, host=agent.host)
+
+    async def _reinstall(self, switch: str, writes: dict[str, str | None]) -> None:
+        """Recomputes the streams of a switch whose agent came or went."""
+        changed = None
+        for session in self._sessions_at(switch):
+            installed = self._manager.install(self._unisolated(session, switch))
+            changed = installed if changed is None else changed | installed
+            if session.record.isolated:
+                record = self._manager.sessions[session.id].record
+                writes[SESSIONS.key(session.id)] = SESSIONS.dump(record)
+        try:
+            await self._manager.finish(changed or self._fabric.nothing(), writes)
+        except ApplyError as error:
+            log.error("switch=%s: the change of its cache agent failed: %s", switch, error)
+
+    def _unisolated(self, session: Session, switch: str) -> Session:
+        """Only an agent can feed an isolated receiver, and a new agent does not know whom to feed."""
+        isolated = frozenset(
+            (source, member)
+            for source, member in session.record.isolated
+            if self._fabric.topology.hosts[session.members[member].host].switch != switch
+        )
+        return replace(session, record=replace(session.record, isolated=isolated))
+
+    def _is_excused(self, switch: str) -> bool:
+        """Nobody behind a lost switch can be heard: they are given some time, like the switch itself."""
+        since = self._down_since.get(switch)
+        return since is not None and self._clock() - since < self._options.switch_grace
+
+    def _is_placed(self, switch: str, host: str) -> bool:
+        placed = self._fabric.topology.switches.get(switch)
+        return placed is not None and placed.agent == host
+
+    def _members_behind(self, switch: str) -> Iterable[tuple[int, int]]:
+        for session in self._manager.sessions.values():
+            for member in session.members.values():
+                if member.udp_port and self._fabric.topology.hosts[member.host].switch == switch:
+                    yield session.id, member.id
+
+    def _sessions_at(self, switch: str) -> list[Session]:
+        numbers = sorted({stream.session for stream in self._fabric.streams_at(switch)})
+        return [self._manager.sessions[number] for number in numbers]
+
+    def _notify_users(self, switch: str, what: NoticeKind, name: str) -> None:
+        for session in self._sessions_at(switch):
+            self._post.notify(session, session.members.values(), what, name)
+
+
+def _same_secret(wanted: str, presented: str) -> bool:
+    return hmac.compare_digest(wanted.encode(), presented.encode())

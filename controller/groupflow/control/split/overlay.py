@@ -1,0 +1,152 @@
+"""Which agent serves which member of a TCP session, and which agents are neighbours. Pure functions.
+
+Who will send is not known before a client connects, and it may connect at any agent: so the agents form one
+tree without a root, and each hands a stream on to all its neighbours that have members behind them, but not
+to the one it came from.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+from groupflow.control.sessions.model import Session, TcpSettings
+from groupflow.network.topology import Topology
+
+PEER_PORT = 26480
+"""Where agents listen for each other: `gfagent split --peer-port`."""
+MAX_NAME = 64
+"""Bytes of a member's name that agents take."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An agent's part in a session. Agents are named by their switch."""
+
+    switch: str
+    forward: tuple[tuple[str, tuple[int, ...]], ...]
+    """neighbours with members behind them, and those members: streams go there"""
+    accept: tuple[str, ...]
+    """all neighbours: streams may come from there"""
+    members: tuple[int, ...]
+    """listeners that this agent connects to"""
+
+
+def nearest(topology: Topology, switch: str, agents: Collection[str]) -> str | None:
+    """The agent's switch nearest to a switch: fewest hops, least delay, by name. None: none is reached."""
+    lengths = [(length, agent) for agent in agents if (length := _length(topology, switch, agent))]
+    return min(lengths)[1] if lengths else None
+
+
+def neighbours(topology: Topology, agents: Collection[str]) -> dict[str, frozenset[str]]:
+    """A minimum spanning tree over the agents' distances (Kruskal); a forest of a network in pieces."""
+    lengths = sorted(
+        (length, pair)
+        for pair in combinations(sorted(agents), 2)
+        if (length := _length(topology, *pair)) is not None
+    )
+    tree: dict[str, frozenset[str]] = {agent: frozenset() for agent in sorted(agents)}
+    part_of = {agent: {agent} for agent in tree}
+    for _, (one, other) in lengths:
+        if other not in part_of[one]:
+            tree[one] |= {other}
+            tree[other] |= {one}
+            joined = part_of[one] | part_of[other]
+            part_of.update(dict.fromkeys(joined, joined))
+    return tree
+
+
+def parts(topology: Topology, session: Session, agents: Collection[str]) -> dict[str, Part]:
+    """Every agent's part in a session, by switch; `agents`: the switches whose agents take part."""
+    tree = neighbours(topology, agents)
+    served: dict[str, list[int]] = {agent: [] for agent in tree}
+    for number in session.listeners:
+        agent = nearest(topology, topology.hosts[session.members[number].host].switch, agents)
+        if agent is not None:
+            served[agent].append(number)
+    return {
+        agent: Part(
+            agent,
+            forward=tuple((n, behind) for n in sorted(around) if (behind := _behind(tree, served, n, agent))),
+            accept=tuple(sorted(around)),
+            members=tuple(served[agent]),
+        )
+        for agent, around in tree.items()
+    }
+
+
+def form(topology: Topology, session: Session, settings: TcpSettings, part: Part) -> dict[str, object]:
+    """What an agent is told of a session: the `session` of its control socket's `set_session`."""
+    leader = min(session.listeners, default=None) if settings.replies == "leader" else None
+    branches: list[dict[str, object]] = [
+        {
+            "kind": "agent",
+            "name": _agent(topology, agent),
+            "address": f"{_address(topology, agent)}:{PEER_PORT}",
+            "from": _start(session, behind),
+        }
+        for agent, behind in part.forward
+    ]
+    for number in part.members:
+        member = session.members[number]
+        branches.append(
+            {
+                "kind": "member",
+                "name": member.name.encode()[:MAX_NAME].decode(errors="ignore"),
+                "member": number,
+                "address": f"{topology.hosts[member.host].ip}:{member.tcp_port}",
+                "from": _start(session, (number,)),
+            }
+        )
+    return {
+        "id": session.id,
+        "address": settings.address,
+        "ports": list(settings.ports),
+        "mode": session.record.mode,
+        "policy": session.record.policy,
+        "cache_bytes": settings.cache_bytes,
+        "history_bytes": settings.history_bytes,
+        "congestion": settings.congestion,
+        "send_buffer": settings.send_buffer,
+        "receive_buffer": settings.receive_buffer,
+        "replies": "drop" if settings.replies == "leader" and leader is None else settings.replies,
+        "leader": leader,
+        "resume": settings.resume,
+        "neighbours": [_address(topology, agent) for agent in part.accept],
+        "branches": branches,
+    }
+
+
+def _behind(
+    tree: Mapping[str, Iterable[str]], served: Mapping[str, list[int]], agent: str, towards: str
+) -> tuple[int, ...]:
+    """The members behind an agent, seen from its neighbour `towards`."""
+    found: list[int] = []
+    todo = [(agent, towards)]
+    while todo:
+        here, before = todo.pop()
+        found += served[here]
+        todo += [(further, here) for further in tree[here] if further != before]
+    return tuple(sorted(found))
+
+
+def _start(session: Session, members: Iterable[int]) -> str:
+    """Where a branch begins in a stream that is under way: at its start if anybody behind it wants that."""
+    return "start" if any(session.members[number].start == "start" for number in members) else "now"
+
+
+def _length(topology: Topology, start: str, goal: str) -> tuple[int, int] | None:
+    """Hops and delay (ns) of the path between two switches."""
+    path = topology.path(start, goal)
+    if path is None:
+        return None
+    return len(path), sum(topology.link_between(*pair).spec.delay_ns for pair in pairwise(path))
+
+
+def _agent(topology: Topology, switch: str) -> str:
+    agent = topology.switches[switch].agent
+    assert agent is not None, "only switches with an agent are given"
+    return agent
+
+
+def _address(topology: Topology, switch: str) -> str:
+    return str(topology.hosts[_agent(topology, switch)].ip)

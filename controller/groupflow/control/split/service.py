@@ -1,0 +1,380 @@
+"""TCP sessions in the whole network: agents know their part, switches the way, people what was sent."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any, cast
+
+from groupflow.control.events import Events
+from groupflow.control.sessions.fabric import Fabric, Installation
+from groupflow.control.sessions.manager import SessionManager
+from groupflow.control.sessions.model import RefusalError, Session
+from groupflow.control.sessions.post import Post
+from groupflow.control.split import overlay, steering
+from groupflow.control.split.agent import AgentState, SplitAgent
+from groupflow.control.split.link import Form, Place
+from groupflow.control.split.placing import place
+from groupflow.control.split.receipts import Receipt, Stories
+from groupflow.network.topology import Topology
+from groupflow.p4rt.device import ApplyError
+from groupflow.store.interface import Store, StoreError, Transaction
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 0.25
+AGENT_GRACE = 3.0
+"""seconds that a lost agent keeps its part in sessions: it may be started again"""
+RESUME_GRACE = 30.0
+"""the same in sessions that resume: `gfagent split --resume-timeout`"""
+SETTLE_SECONDS = 5.0
+
+_FOLDER = Path("/run/groupflow")
+_PRESENT = "split/agents/"
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Where agents are controlled."""
+
+    folder: Path = _FOLDER
+    """has `<host>.split.sock` of each agent"""
+    places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    """control sockets that are elsewhere, by the agent's host"""
+
+    def place(self, host: str) -> Place:
+        return self.places.get(host) or Place(self.folder / f"{host}.split.sock")
+
+
+class SplitError(ValueError):
+    """Options that do not fit the network. One line with the cure."""
+
+
+class Splitting:
+    """Follows the session manager: told of each change, it tells agents and switches."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        manager: SessionManager,
+        post: Post,
+        store: Store,
+        events: Events,
+        options: SplitOptions,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Raises SplitError."""
+        prefix = manager.options.tcp_prefix
+        check(fabric.topology, prefix, options)
+        self.stories: dict[int, Stories] = {}
+        """by session"""
+        self.agents = {
+            name: SplitAgent(
+                name,
+                switch.agent,
+                options.place(switch.agent),
+                on_state=self._agent_changed,
+                on_event=self._event,
+            )
+            for name, switch in fabric.topology.switches.items()
+            if switch.agent
+        }
+        """by switch"""
+        self._fabric = fabric
+        self._manager = manager
+        self._post = post
+        self._store = store
+        self._events = events
+        self._clock = clock
+        self._wall = wall
+        self._lost: dict[str, float] = {}
+        """when agents that were there went, by switch"""
+        self._given_up: set[str] = set()
+        """those of them that only sessions that resume still wait for"""
+        self._tasks: set[asyncio.Task[None]] = set()
+        manager.followers.append(self)
+        for device in fabric.devices.values():
+            device.desired.replace("refusal", steering.refusal(prefix))
+
+    async def restore(self) -> None:
+        """Counts on the agents that an earlier controller had, for their streams. Raises StoreError."""
+        for key in await self._store.items(_PRESENT):
+            switch = key.removeprefix(_PRESENT)
+            if switch in self.agents:
+                self._lost[switch] = self._clock() + self._manager.options.restart_grace - AGENT_GRACE
+        for session in list(self._manager.sessions):
+            self.changed(session)
+
+    async def run(self) -> None:
+        """Serves the agents until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for agent in self.agents.values():
+                    tasks.create_task(agent.run(), name=f"agent {agent.host}")
+                while True:
+                    await asyncio.sleep(SWEEP_SECONDS)
+                    self.sweep()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def sweep(self) -> None:
+        """Gives up the agents that have been away for too long, and sessions that have expired."""
+        held = {number for agent in self.agents.values() for number in agent.sessions}
+        for number in held:
+            session = self._manager.sessions.get(number)
+            if session and session.expired(self._wall()):
+                self.changed(number)
+        for switch, since in list(self._lost.items()):
+            away = self._clock() - since
+            if away >= RESUME_GRACE:
+                self._welcome(switch)
+                self._remember(switch, present=False)
+                self._all_changed()
+                self._refit_all()
+            elif away >= AGENT_GRACE and switch not in self._given_up:
+                self._given_up.add(switch)
+                self._all_changed()
+                self._refit_all()
+
+    def serving(self, session: Session) -> list[str]:
+        """The switches whose agents take part in a session, there or expected back."""
+        settings = session.record.tcp
+        if settings is None or session.expired(self._wall()):
+            return []
+        grace = RESUME_GRACE if settings.resume else AGENT_GRACE
+        now = self._clock()
+        return [
+            switch
+            for switch, agent in self.agents.items()
+            if (switch in settings.agents or not (settings.agents or settings.budget))
+            and (agent.state == "up" or (switch in self._lost and now - self._lost[switch] < grace))
+        ]
+
+    async def choose(
+        self, budget: int, session: Session | None = None, keep: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Switches of the agents for a session: at most `budget`, with `keep` and of those that run."""
+        members = session.members.values() if session else ()
+        listeners = [member.host for member in members if member.role == "listener"]
+        running = [switch for switch, agent in self.agents.items() if agent.state == "up"]
+        topology = self._fabric.topology
+        # In a thread: seconds of work in a large network must not stop the controller.
+        return await asyncio.to_thread(place, topology, running, budget, listeners, keep=keep)
+
+    def changed(self, number: int) -> Installation:
+        """A session is new, other than before, or gone: tells switches and agents."""
+        session = self._manager.sessions.get(number)
+        settings = session.record.tcp if session else None
+        topology = self._fabric.topology
+        serving = self.serving(session) if session else []
+        forms: dict[str, Form] = {}
+        if session and settings:
+            for switch, part in overlay.parts(topology, session, serving).items():
+                forms[switch] = overlay.form(topology, session, settings, part)
+        for switch, agent in self.agents.items():
+            agent.want(number, forms.get(switch))
+        routes = {
+            switch: steering.route(topology, switch, settings.address, serving) if settings else {}
+            for switch in self._fabric.devices
+        }
+        if session is None:
+            self.stories.pop(number, None)
+        return self._fabric.steer(number, routes)
+
+    async def settled(self, number: int) -> list[str]:
+        """Waits until the agents that are there know a session. What they refused, one line each."""
+        waiting = {agent.host: asyncio.ensure_future(agent.settled(number)) for agent in self.agents.values()}
+        if waiting:
+            _, late = await asyncio.wait(waiting.values(), timeout=SETTLE_SECONDS)
+            for task in late:
+                task.cancel()
+        problems: list[str] = []
+        for host, task in waiting.items():
+            refusal = task.result() if task.done() and not task.cancelled() else None
+            if refusal:
+                problems.append(f"agent {host}: {refusal}")
+        return problems
+
+    def _agent_changed(self, switch: str, state: AgentState) -> None:
+        host = self.agents[switch].host
+        if state == "up":
+            self._welcome(switch)
+        else:
+            self._lost[switch] = self._clock()
+        self._remember(switch, present=True)
+        if state == "up":
+            self._start(self._recall(switch))
+        self._events.tell(f"split-agent-{state}", switch=switch, host=host)
+        self._all_changed()
+        if state == "up":
+            self._refit_all()
+
+    def _welcome(self, switch: str) -> None:
+        """Nobody waits for this agent any more."""
+        self._lost.pop(switch, None)
+        self._given_up.discard(switch)
+
+    def _all_changed(self) -> None:
+        for session in list(self._manager.sessions.values()):
+            if session.record.tcp:
+                self.changed(session.id)
+
+    def _refit_all(self) -> None:
+        """An agent came, or is given up: sessions with a budget may need another."""
+        for session in list(self._manager.sessions.values()):
+            if session.record.tcp and session.record.tcp.budget:
+                self._start(self._refit(session))
+
+    async def _refit(self, session: Session) -> None:
+        """Fills up a session's agents. Those that serve it stay: streams may run through them."""
+        settings = session.record.tcp
+        assert settings is not None
+        keep = self.serving(session)
+        if len(keep) == settings.budget:
+            return
+        agents = await self.choose(settings.budget, session, keep)
+        now = self._manager.sessions.get(session.id)
+        if agents == settings.agents or not agents or now is None or now.record.tcp != settings:
+            return
+        try:
+            await self._manager.change(session.id, tcp=replace(settings, agents=agents))
+        except (RefusalError, ApplyError, StoreError) as error:
+            log.error("session=%d agents=%s: %s", session.id, ",".join(agents), error)
+
+    def _event(self, switch: str, event: Form) -> None:
+        """Something that happened at an agent. What agents on the way to the sender repeat is told once."""
+        number, stream = event.get("session"), str(event.get("stream", ""))
+        session = self._manager.sessions.get(number) if isinstance(number, int) else None
+        if session is None:
+            return
+        name, member = str(event.get("event")), _integer(event, "member")
+        stories = self.stories.setdefault(session.id, Stories())
+        match name:
+            case "stream_opened" if event.get("from") != "agent":
+                story = stories.of(stream)
+                story.peer, story.agent = str(event.get("peer", "")), switch
+                self._tell("stream-opened", session, stream, peer=story.peer, switch=switch)
+            case "stream_closed":
+                story = stories.of(stream)
+                if story.agent == switch and not story.outcome:
+                    story.outcome = _outcome(event)
+                    self._tell("stream-closed", session, stream, outcome=story.outcome)
+            case "receipt":
+                self._receipt(session, stream, member, _integer(event, "bytes"))
+            case "member_failed" | "member_reset" if member:
+                story = stories.of(stream)
+                if member not in story.failed:
+                    text = story.failed[member] = str(event.get("text", "failed"))
+                    who = _name(session, member)
+                    self._tell(name.replace("_", "-"), session, stream, member=member, name=who, text=text)
+                    if name == "member_failed":
+                        self._put_out(session, member, text)
+            case "isolated" | "caught_up" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
+                self._tell(
+                    name.replace("_", "-"),
+                    session,
+                    stream,
+                    switch=switch,
+                    name=str(event.get("name", "")),
+                    text=str(event.get("text", ""))[:300],
+                )
+            case _:
+                pass
+
+    def _receipt(self, session: Session, stream: str, member: int, count: int) -> None:
+        story = self.stories.setdefault(session.id, Stories()).of(stream)
+        if member not in story.receipts:
+            receipt = Receipt(member, _name(session, member), count, self._wall())
+            story.receipts[member] = receipt
+            self._tell("receipt", session, stream, member=member, name=receipt.name, bytes=count)
+
+    async def _recall(self, switch: str) -> None:
+        """What happened at an agent while nobody listened: it remembers its latest streams."""
+        stats = await self.agents[switch].stats()
+        for form in _forms(stats, "sessions"):
+            session = self._manager.sessions.get(_integer(form, "id"))
+            for told in (*_forms(form, "closed"), *_forms(form, "streams")) if session else ():
+                assert session is not None
+                stream = str(told.get("stream", ""))
+                story = self.stories.setdefault(session.id, Stories()).of(stream)
+                if told.get("from") != "agent":
+                    story.peer, story.agent = str(told.get("peer", "")), switch
+                    story.outcome = story.outcome or (_outcome(told) if "outcome" in told else "")
+                for receipt in _forms(told, "receipts"):
+                    self._receipt(session, stream, _integer(receipt, "member"), _integer(receipt, "bytes"))
+
+    def _put_out(self, session: Session, number: int, text: str) -> None:
+        """A member that an agent cannot serve leaves, and hears why."""
+        member = session.members.get(number)
+        if member is None:
+            return
+        self._post.notify(session, [member], "lost", text, about=number)
+        self._start(self._remove(session.id, number, f"{member.name} failed: {text}"))
+
+    async def _remove(self, session: int, member: int, text: str) -> None:
+        try:
+            await self._manager.remove(session, member, "lost", text)
+        except StoreError as error:
+            log.error("session=%d member=%d: %s", session, member, error)
+
+    def _remember(self, switch: str, *, present: bool) -> None:
+        """Whether an agent counts as there outlives the controller."""
+        self._start(self._commit({_PRESENT + switch: "true" if present else None}))
+
+    async def _commit(self, writes: dict[str, str | None]) -> None:
+        try:
+            await self._store.commit(Transaction(writes))
+        except StoreError as error:
+            log.error("agents are not stored: %s", error)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _tell(self, what: str, session: Session, stream: str, **fields: str | int) -> None:
+        log.info("session=%d stream=%s %s %s", session.id, stream, what, fields)
+        self._events.tell(what, session=session.id, stream=stream, **fields)
+
+
+def check(topology: Topology, prefix: IPv4Network, options: SplitOptions) -> None:
+    """Raises SplitError."""
+    for host in topology.hosts.values():
+        if host.ip in prefix:
+            raise SplitError(
+                f"the prefix {prefix} of TCP sessions has the address of {host.name} ({host.ip}) in it; "
+                "choose another with --tcp-prefix"
+            )
+    agents = {switch.agent for switch in topology.switches.values()}
+    for host in options.places:
+        if host not in agents:
+            raise SplitError(f"--agent-control {host}: no switch has this agent; name an agent's host")
+
+
+def _outcome(told: Form) -> str:
+    text = str(told.get("text", ""))[:300]
+    return str(told.get("outcome", "closed")) + (f": {text}" if text else "")
+
+
+def _forms(value: Form | None, key: str) -> list[Form]:
+    """The objects of a list within an object."""
+    found = value.get(key) if value else None
+    items = cast(list[object], found) if isinstance(found, list) else []
+    return [cast(Form, item) for item in items if isinstance(item, dict)]
+
+
+def _integer(event: Form, field_name: str) -> int:
+    value = event.get(field_name)
+    return value if isinstance(value, int) else 0
+
+
+def _name(session: Session, member: int) -> str:
+    found = session.members.get(member)
+    return found.name if found else str(member)

@@ -1,0 +1,38 @@
+"""What switches hold so that TCP clients reach an agent, or hear that there is none. Pure functions."""
+
+from collections.abc import Collection
+from ipaddress import IPv4Address, IPv4Network
+
+from groupflow.control.split.overlay import nearest
+from groupflow.network.topology import Topology
+from groupflow.p4rt.entries import Action, Entries, Key
+
+_TABLE = "ipv4_route"
+
+
+def refusal(prefix: IPv4Network) -> Entries:
+    """The sessions' prefix: what no session's own route takes is refused."""
+    return {Key(_TABLE, (int(prefix.network_address), prefix.prefixlen)): Action("refuse", ())}
+
+
+def route(topology: Topology, switch: str, address: str, agents: Collection[str]) -> Entries:
+    """A session's address at a switch: towards the nearest of the switches whose agents serve it.
+
+    Each hop is one nearer to an agent, so no packet goes in a circle, whichever agent each switch prefers.
+    """
+    agent = nearest(topology, switch, agents)
+    if agent is None:
+        return {}
+    if agent == switch:
+        port = topology.agent_port(switch)
+        mac = topology.hosts[topology.switches[switch].ports[port].node].mac
+    else:
+        path = topology.path(switch, agent)
+        assert path is not None, "nearest agents are reached"
+        port, mac = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
+    key = Key(_TABLE, (int(IPv4Address(address)), 32))
+    return {key: Action("route", (port, _number(topology.switches[switch].mac), _number(mac)))}
+
+
+def _number(mac: str) -> int:
+    return int(mac.replace(":", ""), 16)

@@ -1,0 +1,9 @@
+"""Files that groupflow brings along: compiled P4 programs, and topologies."""
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+TOPOLOGIES = _FOLDER / "topologies"
+P4_JSON = _FOLDER / "p4" / "groupflow.json"
+P4INFO = _FOLDER / "p4" / "groupflow.p4info.txtpb"
+"""groupflow's own P4 program, as p4c wrote it"""

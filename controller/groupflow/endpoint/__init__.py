@@ -1,0 +1,1 @@
+"""Members of sessions, gathering and bones, for programs: each runs a gfagent."""

@@ -1,8 +1,0 @@
-"""A server that gathers the streams of many clients and tunes each of them (docs/gather.md).
-
-`groupflow.gather.Sender` is a client, for programs that send.
-"""
-
-from groupflow.gather.sender import Sender
-
-__all__ = ["Sender"]

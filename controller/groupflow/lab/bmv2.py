@@ -1,0 +1,69 @@
+"""BMv2's simple_switch_grpc under Mininet.
+
+It has no link emulation: rate, delay, loss and queue of the topology do not apply (the reports say so). The
+sender's rate hint, which the controller takes from the topology, keeps the load within what BMv2 can carry.
+"""
+
+# pyright: reportUnknownMemberType=false
+
+import shutil
+import subprocess
+
+from groupflow.endpoint.errors import ProgramNotFoundError
+from groupflow.lab.daemon import DaemonError
+from groupflow.lab.host import interface_script
+from groupflow.lab.p4switch import P4Switch, accepts
+from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, Switch
+
+PROGRAM = "simple_switch_grpc"
+_THRIFT_BASE = 9090
+"""Thrift listens on this port plus the device id: BMv2 cannot do without, and each switch needs its own."""
+
+
+class Bmv2Switch(P4Switch):
+    kind = "bmv2"
+
+    def command(self) -> list[str]:
+        program = shutil.which(PROGRAM)
+        if program is None:
+            raise ProgramNotFoundError(f"no {PROGRAM} on PATH; install BMv2, or use gfswitch")
+        return [program, *arguments(self.spec)]
+
+    def start(self, controllers: object = None) -> None:
+        """With a veth pair at port 0, from whose other end the rate agent sends its ticks."""
+        near, far = tick_interfaces(self.spec)
+        pair = f"ip link add {near} type veth peer name {far}"
+        script = "\n".join((pair, interface_script(near), interface_script(far)))
+        done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise DaemonError(f"{self.name}: setting up port 0 failed: {done.stderr.strip()}")
+        super().start(controllers)
+
+    def ready(self) -> bool:
+        return accepts(*self.spec.grpc_address)
+
+
+def tick_interfaces(switch: Switch) -> tuple[str, str]:
+    """The veth pair at port 0: the switch's end, and the rate agent's."""
+    return f"{switch.name}-gen", f"{switch.name}-tick"
+
+
+def thrift_port(switch: Switch) -> int:
+    return _THRIFT_BASE + switch.device_id
+
+
+def arguments(switch: Switch) -> list[str]:
+    args = ["--no-p4", "--device-id", str(switch.device_id), "--log-console", "--log-level", "warn"]
+    args += ["--thrift-port", str(thrift_port(switch)), "-i", f"0@{tick_interfaces(switch)[0]}"]
+    for port in switch.ports:
+        args += ["-i", f"{port}@{switch.interface(port)}"]
+    args += ["--", "--grpc-server-addr", switch.grpc]
+    return [
+        *args,
+        "--cpu-port",
+        str(CPU_PORT),
+        "--drop-port",
+        str(DROP_PORT),
+        "--priority-queues",
+        str(QUEUES),
+    ]

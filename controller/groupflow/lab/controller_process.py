@@ -1,0 +1,101 @@
+"""A controller beside a running network: its process, and its REST API."""
+
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, cast
+
+import httpx
+
+from groupflow.lab.daemon import Daemon
+from groupflow.lab.network import Network
+from groupflow.network import variants
+
+_READY_SECONDS = 20.0
+
+
+class ControllerError(Exception):
+    """The controller did not do what was asked. One line."""
+
+
+@dataclass(frozen=True)
+class SessionAccess:
+    """What a host needs to join."""
+
+    id: int
+    token: str
+
+
+class ControllerProcess:
+    """`groupflow controller` for a network. `start` returns when every switch is set up."""
+
+    def __init__(self, network: Network, folder: Path, port: int | None = None) -> None:
+        """`port` of the REST API; None: a free one. The store and the log are in `folder`."""
+        self._network = network
+        folder.mkdir(parents=True, exist_ok=True)
+        topology = folder / "topology.yaml"
+        topology.write_text(variants.render(network.topology), encoding="utf-8")
+        self.url = f"http://127.0.0.1:{port or free_port()}"
+        command = [
+            sys.executable,
+            "-m",
+            "groupflow.cli.main",
+            "controller",
+            "run",
+            "--topology",
+            str(topology),
+        ]
+        command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
+        self.daemon = Daemon("controller", command, folder / "controller.log")
+
+    def start(self) -> Self:
+        self._network.start_daemon(self.daemon)
+        self.wait_ready()
+        return self
+
+    def restart(self) -> None:
+        """Starts it again after `daemon.kill()`, with the store it left."""
+        self.daemon.restart()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Returns when the API answers and every switch is reconciled. Raises DaemonError."""
+        self.daemon.wait_ready(self._switches_ready, _READY_SECONDS)
+
+    def create_session(self, mode: str = "e2e", policy: str = "strict", **more: object) -> SessionAccess:
+        form = self.post("/sessions", {"mode": mode, "policy": policy, **more})
+        tokens = cast(Mapping[str, str], form["tokens"])
+        return SessionAccess(cast(int, form["id"]), tokens["join"])
+
+    def get(self, path: str) -> object:
+        return self._request("GET", path)
+
+    def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        return cast(Mapping[str, object], self._request("POST", path, body))
+
+    def delete(self, path: str) -> None:
+        self._request("DELETE", path)
+
+    def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> object:
+        try:
+            answer = httpx.request(method, f"{self.url}/v1{path}", json=body, timeout=10.0)
+        except httpx.HTTPError as error:
+            raise ControllerError(f"controller: {method} {path}: no answer: {error}") from None
+        if answer.is_error:
+            raise ControllerError(f"controller: {method} {path}: {answer.status_code} {answer.text.strip()}")
+        return cast(object, answer.json()) if answer.content else None
+
+    def _switches_ready(self) -> bool:
+        try:
+            health = cast(Mapping[str, object], self.get("/health"))
+        except ControllerError:
+            return False
+        return health.get("status") == "ok"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,129 @@
+"""A long-running child process: started, watched, stopped by its pid, with all it says in a log file."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from groupflow.endpoint.processes import STOP_SECONDS, how_it_ended, tied
+
+_POLL_SECONDS = 0.01
+
+
+class DaemonError(Exception):
+    """A process did not start, or died. One line that names it, how it ended and what it said last."""
+
+
+class Daemon:
+    """One process, which may be killed and started again with the same command."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        nice: int = 0,
+    ) -> None:
+        """`environment` is added to this process's own; `nice`: -20 goes before all others, 19 behind."""
+        self.name = name
+        self.command = tuple(command)
+        self.log = log
+        self._environment = dict(os.environ) | dict(environment or {})
+        self._nice = nice
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} was never started"
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Starts it. Call from the main thread: the kernel ends the process with the thread it came from."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        command = tied(("nice", "-n", str(self._nice), *self.command), "KILL")
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=self._environment,
+                    start_new_session=True,  # Ctrl-C in the terminal is its owner's to handle
+                )
+            except OSError as error:
+                raise DaemonError(f"{self.name}: cannot start: {error.strerror}") from None
+        if self._nice:
+            # A session of its own is a scheduling group of its own where autogroups are on: sched(7).
+            with suppress(OSError):
+                Path(f"/proc/{self.pid}/autogroup").write_text(str(self._nice))
+
+    def wait_ready(self, ready: Callable[[], bool], seconds: float = 15.0) -> None:
+        """Returns when `ready()`. Raises DaemonError when the process ends before, or takes too long."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if not self.alive:
+                raise DaemonError(self.death())
+            if time.monotonic() > deadline:
+                raise DaemonError(
+                    f"{self.name} (pid {self.pid}) is not ready after {seconds:g} s; see {self.log}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def check(self) -> None:
+        """Raises DaemonError when it was started and is dead."""
+        if self._process is not None and not self.alive:
+            raise DaemonError(self.death())
+
+    def death(self) -> str:
+        """How it ended, in one line."""
+        assert self._process is not None
+        how = how_it_ended(self._process.poll())
+        last = self.last_line()
+        said = f": {last}" if last else f"; see {self.log}"
+        return f"{self.name} (pid {self.pid}) {how}{said}"
+
+    def output(self) -> str:
+        """What it said since it was last started."""
+        with suppress(FileNotFoundError), self.log.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
+        return ""
+
+    def last_line(self) -> str:
+        lines = [line.strip() for line in self.output().splitlines() if line.strip()]
+        return lines[-1] if lines else ""
+
+    def stop(self) -> None:
+        """SIGTERM, and SIGKILL for one that does not listen. Nothing happens when it does not run."""
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash would; the process counts as dead until `restart` or `stop`."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self) -> None:
+        """Starts it again after `kill`; the caller waits until it is ready."""
+        assert not self.alive, f"{self.name} still runs"
+        self.start()

@@ -1,0 +1,83 @@
+"""gfswitch under Mininet: emulates the topology's links, and tells what they carried."""
+
+# pyright: reportUnknownMemberType=false
+
+import json
+import socket
+from pathlib import Path
+from typing import cast
+
+from groupflow.endpoint.programs import find_program
+from groupflow.lab.leftovers import RUN_FOLDER
+from groupflow.lab.p4switch import P4Switch
+from groupflow.network import units
+from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, LinkSpec, Switch, Topology
+
+_SOCKET_SECONDS = 5.0
+
+
+class ControlError(Exception):
+    """A running gfswitch did not do what was asked. One line."""
+
+
+class GfSwitch(P4Switch):
+    kind = "gfswitch"
+
+    def command(self) -> list[str]:
+        return [str(find_program("gfswitch")), *arguments(self.topology, self.spec, self.socket_path)]
+
+    @property
+    def socket_path(self) -> Path:
+        return RUN_FOLDER / f"{self.spec.name}.sock"  # a Unix socket's path is short: not in `folder`
+
+    def ready(self) -> bool:
+        return "gfswitch ready" in self.daemon.output()
+
+    def stats(self, *, reset: bool = False) -> dict[str, object]:
+        """Counters, queues and lateness; `reset` starts new lateness figures."""
+        return self.request({"op": "stats", "reset": reset})
+
+    def link(self, port: int, spec: str) -> None:
+        """Changes the emulated link of a port, e.g. `rate=10mbit`, `down`, `up`."""
+        self.request({"op": "link", "port": port, "spec": spec})
+
+    def request(self, question: dict[str, object]) -> dict[str, object]:
+        """One question to the control socket of the running switch."""
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(_SOCKET_SECONDS)
+                connection.connect(str(self.socket_path))
+                connection.sendall(json.dumps(question).encode() + b"\n")
+                with connection.makefile("rb") as replies:
+                    reply = cast(object, json.loads(replies.readline()))
+        except (OSError, ValueError) as error:
+            raise ControlError(f"{self.spec.name}: gfswitch does not answer: {error}") from None
+        if not isinstance(reply, dict):
+            raise ControlError(f"{self.spec.name}: gfswitch answered {reply!r}")
+        answer = cast(dict[str, object], reply)
+        if "error" in answer:
+            raise ControlError(f"{self.spec.name}: {answer['error']}")
+        return answer
+
+
+def arguments(topology: Topology, switch: Switch, socket_path: Path) -> list[str]:
+    """The command line that attaches every port and emulates every link of the switch."""
+    args = ["--device-id", str(switch.device_id), "--no-p4", "--grpc-server-addr", switch.grpc]
+    args += ["--cpu-port", str(CPU_PORT), "--drop-port", str(DROP_PORT), "--priority-queues", str(QUEUES)]
+    args += ["--control-socket", str(socket_path), "--seed", str(switch.device_id), "--log-level", "warn"]
+    for port in switch.ports:
+        args += ["--interface", f"{port}@{switch.interface(port)}"]
+    for link in topology.links:
+        for near, far in ((link.a, link.b), (link.b, link.a)):
+            if near.node == switch.name:
+                # Between two switches each emulates what it sends; a host's link is the switch's both ways.
+                direction = "out" if far.node in topology.switches else "both"
+                args += ["--link", f"{near.port}:{link_spec(link.spec)},dir={direction}"]
+    return args
+
+
+def link_spec(spec: LinkSpec) -> str:
+    return (
+        f"rate={units.format_rate(spec.rate)},delay={units.format_delay(spec.delay_ns)},"
+        f"loss={units.format_loss(spec.loss)},queue={spec.queue}"
+    )

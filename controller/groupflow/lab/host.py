@@ -1,0 +1,78 @@
+"""The Mininet host: one interface, a default route through its switch, and packets as on a real wire."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+# pyright: reportUnknownArgumentType=false
+# (Mininet has no types.)
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Host as MininetHost
+
+from groupflow.network.topology import Host
+
+OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
+"""Turned off on every interface: a switch must see frames of at most 1,514 bytes, checksums filled in."""
+
+
+class GroupHost(MininetHost):
+    """A network namespace with the address, MAC and routes that the topology gives to the host."""
+
+    def __init__(self, name: str, host: Host, **params: Any) -> None:
+        self.spec = host
+        super().__init__(name, **params)
+        self.namespace = Path(f"/proc/{self.pid}/ns/net").stat().st_ino
+        """the inode number of its network namespace"""
+
+    def set_up(self) -> None:
+        """Gives the interface its addresses and routes; call it when the host's link is made."""
+        self.run_script(host_script(self.spec))
+
+    def launcher(self) -> tuple[str, ...]:
+        """What goes before a command to run it in this host; the command keeps the launcher's pid."""
+        return ("mnexec", "-a", str(self.pid))
+
+    def run(self, command: Sequence[str], timeout: float = 30.0) -> subprocess.CompletedProcess[str]:
+        """Runs a command in this host to its end."""
+        return subprocess.run(
+            [*self.launcher(), *command], capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+    def run_script(self, script: str) -> None:
+        done = self.run(["sh", "-ec", script])
+        if done.returncode != 0:
+            raise RuntimeError(f"{self.name}: setting up its network failed: {done.stderr.strip()}")
+
+
+def host_script(host: Host) -> str:
+    """Shell commands that set up the host's network from inside its namespace."""
+    iface = host.interface
+    return "\n".join(
+        [
+            "ip link set lo up",
+            f"ip link set dev {iface} address {host.mac}",
+            interface_script(iface),
+            # The reverse path is by the default route for every source, and multicast has none: no filter.
+            "sysctl -qw net.ipv4.conf.all.rp_filter=0",
+            f"sysctl -qw net.ipv4.conf.{iface}.rp_filter=0",
+            f"ip addr add {host.ip}/{host.prefix} dev {iface}",
+            f"ip route add default via {host.gateway} dev {iface}",
+            f"ip route add 224.0.0.0/4 dev {iface}",
+        ]
+    )
+
+
+def interface_script(iface: str) -> str:
+    """Shell commands that make an interface carry only what its owner sends, unaltered, and bring it up."""
+    no_ipv6 = f"/proc/sys/net/ipv6/conf/{iface}/disable_ipv6"
+    offloads = " ".join(f"{name} off" for name in OFFLOADS)
+    return "\n".join(
+        [
+            # Neighbour discovery and router solicitations would be counted as traffic of the experiment.
+            f"[ ! -e {no_ipv6} ] || echo 1 >{no_ipv6}",
+            f"ethtool -K {iface} {offloads} >/dev/null",
+            f"ip link set dev {iface} up",
+        ]
+    )

@@ -1,0 +1,193 @@
+"""What the links carried and how far the switches can be trusted, from counters before and after."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from groupflow.lab.gfswitch import GfSwitch
+from groupflow.lab.network import Network
+from groupflow.network.topology import End, Topology
+
+Direction: TypeAlias = tuple[str, str]
+"""(from, to): adjacent nodes"""
+Counters: TypeAlias = Mapping[Direction, int]
+"""bytes that each direction of each link has carried so far"""
+
+MIN_IDLE = 0.05
+"""A machine with less idle time than this share counts as CPU-bound (for switches that do not measure it)."""
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """What one direction of a link carried."""
+
+    name: str
+    source: str
+    target: str
+    bytes: int
+    copies: float
+    """bytes on the wire over bytes of the file"""
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "from": self.source,
+            "to": self.target,
+            "bytes": self.bytes,
+            "copies": round(self.copies, 4),
+        }
+
+
+@dataclass(frozen=True)
+class SwitchHealth:
+    """How far a switch's figures can be trusted."""
+
+    name: str
+    cpu_bound: bool
+    detail: str
+    """what that rests on"""
+
+
+class MeasureError(ValueError):
+    """Statistics of a switch that are not as its documentation says. Names the field."""
+
+
+def link_bytes(network: Network) -> dict[Direction, int]:
+    """Bytes on the wire of every link, per direction, as the nearest counter has them."""
+    stats = {
+        name: port_statistics(switch.stats())
+        for name, switch in network.switches.items()
+        if isinstance(switch, GfSwitch)
+    }
+    found: dict[Direction, int] = {}
+    for link in network.topology.links:
+        for near, far in ((link.a, link.b), (link.b, link.a)):
+            by_switch = near.node in network.topology.switches  # else by a host: what the switch received
+            found[near.node, far.node] = _sent(stats, near) if by_switch else _received(stats, far)
+    return found
+
+
+def usage(topology: Topology, before: Counters, after: Counters, file_bytes: int) -> tuple[LinkUse, ...]:
+    """What each direction carried in between, in the topology's order of links."""
+    uses: list[LinkUse] = []
+    for link in topology.links:
+        for near, far in ((link.a, link.b), (link.b, link.a)):
+            carried = after[near.node, far.node] - before[near.node, far.node]
+            uses.append(LinkUse(link.name, near.node, far.node, carried, carried / file_bytes))
+    return tuple(uses)
+
+
+class HealthCheck:
+    """Watches whether the switches keep up, from its creation to `result`."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._idle = CpuTimes.now()
+        for switch in network.switches.values():
+            if isinstance(switch, GfSwitch):
+                switch.stats(reset=True)
+
+    def lagging(self) -> tuple[str, ...]:
+        """What to say of the switches that did not keep up."""
+        return tuple(f"{verdict.name}: {verdict.detail}" for verdict in self.result() if verdict.cpu_bound)
+
+    def result(self) -> tuple[SwitchHealth, ...]:
+        idle = CpuTimes.now().idle_since(self._idle)
+        return tuple(
+            switch_health(name, switch.stats())
+            if isinstance(switch, GfSwitch)
+            else SwitchHealth(name, idle < MIN_IDLE, f"{idle:.0%} of the machine's CPU time was idle")
+            for name, switch in self._network.switches.items()
+        )
+
+
+def switch_health(name: str, stats: Mapping[str, object]) -> SwitchHealth:
+    """gfswitch's own verdict."""
+    bound = stats.get("cpu_bound")
+    if not isinstance(bound, bool):
+        raise MeasureError(f"{name}: cpu_bound: {bound!r} is neither true nor false")
+    lateness = _mapping(stats, "lateness")
+    p99, limit = _integer(lateness, "p99_ns") / 1e6, _integer(lateness, "limit_ns") / 1e6
+    kernel_drops = _integer(stats, "kernel_drops")
+    detail = f"99 % of packets left within {p99:.2f} ms of their time, limit {limit:g} ms"
+    if kernel_drops:
+        detail += f"; the kernel dropped {kernel_drops} before it read them"
+    return SwitchHealth(name, bound, detail)
+
+
+@dataclass(frozen=True)
+class PortBytes:
+    received: int
+    sent: int
+
+
+def port_statistics(stats: Mapping[str, object]) -> dict[int, PortBytes]:
+    """Bytes on the wire at each port of a gfswitch, from its statistics."""
+    ports = stats.get("ports")
+    if not isinstance(ports, list):
+        raise MeasureError(f"ports: {ports!r} is no list")
+    found: dict[int, PortBytes] = {}
+    for port in cast(list[Mapping[str, object]], ports):
+        incoming, outgoing = _mapping(port, "in"), _mapping(port, "out")
+        packets, received = _integer(incoming, "packets"), _integer(incoming, "bytes")
+        lost = _integer(_mapping(incoming, "drops"), "loss")
+        # An inbound link's loss is counted in packets only; the link carried them, at the mean size.
+        received += received * lost // packets if packets else 0
+        found[_integer(port, "port")] = PortBytes(received, _integer(outgoing, "bytes"))
+    return found
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Clock ticks of the whole machine since boot."""
+
+    idle: int
+    total: int
+
+    @classmethod
+    def now(cls) -> "CpuTimes":
+        return cls.parse(Path("/proc/stat").read_text())
+
+    @classmethod
+    def parse(cls, text: str) -> "CpuTimes":
+        # proc(5): user nice system idle iowait irq softirq steal guest...; guest time is within user time.
+        ticks = [int(field) for field in text.split("\n", 1)[0].split()[1:9]]
+        return cls(ticks[3] + ticks[4], sum(ticks))
+
+    def idle_since(self, earlier: "CpuTimes") -> float:
+        """Share of the time since then that no CPU had work."""
+        total = self.total - earlier.total
+        return (self.idle - earlier.idle) / total if total else 1.0
+
+
+def _sent(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> int:
+    return (stats[end.node][end.port] if end.node in stats else _kernel(end)).sent
+
+
+def _received(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> int:
+    return (stats[end.node][end.port] if end.node in stats else _kernel(end)).received
+
+
+def _kernel(end: End) -> PortBytes:
+    """The kernel's counters of a switch's interface, for switches that have none of their own."""
+    for line in Path("/proc/net/dev").read_text().splitlines():
+        name, _, counters = line.partition(":")
+        if name.strip() == end.interface:
+            fields = counters.split()
+            return PortBytes(int(fields[0]), int(fields[8]))
+    raise MeasureError(f"/proc/net/dev: no interface {end.interface}")
+
+
+def _mapping(form: Mapping[str, object], field: str) -> Mapping[str, object]:
+    value = form.get(field)
+    if not isinstance(value, dict):
+        raise MeasureError(f"{field}: {value!r} is no object")
+    return cast(Mapping[str, object], value)
+
+
+def _integer(form: Mapping[str, object], field: str) -> int:
+    value = form.get(field)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise MeasureError(f"{field}: {value!r} is no integer")
+    return value

@@ -1,0 +1,175 @@
+"""Brings a topology to life with Mininet, and takes it away again: processes, namespaces, interfaces."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+# pyright: reportUnknownArgumentType=false
+# (Mininet has no types.)
+
+import logging
+import os
+import signal
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from mininet.link import Link
+from mininet.net import Mininet
+
+from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
+from groupflow.lab.daemon import Daemon
+from groupflow.lab.gfswitch import GfSwitch
+from groupflow.lab.host import GroupHost
+from groupflow.lab.leftovers import Claim, delete_interfaces
+from groupflow.lab.p4switch import P4Switch
+from groupflow.network.topology import Topology
+
+log = logging.getLogger(__name__)
+
+SwitchKind: TypeAlias = Literal["gfswitch", "bmv2"]
+KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
+
+
+class NetworkError(Exception):
+    """The network cannot be built. One line with the cure."""
+
+
+class Network:
+    """A running network. Made by `running`."""
+
+    def __init__(self, topology: Topology, mininet: Any, claim: Claim, kind: SwitchKind) -> None:
+        self.topology = topology
+        self.mininet = mininet
+        """for Mininet's own tools, e.g. `mininet.cli.CLI(network.mininet)`"""
+        self.hosts: dict[str, GroupHost] = {}
+        self.switches: dict[str, P4Switch] = {}
+        self.daemons: list[Daemon] = []
+        self._claim = claim
+        self._kind: SwitchKind = kind
+
+    def gfswitch(self, name: str) -> GfSwitch:
+        switch = self.switches[name]
+        if not isinstance(switch, GfSwitch):
+            raise NetworkError(
+                f"{name} is {switch.kind}: only gfswitch emulates links; use --switch gfswitch"
+            )
+        return switch
+
+    def start_daemon(self, daemon: Daemon) -> Daemon:
+        """Starts a process in the root namespace that ends with this network: the controller."""
+        self.daemons.append(daemon)
+        daemon.start()
+        self._claim.add_process(daemon.pid)
+        return daemon
+
+    def check(self) -> None:
+        """Raises DaemonError when a switch or another process of the network has died."""
+        for daemon in (*(switch.daemon for switch in self.switches.values()), *self.daemons):
+            daemon.check()
+
+    def restart(self, name: str) -> None:
+        """Starts a killed switch again."""
+        self.switches[name].restart()
+        self._claim.add_process(self.switches[name].daemon.pid)
+
+    def change_link(self, one: str, other: str, change: str) -> None:
+        """Changes a link at each switch that emulates it: `down`, `up`, `rate=1mbit`."""
+        link = self.topology.link_between(one, other)
+        for end in (link.a, link.b):
+            if end.node in self.switches:
+                self.gfswitch(end.node).link(end.port, change)
+
+    def build(self, folder: Path, kind: type[P4Switch]) -> None:
+        for name, host in self.topology.hosts.items():
+            self.hosts[name] = self.mininet.addHost(name, cls=GroupHost, host=host, ip=None)
+        for name in self.topology.switches:
+            self.switches[name] = self.mininet.addSwitch(
+                name, cls=kind, topology=self.topology, folder=folder
+            )
+        nodes = {**self.hosts, **self.switches}
+        for link in self.topology.links:
+            self.mininet.addLink(
+                nodes[link.a.node], nodes[link.b.node], port1=link.a.port, port2=link.b.port, cls=Link
+            )
+        for host in self.hosts.values():
+            host.set_up()
+        for switch in self.switches.values():
+            switch.start()
+            self._claim.add_process(switch.daemon.pid)
+
+    def tear_down(self) -> None:
+        """Goes on when a step fails: what is left is logged, and removed by the next run."""
+        with ExitStack() as steps:  # runs every step, last one first
+            for host in self.hosts.values():
+                steps.callback(host.terminate)
+            for switch in self.switches.values():
+                steps.callback(switch.terminate)
+            steps.callback(delete_interfaces, interfaces(self.topology, self._kind))
+            for switch in self.switches.values():
+                steps.callback(switch.daemon.stop)
+            for host in self.hosts.values():
+                steps.callback(_end_processes, host)
+            for daemon in self.daemons:
+                steps.callback(daemon.stop)
+
+
+@contextmanager
+def running(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> Generator[Network]:
+    """The topology as a running network, without a controller. Logs go to `folder`.
+
+    Call from the main thread. Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
+    """
+    if os.geteuid() != 0:
+        raise NetworkError("root is needed to make network namespaces; use sudo")
+    # Mininet's own preparation raises limits of the whole machine for good; networks of this size need none.
+    Mininet.inited = True
+    folder.mkdir(parents=True, exist_ok=True)
+    with Claim(interfaces(topology, kind)) as claim:
+        mininet = Mininet(controller=None, build=False)
+        network = Network(topology, mininet, claim, kind)
+        try:
+            network.build(folder, KINDS[kind])
+            log.info("network started name=%s switch=%s", topology.name, kind)
+            yield network
+        finally:
+            with _uninterrupted():
+                network.tear_down()
+
+
+def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:
+    """The network's interfaces in the root namespace: those of the switches, and BMv2's for ticks."""
+    switches = topology.switches.values()
+    wires = [switch.interface(port) for switch in switches for port in switch.ports]
+    ticks = [tick_interfaces(switch)[0] for switch in switches] if kind == "bmv2" else []
+    return wires + ticks
+
+
+def processes_in(namespace: int) -> Sequence[int]:
+    """Processes in a network namespace of a host, by its inode number."""
+    if namespace == Path("/proc/self/ns/net").stat().st_ino:
+        raise NetworkError("this namespace is no host's: it is this process's own")
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):  # ended meanwhile
+                if (entry / "ns/net").stat().st_ino == namespace:
+                    found.append(int(entry.name))
+    return found
+
+
+@contextmanager
+def _uninterrupted() -> Generator[None]:
+    """A second Ctrl-C waits until the network is taken down."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_processes(host: GroupHost) -> None:
+    """Ends what still runs in a host. The namespace is this network's own, so is everything in it."""
+    for pid in processes_in(host.namespace):
+        if pid != host.pid:
+            log.warning("ending a process left in a host host=%s pid=%d", host.name, pid)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,84 @@
+"""What the two kinds of P4 switch have in common under Mininet: a process in the root namespace, watched."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+# pyright: reportUnknownArgumentType=false
+# (Mininet has no types.)
+
+import socket
+import subprocess
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Switch as MininetSwitch
+
+from groupflow.lab.daemon import Daemon, DaemonError
+from groupflow.lab.host import interface_script
+from groupflow.network.topology import Switch, Topology
+
+PRIORITY = -15
+"""nice; hosts can wait for a CPU as they wait for any answer, a switch that does is late for all of them"""
+
+
+class P4Switch(MininetSwitch):
+    """A switch process attached to the switch's interfaces, without a program: the controller sets one."""
+
+    kind = ""
+    """the program's name, as in `--switch`"""
+
+    def __init__(self, name: str, topology: Topology, folder: Path, **params: Any) -> None:
+        """`folder` takes the log and what else the process leaves behind."""
+        self.topology = topology
+        self.spec: Switch = topology.switches[name]
+        self.folder = folder
+        self.daemon = Daemon(f"{name} ({self.kind})", self.command(), folder / f"{name}.log", nice=PRIORITY)
+        params["inNamespace"] = False  # the controller reaches its P4Runtime server
+        super().__init__(name, dpid=f"{self.spec.device_id:x}", **params)
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """The command line of the process."""
+
+    @abstractmethod
+    def ready(self) -> bool:
+        """The process serves P4Runtime."""
+
+    def start(
+        self, controllers: object = None
+    ) -> None:  # `controllers` is Mininet's; P4Runtime clients come by themselves
+        for port in self.spec.ports:
+            script = interface_script(self.spec.interface(port))
+            done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise DaemonError(f"{self.name}: setting up port {port} failed: {done.stderr.strip()}")
+        self._launch()
+
+    def stop(self, deleteIntfs: bool = False) -> None:  # noqa: N803 (Mininet's name)
+        self.daemon.stop()
+        super().stop(deleteIntfs)
+
+    def kill(self) -> None:
+        """Ends the process as a crash would; its interfaces stay."""
+        self.daemon.kill()
+
+    def restart(self) -> None:
+        """Starts the process again after `kill`, as empty as at first."""
+        self._launch()
+
+    def _launch(self) -> None:
+        _, port = address = self.spec.grpc_address
+        if accepts(*address):
+            raise DaemonError(
+                f"{self.name}: port {port} is in use; end what uses it, or change `grpc` in the topology"
+            )
+        self.daemon.start()
+        self.daemon.wait_ready(self.ready)
+
+
+def accepts(host: str, port: int) -> bool:
+    """A server listens there."""
+    try:
+        with socket.create_connection((host, port), timeout=1.0):
+            return True
+    except OSError:
+        return False

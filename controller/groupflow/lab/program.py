@@ -1,0 +1,35 @@
+"""A program in a host of a network, never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from groupflow.endpoint.processes import STOP_SECONDS, tied
+
+
+@asynccontextmanager
+async def program(
+    launcher: Sequence[str], command: Sequence[str], *, piped_input: bool = False
+) -> AsyncGenerator[Process]:
+    """Its stdout is a pipe; should this process be killed, the kernel ends it too."""
+    process = await asyncio.create_subprocess_exec(
+        *launcher,
+        *tied(command),
+        stdin=PIPE if piped_input else DEVNULL,
+        stdout=PIPE,
+        stderr=DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.communicate()  # what it still says is thrown away, and its pipes are closed
+        except TimeoutError:
+            process.kill()
+            await process.communicate()

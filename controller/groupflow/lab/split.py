@@ -1,0 +1,61 @@
+"""Split agents: `gfagent split` in the agents' hosts of a running network."""
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from groupflow.control.sessions.tcp import DEFAULT_PREFIX
+from groupflow.endpoint.programs import find_program
+from groupflow.lab.daemon import Daemon
+from groupflow.lab.leftovers import RUN_FOLDER
+from groupflow.lab.network import Network
+from groupflow.network import variants
+from groupflow.network.topology import Host
+
+
+class SplitAgent(Daemon):
+    """One agent, which may be killed and started again."""
+
+    def __init__(
+        self, network: Network, host: str, folder: Path, control: Path, options: Iterable[str]
+    ) -> None:
+        """The log goes to `folder`; `options` are further ones of `gfagent split`."""
+        self.host = host
+        self.control = control
+        launcher = network.hosts[host].launcher()
+        command = [*launcher, *arguments(network.topology.hosts[host], control), *options]
+        super().__init__(f"{host} (gfagent split)", command, folder / f"{host}-split.log")
+
+    def wait_until_ready(self) -> None:
+        """Returns when it listens. Raises DaemonError."""
+        self.wait_ready(lambda: '"event":"ready"' in self.output())
+
+
+def start(
+    network: Network,
+    folder: Path,
+    *,
+    hosts: Iterable[str] | None = None,
+    prefix: IPv4Network = DEFAULT_PREFIX,
+    control: Path = RUN_FOLDER,
+    options: Iterable[str] = (),
+) -> dict[str, SplitAgent]:
+    """Agents in the hosts of all cache agents, or in `hosts`; they end with the network. By host.
+
+    Their control sockets are where a controller looks by default. Raises DaemonError, ProgramNotFoundError.
+    """
+    found: dict[str, SplitAgent] = {}
+    for host in sorted(variants.agents(network.topology) if hosts is None else hosts):
+        # The session's address is an address of this host: packets need not be changed.
+        network.hosts[host].run_script(f"ip route replace local {prefix} dev lo")
+        found[host] = SplitAgent(network, host, folder, control / f"{host}.split.sock", options)
+        network.start_daemon(found[host])
+    for agent in found.values():
+        agent.wait_until_ready()
+    return found
+
+
+def arguments(host: Host, control: Path) -> list[str]:
+    """The command line of an agent."""
+    command = [str(find_program("gfagent")), "split", "--name", host.name, "--addr", str(host.ip)]
+    return [*command, "--control", str(control), "--json"]

@@ -1,0 +1,1 @@
+"""Networks as values: topologies with their links, read from YAML; quantities with units."""

@@ -1,0 +1,187 @@
+"""A network read from one YAML file: hosts, switches and links, with ports, addresses and paths worked out.
+
+The same file describes the network to Mininet, the controller and the simulator. Reading it writes nothing.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from groupflow.network import units
+
+CPU_PORT = 510
+"""The switch port to the controller, `--cpu-port` of the switch."""
+DROP_PORT = 511
+"""The switch port that discards, `--drop-port` of the switch."""
+QUEUES = 8
+"""Queues a port, `--priority-queues` of the switch: 7 is for feedback, 1 to 6 are for controlled flows."""
+
+
+class TopologyError(ValueError):
+    """A topology that cannot be used: one line naming the file, the key and the cure."""
+
+
+@dataclass(frozen=True)
+class LinkSpec:
+    """What a link does to packets, in each direction."""
+
+    rate: int | None
+    """bit/s; None: unlimited"""
+    delay_ns: int
+    loss: int
+    """parts per 10^9"""
+    queue: int
+    """packets"""
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a link. A host's port is 0."""
+
+    node: str
+    port: int
+
+    @property
+    def interface(self) -> str:
+        """The network interface's name under Mininet."""
+        return f"{self.node}-eth{self.port}"
+
+
+@dataclass(frozen=True)
+class Link:
+    a: End
+    b: End
+    spec: LinkSpec
+
+    @property
+    def name(self) -> str:
+        return f"{self.a.node}-{self.b.node}"
+
+
+@dataclass(frozen=True)
+class Switch:
+    name: str
+    device_id: int
+    grpc: str
+    """host:port of its P4Runtime server"""
+    agent: str | None
+    """the host that caches for it"""
+    mac: str
+    """router MAC: what hosts and other switches address packets to"""
+    ports: Mapping[int, End]
+    """what is at the other end of each port"""
+
+    @property
+    def grpc_address(self) -> tuple[str, int]:
+        return units.parse_address(self.grpc)
+
+    def interface(self, port: int) -> str:
+        return End(self.name, port).interface
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    ip: IPv4Address
+    prefix: int
+    mac: str
+    gateway: IPv4Address
+    gateway_mac: str
+    switch: str
+    port: int
+    """the switch's port where this host is"""
+
+    @property
+    def interface(self) -> str:
+        return End(self.name, 0).interface
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The whole network. Built by `parse` or `load`, which refuse what would not work."""
+
+    name: str
+    description: str
+    switches: Mapping[str, Switch]
+    hosts: Mapping[str, Host]
+    links: tuple[Link, ...]
+
+    def host_at(self, switch: str, port: int) -> Host | None:
+        """The host behind a switch's port; None where there is another switch, or nothing."""
+        end = self.switches[switch].ports.get(port)
+        return self.hosts.get(end.node) if end else None
+
+    def port_to(self, switch: str, neighbour: str) -> int:
+        """The port of `switch` that leads to an adjacent node (the lowest, of several)."""
+        return next(port for port, end in self.switches[switch].ports.items() if end.node == neighbour)
+
+    def neighbours(self, switch: str) -> tuple[str, ...]:
+        """Adjacent switches, by name, each once."""
+        ends = self.switches[switch].ports.values()
+        return tuple(sorted({end.node for end in ends if end.node in self.switches}))
+
+    def agent_port(self, switch: str) -> int:
+        """The port where the switch's cache agent is; 0: it has none."""
+        agent = self.switches[switch].agent
+        return self.port_to(switch, agent) if agent else 0
+
+    def link_between(self, one: str, other: str) -> Link:
+        """The link whose port `port_to` names."""
+        return self._links[one, other]
+
+    def path(self, start: str, goal: str) -> tuple[str, ...] | None:
+        """Switches from one to another, both included, along a shortest path; None when there is none."""
+        parents = self._trees[start]
+        if goal not in parents:
+            return None
+        path = [goal]
+        while path[-1] != start:
+            path.append(parents[path[-1]])
+        return tuple(reversed(path))
+
+    @cached_property
+    def _links(self) -> dict[tuple[str, str], Link]:
+        found: dict[tuple[str, str], Link] = {}
+        for link in self.links:
+            found.setdefault((link.a.node, link.b.node), link)
+            found.setdefault((link.b.node, link.a.node), link)
+        return found
+
+    @cached_property
+    def _trees(self) -> dict[str, dict[str, str]]:
+        return {name: self._shortest_paths(name) for name in self.switches}
+
+    def _shortest_paths(self, root: str) -> dict[str, str]:
+        """Parent of each reachable switch in the tree of `root`: fewest hops, least delay, by name."""
+        parents: dict[str, str] = {}
+        todo = [(0, 0, root, root)]
+        while todo:
+            hops, delay, switch, parent = heapq.heappop(todo)
+            if switch in parents:
+                continue
+            parents[switch] = parent
+            for neighbour in self.neighbours(switch):
+                step = self.link_between(switch, neighbour).spec.delay_ns
+                heapq.heappush(todo, (hops + 1, delay + step, neighbour, switch))
+        return parents
+
+
+def load(path: str | Path) -> Topology:
+    """Reads a topology file. Raises TopologyError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise TopologyError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+    except UnicodeDecodeError:
+        raise TopologyError(f"{path}: not UTF-8 text; write the topology as YAML") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str = "topology") -> Topology:
+    """Reads a topology from YAML text; `source` names it in errors. Raises TopologyError."""
+    from groupflow.network.reader import read  # here, because the reader builds the types above
+
+    return read(text, source)

@@ -1,0 +1,82 @@
+"""The async Python API: one host of a tree, as its source or as a receiver that passes the stream on."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from groupflow.endpoint.errors import ClientError
+from groupflow.endpoint.options import Start
+from groupflow.endpoint.stream import MemberStream, OnEvent, Role
+from groupflow.tree.members import EDGES, Edges, Parallel, Slow, TreeRecvOptions, TreeSendOptions
+
+
+class TreeSession(MemberStream):
+    """A host of a tree, from `async with` to its end: hosts pass the stream on to each other.
+
+    The source's data is complete when the `async with` block ends: that waits until every host has it all.
+    """
+
+    def __init__(
+        self,
+        to: str,
+        *,
+        role: Role,
+        token: str = "",
+        tls_pin: str | None = None,
+        name: str | None = None,
+        members: int = 1,
+        start: Start = "now",
+        slow: Slow = "wait",
+        align: int | None = None,
+        parallel: Parallel | None = None,
+        children: int | None = None,
+        cache: int | None = None,
+        edges: Edges = "stream",
+        on_event: OnEvent | None = None,
+        launcher: Sequence[str] = (),
+    ) -> None:
+        """Nothing happens before `async with`. Raises ClientError for what does not go together.
+
+        `to`: the tree's dispatchers, IP:PORT, which are known by `tls_pin`; without it nothing is encrypted.
+        `name`: of this host (default: its own). `members`: the source starts when so many hosts are there.
+        `start`: what a receiver hears. `slow`, `align`: what becomes of a host that is slow. `parallel`:
+        connections to the parent, "auto": as many as are measured to be needed (event `parallel`).
+        `children`: how many this host serves at most. `cache`: bytes of the stream that it holds. `edges`:
+        how data come from the parent: "stream" (TCP), "quic" (TCP where UDP is blocked), or "datagrams":
+        what is lost or late is skipped (it needs slow="skip"). `on_event`: is told everything.
+        """
+        if parallel == "auto" and launcher:
+            raise ClientError("parallel='auto' measures from this process; it cannot go with launcher=")
+        if edges == "datagrams" and slow != "skip":
+            raise ClientError("edges='datagrams' needs slow='skip': what is lost is not sent again")
+        if edges not in EDGES:
+            raise ClientError(f"edges={edges!r}: write one of {', '.join(EDGES)}")
+        if edges != "stream" and tls_pin is None:
+            raise ClientError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
+        self._align = align
+        host: dict[str, Any] = {
+            "to": to, "name": name or socket.gethostname(), "token": token, "tls_pin": tls_pin, "slow": slow,
+            "align": align, "parallel": parallel, "children": children, "cache": cache, "edges": edges,
+        }  # fmt: skip
+        options = (
+            TreeSendOptions(members=members, **host)
+            if role == "sender"
+            else TreeRecvOptions(start=start, **host)
+        )
+        super().__init__(options, role, launcher=launcher, on_event=on_event)
+
+    async def records(self) -> AsyncIterator[bytes]:
+        """The stream in records of `align` bytes; the last may be shorter. With slow="skip" some may be
+        missing between two, none is cut."""
+        self._require("receiver")
+        if self._align is None:
+            raise ClientError("of which size are records? open the session with align=")
+        while True:
+            try:
+                yield await self._agent.data_out.readexactly(self._align)
+            except asyncio.IncompleteReadError as error:
+                if error.partial:
+                    yield error.partial
+                break
+        await self._agent.finish()

@@ -1,0 +1,112 @@
+"""Processes that are watched: how they start, how their death is told, that none outlives its owner."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from groupflow.lab.daemon import Daemon, DaemonError
+
+
+def shell(tmp_path: Path, script: str) -> Daemon:
+    return Daemon("worker", ["sh", "-c", script], tmp_path / "worker.log")
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_it_is_ready_when_its_log_says_so(tmp_path: Path) -> None:
+    daemon = shell(tmp_path, "echo serving; exec sleep 60")
+    daemon.start()
+    daemon.wait_ready(lambda: "serving" in daemon.output())
+    daemon.check()
+    pid = daemon.pid
+    daemon.stop()
+    assert not running(pid)
+
+
+def test_one_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
+    daemon = shell(tmp_path, "echo starting; echo 'port 1 is in use; choose another' >&2; exit 3")
+    daemon.start()
+    with pytest.raises(DaemonError, match=r"worker \(pid \d+\) exited with status 3: port 1 is in use"):
+        daemon.wait_ready(lambda: False)
+
+
+def test_one_that_is_never_ready_is_told(tmp_path: Path) -> None:
+    daemon = shell(tmp_path, "exec sleep 60")
+    daemon.start()
+    with pytest.raises(DaemonError, match="is not ready after"):
+        daemon.wait_ready(lambda: False, seconds=0.05)
+    daemon.stop()
+
+
+def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+    daemon = Daemon("worker", ["/nonexistent/program"], tmp_path / "worker.log")
+    daemon.start()
+    with pytest.raises(DaemonError, match="worker"):
+        daemon.wait_ready(lambda: False)
+
+
+def test_a_killed_one_is_dead_until_restarted(tmp_path: Path) -> None:
+    daemon = shell(tmp_path, "echo serving; exec sleep 60")
+    daemon.start()
+    daemon.wait_ready(lambda: "serving" in daemon.output())
+    first = daemon.pid
+    daemon.kill()
+    with pytest.raises(DaemonError, match="was ended by signal 9"):
+        daemon.check()
+    daemon.restart()
+    daemon.wait_ready(lambda: "serving" in daemon.output())  # of this start, not the first one's
+    assert daemon.pid != first
+    daemon.stop()
+
+
+def test_one_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupflow.lab.daemon.STOP_SECONDS", 0.1)
+    daemon = shell(tmp_path, "trap '' TERM; echo deaf; while :; do sleep 60; done")
+    daemon.start()
+    daemon.wait_ready(lambda: "deaf" in daemon.output())
+    pid = daemon.pid
+    daemon.stop()
+    assert not running(pid)
+
+
+def test_it_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from groupflow.lab.daemon import Daemon\n"
+        f"d = Daemon('worker', ['sleep', '60'], Path({str(tmp_path / 'log')!r})); d.start()\n"
+        "print(d.pid, flush=True); sys.stdin.read()"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | _path(),
+    )
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
+    owner.send_signal(signal.SIGKILL)
+    owner.communicate()
+    eventually(lambda: not running(pid))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _path() -> dict[str, str]:
+    return {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,1 +1,0 @@
-"""Networks as YAML files, and the Mininet classes that bring them to life."""
