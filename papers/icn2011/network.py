@@ -5,7 +5,7 @@ What the paper leaves open, and what is chosen here, is listed in docs/icn2011.m
 - A node has an output buffer of 200 packets, a sender, too: a router between the host and its link. (In ns-2
   agents sit in the node, and what TCP sends is in its queue at once.)
 - A split agent is s1 or s2 with its agent host; with unicast they are ordinary routers. P4 switches do the
-  same to the packet (tests/unit/experiments/test_icn2011_runs.py) and take longer.
+  same to the packet (tests/unit/papers/icn2011/test_runs.py) and take longer.
 - A sender writes its messages into one connection that stays: unicast has one for each member.
 
 Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Output, Switch
-from tests.unit.p4.layers import ACK, FORCED, Group
-from tests.unit.p4.network import (
+from tests.support.p4.layers import ACK, FORCED, Group
+from tests.support.p4.network import (
     ACK_GROUP,
     AGENT,
     DOWN,

@@ -20,7 +20,7 @@ from groupflow.control.diffusion.coefficients import (
     diffusion_coefficient,
 )
 from groupflow.switch import Switch
-from tests.unit.p4.diffusion import (
+from tests.support.p4.diffusion import (
     DOWNSTREAM,
     NO_LIMIT,
     RATE_MAX,
@@ -33,7 +33,7 @@ from tests.unit.p4.diffusion import (
     source_entry,
     tick_entry,
 )
-from tests.unit.p4.network import new_switch
+from tests.support.p4.network import new_switch
 
 HOST = 4
 """A port behind which is a host that shapes; here also the branch whose ticks report to it."""

@@ -15,8 +15,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from groupflow.switch import Switch
-from tests.unit.p4.layers import DATA, Group
-from tests.unit.p4.network import UPSTREAM, drops, frame, mac, new_switch, with_session
+from tests.support.p4.layers import DATA, Group
+from tests.support.p4.network import UPSTREAM, drops, frame, mac, new_switch, with_session
 
 
 def changed(change: Callable[[Packet], object]) -> bytes:
