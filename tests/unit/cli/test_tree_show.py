@@ -8,7 +8,7 @@ from dataclasses import replace
 from groupflow.cli.tree_show import lines
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.service import Dispatch
-from tests.unit.tree.test_dispatch import OPTIONS, TOKEN, grove, running, until
+from tests.support.tree import OPTIONS, TOKEN, grove, running, until
 
 
 async def show(*words: str) -> tuple[int, str, str]:

@@ -16,8 +16,8 @@ from groupflow.store.memory import MemoryStore
 from groupflow.tree import shares
 from groupflow.tree.forest import Forest
 from groupflow.tree.service import Dispatch
-from tests.unit.tree.test_dispatch import OPTIONS, Host, grove, names, running, settled, until
-from tests.unit.tree.test_processes import APART, PREFIX, Lab, Mortal, Process, lab
+from tests.support.tree import OPTIONS, Host, grove, names, running, settled, until
+from tests.unit.tree.processes import APART, PREFIX, Lab, Mortal, Process, lab
 
 ORPHAN = f"{PREFIX}owners/ffff"
 BRIEF = replace(OPTIONS, threshold_ms=0, max_members=1, lease=0.1)

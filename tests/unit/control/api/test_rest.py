@@ -1,14 +1,12 @@
 """The REST API and `groupflow ctl`, over a real socket."""
 
-import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +15,11 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.control.api.rest import make_app
-from groupflow.control.api.server import ApiError, listen, serve
-from tests.support.world import JSON, P4INFO, TOPOLOGY, World, until, world
+from groupflow.control.api.server import ApiError, listen
+from tests.support.api import ctl, served
+from tests.support.world import JSON, P4INFO, TOPOLOGY, until, world
 
 Ctl = Callable[..., Any]
-
-
-@asynccontextmanager
-async def served() -> AsyncGenerator[tuple[World, httpx.AsyncClient, str]]:
-    """A controller whose API is on a socket; session 7 has a sender at h1, and receivers at h2 and h3."""
-    async with world() as w:
-        with listen("127.0.0.1", 0) as listener:
-            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            serving = asyncio.create_task(serve(w.running, listener))
-            try:
-                await w.host("c1").register()
-                await w.session()
-                await w.host("h1").join(7, "sender")
-                await w.host("h2").join(7)
-                await w.host("h3").join(7)
-                async with httpx.AsyncClient(base_url=f"{url}/v1", trust_env=False) as client:
-                    yield w, client, url
-            finally:
-                serving.cancel()
-                await asyncio.gather(serving, return_exceptions=True)
 
 
 async def test_sessions_are_created_changed_and_deleted() -> None:
@@ -161,10 +140,6 @@ async def test_the_openapi_document_names_every_path() -> None:
         async with httpx.AsyncClient(trust_env=False) as client:
             document = (await client.get(f"{url}/openapi.json")).json()
         assert {"/v1/sessions", "/v1/switches/{name}/counters", "/v1/events"} <= document["paths"].keys()
-
-
-async def ctl(url: str, *words: str) -> int:
-    return await asyncio.to_thread(main, ["ctl", "--api", url, *words])
 
 
 async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

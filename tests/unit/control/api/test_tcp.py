@@ -13,8 +13,8 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.control.api.server import listen, serve
+from tests.support.split import Lab, lab
 from tests.support.world import until
-from tests.unit.control.split.test_service import Lab, lab
 
 
 @asynccontextmanager

@@ -14,8 +14,8 @@ from groupflow.control.diffusion.model import DiffusionError, FlowRequest
 from groupflow.control.diffusion.plan import FASTEST, FIRST
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
+from tests.support.api import ctl, served
 from tests.support.world import World, world
-from tests.unit.control.api.test_rest import ctl, served
 
 H1_TO_H4 = FlowRequest("flow", "h1", "h4", protocol="udp", dst_port=5001)
 

@@ -6,14 +6,7 @@ import pytest
 
 from groupflow.endpoint.gather.clients import ClientListError, load, parse
 from groupflow.tuning.model import Client, Limits
-
-GOOD = """
-link: 10mbit
-buffer: 100000 bytes
-clients:
-  - {name: cam1, target: 1mbit, priority: 1, token: c0ffee}
-  - {name: cam2, target: 500kbit, minimum: 100kbit, token: decade}
-"""
+from tests.support.gather import GOOD
 
 
 def test_a_list_is_read() -> None:

@@ -16,7 +16,7 @@ from groupflow.endpoint.gather.clients import parse
 from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.tuning.policies import POLICIES
-from tests.unit.endpoint.gather.test_clients import GOOD
+from tests.support.gather import GOOD
 
 
 def tunings(told: Path) -> list[Any]:

@@ -10,7 +10,7 @@ from groupflow.endpoint.gather.clients import parse
 from groupflow.endpoint.gather.tuner import Tuner, measurements
 from groupflow.tuning.model import Client, Reading
 from groupflow.tuning.policies import POLICIES
-from tests.unit.endpoint.gather.test_clients import GOOD
+from tests.support.gather import GOOD
 
 CAM: dict[str, Any] = {
     "client": "cam1", "stream": "00c5", "throughput_bps": 1003520, "delivered_bps": 1003520,
