@@ -6,7 +6,7 @@ from typing import Any
 
 ETHERNET, IPV4, UDP, GROUP = 14, 20, 8, 24
 _KINDS = {1: "joined", 2: "refused", 3: "alive", 4: "unknown", 5: "notice", 6: "delegated", 7: "left"}
-_CODES = ("", "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired")
+_CODES = ("", "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable")
 _NOTICES = (
     "",
     "joined",

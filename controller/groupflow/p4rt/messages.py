@@ -40,7 +40,7 @@ Mode: TypeAlias = Literal["e2e", "n2n"]
 Policy: TypeAlias = Literal["strict", "isolate"]
 """What a slow receiver does: all wait, or its cache decouples it."""
 RefusalCode: TypeAlias = Literal[
-    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired"
+    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
 ]
 NoticeKind: TypeAlias = Literal[
     "joined",

@@ -55,6 +55,7 @@ words!(
     BadRequest = "bad_request",
     NoSuchSource = "no_source",
     Expired = "expired",
+    Unavailable = "unavailable",
 );
 words!(
     NoticeKind,

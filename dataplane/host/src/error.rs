@@ -65,6 +65,14 @@ impl AgentError {
             Refusal::BadRequest => "check that agent and controller are of the same version",
             Refusal::NoSuchSource => "check --source, or leave it out",
             Refusal::Expired => "create a new session",
+            Refusal::Unavailable => {
+                let cause = format!("the controller cannot serve this host now: {}", one_line(text));
+                return AgentError::new(
+                    "unavailable",
+                    cause,
+                    "see that its store and the switches work, then try again",
+                );
+            }
         };
         let cause = format!("refused by the controller: {}", one_line(text));
         AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
@@ -138,6 +146,10 @@ mod tests {
         let error = AgentError::refused(Refusal::WrongToken, "token\nis wrong");
         let line = "refused by the controller: token is wrong; pass the session's token with --token";
         assert_eq!((error.to_string().as_str(), error.exit), (line, exit::REFUSED));
+        let error = AgentError::refused(Refusal::Unavailable, "disk is full");
+        let line = "the controller cannot serve this host now: disk is full; see that its store and the switches work, then \
+                    try again";
+        assert_eq!((error.to_string().as_str(), error.exit), (line, exit::FAILURE));
         let lost = vec!["mb1".to_owned(), "mc2".to_owned()];
         let error = AgentError::from(SendError::NoReceivers { lost });
         assert_eq!(error.cause, "no receivers are left, lost: mb1, mc2");

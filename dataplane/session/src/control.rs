@@ -78,6 +78,8 @@ wire_enum!(
         NoSuchSource = 5,
         /// The session is over.
         Expired = 6,
+        /// The controller cannot answer now: its store or a switch failed.
+        Unavailable = 7,
     }
 );
 wire_enum!(

@@ -60,6 +60,7 @@ _STATUS = {
     "full": 409,
     "bad_request": 400,
     "expired": 410,
+    "unavailable": 503,
 }
 
 

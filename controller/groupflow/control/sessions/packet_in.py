@@ -132,8 +132,7 @@ class ControlPlane:
             answer = self._answer(Refused(code=error.code, text=error.text[:200]))
         except (StoreError, ApplyError) as error:
             log.error("host=%s request=%s failed: %s", host.name, message.type, error)
-            # Nothing is wrong with the request; this is the nearest code of the protocol.
-            answer = self._answer(Refused(code="full", text=str(error)[:200]))
+            answer = self._answer(Refused(code="unavailable", text=str(error)[:200]))
         except Exception:
             log.exception("host=%s request=%s failed", host.name, message.type)
             return

@@ -3,6 +3,7 @@
 import pytest
 
 from groupflow.p4rt.entries import Action
+from groupflow.store.interface import StoreError, Transaction
 from tests.support.world import World, world
 
 GROUP_ALONE, GROUP_WITH_AGENT = 0x2000, 0x4000
@@ -193,7 +194,7 @@ async def test_a_join_that_a_switch_refuses_is_undone() -> None:
         await w.host("h1").join(7, "sender")
         w.switches["s1"].refuse = {"branches"}
         answer = await w.host("h2").join(7)
-        assert (answer.kind, answer.word) == ("refused", "full")
+        assert (answer.kind, answer.word) == ("refused", "unavailable")
         assert "s1" in answer.text and "table is full" in answer.text
         w.switches["s1"].refuse = set()
         assert len(w.running.manager.get(7).members) == 1
@@ -300,3 +301,23 @@ async def test_a_member_that_starts_anew_at_its_address_starts_with_fresh_regist
         await w.settle()
         assert s1.resets[-1] == (7, 1, 0xFF) and stream(w, "s1")["index"] != index
         assert set(w.running.manager.get(7).members) == {1, 2}
+
+
+async def test_a_join_that_cannot_be_stored_is_refused_as_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with world() as w:
+        await w.session()
+
+        async def fail(_: Transaction) -> bool:
+            raise StoreError("groupflow.db: disk is full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(w.store, "commit", fail)
+            answer = await w.host("h1").join(7, "sender")
+        assert (answer.kind, answer.word, answer.text) == (
+            "refused",
+            "unavailable",
+            "groupflow.db: disk is full",
+        )
+        assert (await w.host("h1", 5001).join(7, "sender")).kind == "joined"
