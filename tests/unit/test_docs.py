@@ -15,7 +15,7 @@ from groupflow import Switch, topology
 from groupflow.cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -58,7 +58,7 @@ def test_commands_are_accepted() -> None:
 
 
 def test_the_examples_commands_are_accepted() -> None:
-    commands = re.findall(r"(examples/[\w./]+) (\w+)", (ROOT / "docs" / "examples.md").read_text())
+    commands = re.findall(r"(examples/[\w./]+) (\w+)", (ROOT / "docs/tutorials/examples.md").read_text())
     assert {Path(path).name for path, _ in commands} == {"file_distribution.py", "chat.py", "video.py"}
     for path, word in commands:
         done = subprocess.run(
@@ -75,7 +75,7 @@ def test_make_targets_exist() -> None:
 
 
 def test_the_traffic_managers_example_works(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = blocks(ROOT / "docs" / "traffic-manager.md", "python")
+    (example,) = blocks(ROOT / "docs/reference/traffic-manager.md", "python")
     program = ROOT / "dataplane" / "switch" / "tests" / "programs" / "queues.json"
     switch = Switch.load(program, program.with_suffix(".p4info.txtpb"))
     exec(compile(example, "traffic-manager.md", "exec"), {"switch": switch})

@@ -1,4 +1,4 @@
-"""A server that gathers the streams of many clients and tunes each of them (docs/gather.md).
+"""A server that gathers the streams of many clients and tunes each of them (docs/reference/gather.md).
 
 `groupflow.gather.Sender` is a client, for programs that send.
 """
