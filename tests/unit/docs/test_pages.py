@@ -71,6 +71,17 @@ def test_named_python_exists(page: Path) -> None:
                     value = import_module(".".join(parts[:number]))
 
 
+def test_sources_name_pages_that_exist() -> None:
+    """Comments, help texts and errors refer to pages by their path."""
+    lost: list[str] = []
+    for folder in ("controller", "dataplane", "experiments", "p4src", "papers", "scripts", "tests"):
+        for file in (ROOT / folder).glob("**/*.[a-z]*"):
+            if file.suffix in (".py", ".rs", ".p4", ".toml", ".sh") and "target" not in file.parts:
+                pages = re.findall(r"\bdocs/[\w/-]+\.md", file.read_text())
+                lost += [f"{name(file)}: {page}" for page in pages if not (ROOT / page).exists()]
+    assert lost == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_lines_fit(page: Path) -> None:
     lines = prose(page).splitlines()

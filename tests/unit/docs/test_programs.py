@@ -57,7 +57,7 @@ def test_programs_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def run_programs(found: Sequence[Block]) -> Iterator[tuple[str, str]]:
-    """Runs a page's programs in turn, with common variables: the output of each, and the one that is shown."""
+    """Runs a page's programs in turn, with common variables: the output of each, and the one shown there."""
     variables: dict[str, object] = {}
     printed = StringIO()
     for block in found:
