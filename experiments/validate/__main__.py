@@ -1,4 +1,4 @@
-"""`python -m experiments.validate [--reuse] [SCENARIO...]`: renews the tables of docs/results/validation.md."""
+"""`python -m experiments.validate [--reuse] [SCENARIO...]`: renews docs/results/validation.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of each switch for one controlled flow. Pure functions; docs/explanation/diffusion.md explains."""
+"""The entries of each switch for one controlled flow. Pure functions (docs/explanation/diffusion.md)."""
 
 from __future__ import annotations
 
