@@ -24,7 +24,7 @@ DURATION ?= 60
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
 
-.PHONY: help setup demo test test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
+.PHONY: help setup demo check test test-all test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,7 +35,11 @@ setup:  ## install what is missing, build everything into .venv/bin
 demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e|n2n POLICY= SWITCH=gfswitch|bmv2 RATE= DELAY=
 	@$(PYTHON) -m experiments.demo $(demo_options)
 
+check: lint test-unit  ## lint, types and unit tests: before every commit
+
 test: test-rust test-unit test-network  ## all tests (root for the network ones)
+
+test-all: test sanitize soak  ## also what is long and rare: machine code under valgrind, random faults
 
 test-rust: setup  ## Rust unit, property and virtual-time tests
 	cd dataplane && cargo test --locked --workspace --quiet

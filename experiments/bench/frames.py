@@ -1,4 +1,4 @@
-"""Frames with group packets as hosts send them, from docs/protocol.md: independent of the Rust encoder."""
+"""Frames with group packets of hosts, from docs/reference/protocol.md: independent of the Rust encoder."""
 
 import struct
 from ipaddress import IPv4Address

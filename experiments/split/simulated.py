@@ -18,7 +18,7 @@ from papers.icn2011.paper import Case
 DELAYED_ACK_NS = 40_000_000
 KERNEL_AHEAD_BYTES = 2 << 20
 """How far a sender may be ahead of the slowest member at one agent in the kernel's form of E2E: the allowance
-of 1 MiB that the agent reads, and a receive buffer of the same size (docs/split.md)."""
+of 1 MiB that the agent reads, and a receive buffer of the same size (docs/explanation/split.md)."""
 TICK_NS = 1_000_000
 """how exactly the times of messages are known"""
 

@@ -1,4 +1,4 @@
-"""`python -m experiments.validate [--reuse] [SCENARIO...]`: prints and writes docs/validation.md's tables."""
+"""`python -m experiments.validate [--reuse] [SCENARIO...]`: renews docs/results/validation.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 where the endpoints, on exact time, are not ns-2's."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.validate",
-        description="Compares netsim's TCP with ns-2's, which it installs. All renew docs/validation.md.",
+        description="Compares netsim's TCP with ns-2's, which it installs. A run of all scenarios renews "
+        "docs/results/validation.md.",
         epilog="example: python -m experiments.validate line4 --reuse",
     )
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="how names begin (default: all)")

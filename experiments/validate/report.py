@@ -1,4 +1,4 @@
-"""The tables in docs/validation.md."""
+"""The tables in docs/results/validation.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.validate.compare import Pair, Row
 
-_DOCUMENT = Path(__file__).parents[2] / "docs/validation.md"
+_DOCUMENT = Path(__file__).parents[2] / "docs/results/validation.md"
 
 HEADINGS = (
     "scenario",

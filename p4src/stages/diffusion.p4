@@ -1,6 +1,6 @@
 // Diffusion-type flow control (Takano et al., section 2): each node sets the rate of a flow's queue from what
 // its downstream neighbour reported, and reports to its upstream neighbour once a link delay.
-// docs/diffusion.md explains it.
+// docs/explanation/diffusion.md explains it.
 //
 //   feedback (r_i, n_i+1) from downstream -->  keep both;
 //                                              queue_rate = max(0, J~_i(alpha)),
@@ -10,7 +10,7 @@
 //   at the network's edge, in egress      -->  r_0 = alpha J_1(1) - D_0 n_1                   (eq. 9)
 //
 // A tick computes J~_i(1) from n_i as it is then, not as it was when feedback came: the r and the n of a
-// report must be of one moment, or oscillations grow from node to node (docs/diffusion.md).
+// report must be of one moment, or oscillations grow from node to node (docs/explanation/diffusion.md).
 //
 // Numbers: rates are Q26.6 packets/s in 32 bits (1/64 packet/s), signed where a formula can go below 0. All
 // additions saturate; n is clamped to 2^30-1, n_i+1 - n_i to the controller's limit. D n is exact within it;

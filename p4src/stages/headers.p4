@@ -1,4 +1,4 @@
-// Every header on the wire. docs/protocol.md gives the group header's meaning field by field.
+// Every header on the wire. docs/reference/protocol.md gives the group header's meaning field by field.
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_address_t;

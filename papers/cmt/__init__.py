@@ -1,1 +1,1 @@
-"""A Scalable Middleware Solution for Fast Data Transport, in netsim (docs/cmt.md)."""
+"""A Scalable Middleware Solution for Fast Data Transport, in netsim (docs/results/cmt.md)."""

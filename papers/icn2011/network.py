@@ -1,6 +1,6 @@
 """Fig. 5 of the paper as a netsim scenario: topologies/fig5.yaml, with the members and the delay of a case.
 
-What the paper leaves open, and what is chosen here, is listed in docs/icn2011.md. In short:
+What the paper leaves open, and what is chosen here, is listed in docs/results/icn2011.md. In short:
 
 - A node has an output buffer of 200 packets, a sender, too: a router between the host and its link. (In ns-2
   agents sit in the node, and what TCP sends is in its queue at once.)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
 
 class Exit(IntEnum):
-    """Exit codes of `groupflow`, as in docs/command-line.md; gfagent has all but the last."""
+    """Exit codes of `groupflow`, as in docs/reference/command-line.md; gfagent has all but the last."""
 
     OK = 0
     FAILURE = 1

@@ -1,6 +1,7 @@
 """What gfswitch's traffic manager is told over P4Runtime: queues and packet generators, as ExternEntry.
 
-Each is a google.protobuf.Struct; docs/traffic-manager.md lists the fields. BMv2 knows nothing of it.
+Each is a google.protobuf.Struct; docs/reference/traffic-manager.md lists the fields. BMv2 has none
+of them.
 """
 
 from __future__ import annotations

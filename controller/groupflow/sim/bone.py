@@ -1,4 +1,4 @@
-"""Round multicast between caches (docs/amcb.md): a hub's file to many rims, over a satellite."""
+"""Round multicast between caches (docs/results/amcb.md): a hub's file to many rims, over a satellite."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class GroupSession:
 
 @dataclass(frozen=True)
 class SplitSession:
-    """A TCP stream from one host to several, over the split agents on the way (docs/icn2011.md).
+    """A TCP stream from one host to several, over the split agents on the way (docs/results/icn2011.md).
 
     Between the source, the agents and the members there is a TCP connection each; they carry the same bytes.
     """

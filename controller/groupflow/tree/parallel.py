@@ -1,8 +1,8 @@
 """How many connections a host has to its parent, by measuring (`--parallel auto`).
 
 Data come down to a host, and its parent is not known before it joins. So before that it serves a probe
-(docs/probe.md), and the dispatchers measure once towards it: with kernel-adapted buffers, as edges have
-them. Where they cannot, it has one connection, and says why.
+(docs/how-to/probe.md), and the dispatchers measure once towards it: with kernel-adapted buffers, as
+edges have them. Where they cannot, it has one connection, and says why.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 //! REPORT (hosts ask) and REPLY (the controller answers).
 //!
 //! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
-//! fields are in docs/protocol.md; the order here is the order on the wire.
+//! fields are in docs/reference/protocol.md; the order here is the order on the wire.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::wire_enum;

@@ -1,4 +1,4 @@
-//! The bytes of every payload, as docs/protocol.md has them.
+//! The bytes of every payload, as docs/reference/protocol.md has them.
 
 use groupflow_base::BitRate;
 use groupflow_session::control::*;

@@ -4,7 +4,7 @@
 //! `veth send INTERFACE FRAME` sends a frame, given in hexadecimal, as fast as it can.
 //! `veth forward IN OUT...` is a forwarder without any P4: every frame goes out of every OUT. It receives and
 //! sends as gfswitch does, which is the fastest mode that was found: a receive ring, and a batch of messages
-//! for each interface it sends to (docs/performance.md).
+//! for each interface it sends to (docs/results/performance.md).
 
 use std::error::Error;
 use std::os::fd::AsFd;

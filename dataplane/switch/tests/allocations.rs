@@ -87,7 +87,7 @@ fn tcp(payload: usize) -> Vec<u8> {
     ipv4(6, [10, 0, 0, 2], &rest)
 }
 
-/// A packet of the group protocol; see docs/protocol.md.
+/// A packet of the group protocol; see docs/reference/protocol.md.
 fn group(kind: u8, member: u16, seq: u32, payload: usize) -> Vec<u8> {
     let mut header = vec![1, kind, 0, 0];
     header.extend(SESSION.to_be_bytes());

@@ -1,6 +1,6 @@
 // The registers of diffusion.p4. The traffic manager keeps or obeys those with an annotation
-// (docs/traffic-manager.md). Index: the flow's cell, egress port * QUEUES + queue; of BranchReports: the
-// flow.
+// (docs/reference/traffic-manager.md). Index: the flow's cell, egress port * QUEUES + queue; of
+// BranchReports: the flow.
 
 // n packets wait now. What the downstream neighbour tells is kept (`heard`), or recalled.
 control QueueState(in bit<32> cell, in bool heard, inout rate_t r, inout bit<32> next_n, out bit<32> n) {

@@ -1,8 +1,8 @@
 """Diffusion-type flow control between the split agents, over a line of P4 switches with a narrow last link.
 
 Two senders in networks a and b, so that two streams share the line. With the control SA1 is the external node
-of eq. 9 (Takano et al., docs/diffusion.md): it shapes each stream to the rate that the first switch tells it,
-and what it may not send waits in its cache.
+of eq. 9 (Takano et al., docs/explanation/diffusion.md): it shapes each stream to the rate that the first
+switch tells it, and what it may not send waits in its cache.
 """
 
 from collections.abc import Callable

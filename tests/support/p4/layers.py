@@ -1,4 +1,4 @@
-"""The group header for scapy, written from docs/protocol.md: independent of the Rust encoder."""
+"""The group header for scapy, written from docs/reference/protocol.md: independent of the Rust encoder."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from groupflow.cli.command import Exit
 from groupflow.cli.main import main
 
-PAGE = Path(__file__).parents[3] / "docs/command-line.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/command-line.md"
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

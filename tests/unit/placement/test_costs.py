@@ -112,7 +112,7 @@ def test_routes_are_those_of_the_controller(topology: Topology) -> None:
 
 
 def test_savings_are_not_submodular() -> None:
-    """Three switches in a row, the sender and two members at one end, two at the other: docs/placement.md."""
+    """Three switches in a row, the sender and two members at one end, two at the other (docs/explanation)."""
     topology = networks.plain([(0, 1), (1, 2)], (0, 0, 0, 2, 2))
     problem = Problem.read(topology, "h0", ["h1", "h2", "h3", "h4"], 2)
 

@@ -1,4 +1,4 @@
-"""Elsewhere the placement is near the best, within the bounds that docs/placement.md states."""
+"""Elsewhere the placement is near the best, within the bounds that docs/explanation/placement.md states."""
 
 from __future__ import annotations
 

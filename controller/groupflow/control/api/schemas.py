@@ -164,7 +164,7 @@ class TcpAgentView(BaseModel):
     host: str
     state: Literal["up", "down"]
     problem: str | None = Field(description="why it is down, or refused the session")
-    counters: dict[str, Any] = Field(description="as the agent counts: docs/split.md")
+    counters: dict[str, Any] = Field(description="as the agent counts: docs/explanation/split.md")
 
 
 class TcpDetail(BaseModel):

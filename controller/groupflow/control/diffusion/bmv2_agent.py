@@ -1,8 +1,9 @@
 """The rate agent: what gfswitch's traffic manager does for the control, done beside a BMv2 switch.
 
 It sends the ticks, keeps queue_depth and queue_share up to date, and applies queue_rate. What BMv2 cannot do
-stays so, and docs/diffusion.md says it: rates are whole packets/s, a pause is 1 packet/s because 0 means no
-limit, and packets keep the departure time that they got when queued, which is why queues are kept short.
+stays so, and docs/explanation/diffusion.md says it: rates are whole packets/s, a pause is 1 packet/s because
+0 means no limit, and packets keep the departure time that they got when queued, which is why queues are kept
+short.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each switch must hold for one controlled flow. Pure functions; docs/diffusion.md explains it."""
+"""The entries of each switch for one controlled flow. Pure functions (docs/explanation/diffusion.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large D may be. Pure functions; docs/diffusion.md derives what they compute.
+"""How large D may be. Pure functions; docs/explanation/diffusion.md derives what they compute.
 
 Linear, all links of one delay d: node i sends at J_i = alpha r_i(t - d) - D/d (n_i+1(t - d) - n_i(t)) from
 one feedback to the next, and reports the same with alpha = 1. A disturbance that goes along the line as w^i,

@@ -12,7 +12,7 @@ from groupflow.tuning.model import Client, Policy, Reading, Setting, Settings
 
 
 class Measured(NamedTuple):
-    """One client in a round, as gfagent tells it (docs/gather.md)."""
+    """One client in a round, as gfagent tells it (docs/reference/gather.md)."""
 
     client: str
     reading: Reading

@@ -151,8 +151,8 @@ fn dressed(server: &Server) -> Raw<StreamOwned<ClientConnection, TcpStream>> {
     Raw::new(StreamOwned::new(trust.begin().expect("a connection"), server.connect()))
 }
 
-/// docs/gather.md: what a connection costs at most, with the longest record that is not all there, and what
-/// one costs whose handshake is not done, bytes.
+/// docs/reference/gather.md: what a connection costs at most, with the longest record that is not all there,
+/// and what one costs whose handshake is not done, bytes.
 const CONNECTION: u64 = 64 << 10;
 const HANDSHAKE: u64 = 32 << 10;
 

@@ -13,7 +13,8 @@
 //! On the wire they count bytes in 32 bits as TCP's do, and endpoints unwrap them.
 //!
 //! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, with which the older papers
-//! measured; [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
+//! measured; [`SenderConfig::new`] follows the RFCs. `docs/results/validation.md` holds the two against each
+//! other.
 //!
 //! | module | subject |
 //! |---|---|

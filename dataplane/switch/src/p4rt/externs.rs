@@ -1,7 +1,7 @@
 //! Queues, port settings and packet generators as ExternEntry, with a google.protobuf.Struct in it.
 //!
 //! P4Runtime specification, section "ExternEntry": `extern_type_id` names the type, and the Struct holds all
-//! the rest, so that `extern_id` is 0. docs/traffic-manager.md lists the fields.
+//! the rest, so that `extern_id` is 0. docs/reference/traffic-manager.md lists the fields.
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;

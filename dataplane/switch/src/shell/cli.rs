@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_documented_commands_are_taken() {
-        let page = include_str!("../../../../docs/traffic-manager.md");
+        let page = include_str!("../../../../docs/reference/traffic-manager.md");
         let commands = page.lines().filter(|line| line.starts_with("gfswitch "));
         let mut count = 0;
         for line in commands {

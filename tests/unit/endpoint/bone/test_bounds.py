@@ -1,4 +1,4 @@
-"""What a hub and a rim refuse, or let wait, when there is too much: docs/bone.md names the bounds."""
+"""What a hub and a rim refuse, or let wait, when there is too much: docs/how-to/bone.md names the bounds."""
 
 import asyncio
 import socket

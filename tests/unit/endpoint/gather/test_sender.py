@@ -70,7 +70,7 @@ async def test_a_file_that_is_not_there(told: Path, tmp_path: Path) -> None:
 async def test_the_example_of_the_docs_works(
     told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = Path(__file__).parents[4] / "docs" / "gather-tuning.md"
+    page = Path(__file__).parents[4] / "docs" / "how-to" / "gather.md"
     (example,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "video.mp4").write_bytes(b"x" * 100)
     monkeypatch.chdir(tmp_path)

@@ -20,8 +20,8 @@
 //! where headers are most of what is lost, smaller packets are hardly lost less often. From H / S = 0 to 0.8,
 //! u at the maximum falls by 0.375 H / S, to within 0.01. The model leaves out that rims remember bytes that
 //! other rims lost; measured over four links, the power is 0.89 to 0.98 of that of the best fixed size
-//! (docs/amcb.md, "The size of packets"). With a repair method that repeats only lost packets, u stays above
-//! u*, and S grows to its maximum.
+//! (docs/results/amcb.md, "The size of packets"). With a repair method that repeats only lost packets, u
+//! stays above u*, and S grows to its maximum.
 //!
 //! B is the least rate at which a rim's packets of the round came. It bounds S only when it is more than an
 //! eighth below the rate of sending: then the packets waited for one another somewhere.

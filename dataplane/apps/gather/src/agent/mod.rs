@@ -3,8 +3,8 @@
 //!
 //! Server and client are each one thread with one epoll. The server measures and obeys: in every round it
 //! reports what each client has reached, and it carries out tunings; it knows nothing of targets or
-//! priorities (docs/gather.md). [`crate::machine`] decides which byte goes where; `groupflow_host` gives
-//! sockets, polling, TLS, options and reports.
+//! priorities (docs/reference/gather.md). [`crate::machine`] decides which byte goes where; `groupflow_host`
+//! gives sockets, polling, TLS, options and reports.
 //!
 //! | module | subject |
 //! |---|---|

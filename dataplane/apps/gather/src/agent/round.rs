@@ -11,7 +11,7 @@ use super::stripe::Stripe;
 use super::tune::Setting;
 use crate::machine::ClientName;
 
-/// The report on a round (docs/gather.md lists the fields).
+/// The report on a round (docs/reference/gather.md lists the fields).
 #[derive(Debug, Serialize)]
 pub struct Round<'a> {
     pub round: u64,

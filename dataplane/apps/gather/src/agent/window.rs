@@ -1,5 +1,5 @@
-//! The window that a live connection advertises. Measurements of what moves it are in docs/gather.md, "The
-//! window".
+//! The window that a live connection advertises. Measurements of what moves it are in
+//! docs/explanation/gather.md, "The window".
 
 use std::io;
 use std::os::fd::AsFd;

@@ -122,7 +122,7 @@ impl TreeArgs {
         let line = ["", "--to", &to, "--token", token, "--plain"];
         let Line { tree } = Line::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
-            AgentError::usage(cause.trim_start_matches("error: "), "write what docs/tree.md says")
+            AgentError::usage(cause.trim_start_matches("error: "), "write what docs/how-to/tree.md says")
         })?;
         Ok(TreeArgs { secure, ..tree })
     }

@@ -1,0 +1,91 @@
+"""Every page says its purpose, is in the index, and leads where its links say."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.unit.docs.pages import DOCS, PAGES, ROOT, anchors, blocks, inline_code, name, prose
+
+KINDS = {
+    "tutorials": "Tutorial",
+    "how-to": "How-to",
+    "reference": "Reference",
+    "explanation": "Explanation",
+    "results": "Results",
+}
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+WIDTH = 110
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    lost: list[str] = []
+    for link in LINK.findall(prose(page)):
+        target, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        there = (page.parent / target).resolve() if target else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            lost.append(link)
+    assert lost == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*/*.md")), ids=name)
+def test_a_page_opens_with_its_kind_and_purpose(page: Path) -> None:
+    title, empty, purpose = page.read_text().split("\n", 3)[:3]
+    assert title.startswith("# ") and empty == ""
+    assert purpose.startswith(f"*{KINDS[page.parent.name]}: ")
+    assert page.read_text().split("\n\n")[1].endswith(".*")
+
+
+def test_the_index_has_every_page() -> None:
+    links = LINK.findall((DOCS / "README.md").read_text())
+    listed = [(DOCS / link.partition("#")[0]).resolve() for link in links]
+    missing = [name(page) for page in DOCS.glob("*/*.md") if page not in listed]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_named_files_exist(page: Path) -> None:
+    folders = "p4src|dataplane|examples|controller|topologies|docs|tests|papers|experiments|scripts|.github"
+    named = re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text())
+    assert [file for file in named if "NAME" not in file and not (ROOT / file).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_named_python_exists(page: Path) -> None:
+    """A name like `groupflow.placement.choose(...)` is a module's, or a module."""
+    for code in inline_code(page):
+        found = re.match(r"groupflow(?:\.\w+)+", code)
+        if found and not code.endswith((".p4info.txtpb", ".json", ".db")):
+            parts = found[0].split(".")
+            value: object = import_module(parts[0])
+            for number, part in enumerate(parts[1:], start=2):
+                try:
+                    value = getattr(value, part)
+                except AttributeError:
+                    value = import_module(".".join(parts[:number]))
+
+
+def test_sources_name_pages_that_exist() -> None:
+    """Comments, help texts and errors refer to pages by their path."""
+    lost: list[str] = []
+    for folder in ("controller", "dataplane", "experiments", "p4src", "papers", "scripts", "tests"):
+        for file in (ROOT / folder).glob("**/*.[a-z]*"):
+            if file.suffix in (".py", ".rs", ".p4", ".toml", ".sh") and "target" not in file.parts:
+                pages = re.findall(r"\bdocs/[\w/-]+\.md", file.read_text())
+                lost += [f"{name(file)}: {page}" for page in pages if not (ROOT / page).exists()]
+    assert lost == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_lines_fit(page: Path) -> None:
+    lines = prose(page).splitlines()
+    free = ("|", "#", "!", "    ")  # tables, headings, pictures, output that was printed so
+    assert [line for line in lines if len(line) > WIDTH and not line.startswith(free)] == []
+    programs = [line for block in blocks(page, "python", "yaml", "sh") for line in block.text.splitlines()]
+    assert [line for line in programs if len(line) > WIDTH + 10] == []

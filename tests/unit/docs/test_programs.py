@@ -1,0 +1,119 @@
+"""Programs in the pages run and print what stands below them; forms in YAML are accepted."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+import groupflow
+from groupflow import Switch, sim
+from groupflow.network import topology
+from tests.unit.docs.pages import DOCS, PAGES, ROOT, Block, blocks, name
+
+LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorials").glob("*.md"))]
+"""pages whose programs are run as they stand, one after the other"""
+
+
+def waits(program: str) -> bool:
+    """Whether a program has `await` or `async` outside of functions, and so needs a network to run in."""
+    found = compile(program, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    return bool(found.co_flags & inspect.CO_COROUTINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_programs_compile(page: Path) -> None:
+    for block in blocks(page, "python"):
+        compile(block.text, name(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_calls_of_programs_fit(page: Path) -> None:
+    """`groupflow.Session(...)` and the like take the arguments that a program passes."""
+    for block in blocks(page, "python"):
+        for call in ast.walk(ast.parse(block.text)):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                owner, called = call.func.value, call.func.attr
+                if isinstance(owner, ast.Name) and owner.id == "groupflow":
+                    keywords: dict[str, Any] = {word.arg: None for word in call.keywords if word.arg}
+                    inspect.signature(getattr(groupflow, called)).bind(*call.args, **keywords)
+
+
+@pytest.mark.parametrize("page", LESSONS, ids=name)
+def test_programs_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(_lesson_folder(page, tmp_path))
+    for printed, shown in run_programs(blocks(page)):
+        assert printed == shown
+
+
+def run_programs(found: Sequence[Block]) -> Iterator[tuple[str, str]]:
+    """Runs a page's programs in turn, with common variables: the output of each, and the one shown there."""
+    variables: dict[str, object] = {}
+    printed = StringIO()
+    for block in found:
+        if block.language == "python" and not waits(block.text):
+            with redirect_stdout(printed := StringIO()):
+                exec(compile(block.text, "page", "exec"), variables)
+        elif block.language == "text":
+            yield printed.getvalue(), block.text
+
+
+def test_a_program_that_prints_something_else_is_noticed() -> None:
+    page = [Block("python", "x = 2", ""), Block("python", "print(x)", ""), Block("text", "3\n", "")]
+    assert list(run_programs(page)) == [("2\n", "3\n")]
+
+
+def _lesson_folder(page: Path, folder: Path) -> Path:
+    """A folder like a checkout, with the files that the page says to write."""
+    (folder / "p4src").symlink_to(ROOT / "p4src")
+    (folder / "out").mkdir()
+    for block in blocks(page, "yaml"):
+        if told := re.search(r"`(out/\w+\.yaml)`:\n\n\Z", block.before):
+            (folder / told[1]).write_text(block.text)
+    return folder
+
+
+def test_a_lesson_has_programs() -> None:
+    """The tests above run something."""
+    ran = [block for page in LESSONS for block in blocks(page, "python") if not waits(block.text)]
+    assert len(ran) >= 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_forms_are_accepted(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "yaml"):
+        form = cast(dict[str, object], yaml.safe_load(block.text))
+        if "links" in form and "duration" in form:
+            (tmp_path / "scenario.yaml").write_text(block.text)
+            sim.load(tmp_path / "scenario.yaml")
+        elif "links" in form:
+            topology.parse(block.text, name(page))
+
+
+def test_the_traffic_managers_example_works(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks(DOCS / "reference/traffic-manager.md", "python")
+    program = ROOT / "dataplane/switch/tests/programs/queues.json"
+    switch = Switch.load(program, program.with_suffix(".p4info.txtpb"))
+    exec(compile(example.text, "traffic-manager.md", "exec"), {"switch": switch})
+    assert capsys.readouterr().out == "1000pps 0.0\n"
+
+
+def test_the_examples_commands_are_accepted() -> None:
+    page = (DOCS / "tutorials/examples.md").read_text()
+    commands = re.findall(r"(examples/[\w./]+) (\w+)", page)
+    assert {Path(path).name for path, _ in commands} == {"file_distribution.py", "chat.py", "video.py"}
+    for path, word in commands:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / path), word, "--help"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
