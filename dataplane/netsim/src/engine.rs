@@ -14,7 +14,7 @@ use crate::barrier::{Barrier, Guard};
 use crate::error::RunError;
 use crate::ids::NodeId;
 use crate::island::Island;
-use crate::mail::{lock, Mailbox, Parity};
+use crate::mail::{lock, Half, Mailbox};
 use crate::outlet::Destination;
 use crate::sample::{FlowSample, Sample};
 use crate::trace::TraceRecord;
@@ -59,7 +59,7 @@ pub struct Simulation {
     flows: usize,
     threads: usize,
     now: Nanos,
-    parity: Parity,
+    parity: Half,
     next_sample: Nanos,
     traced: bool,
     /// The island and place of each node.
@@ -220,14 +220,14 @@ struct Run<'a> {
     shared: &'a Shared<'a>,
     thread: usize,
     now: Nanos,
-    parity: Parity,
+    parity: Half,
     next_sample: Nanos,
     until: Nanos,
 }
 
 impl Run<'_> {
     /// Works until the end; gives the time, the parity and the time of the next sample.
-    fn work(mut self, mut main: Option<&mut Main<'_>>) -> (Nanos, Parity, Nanos) {
+    fn work(mut self, mut main: Option<&mut Main<'_>>) -> (Nanos, Half, Nanos) {
         let shared = self.shared;
         let _guard = Guard(&shared.barrier);
         let simulation = shared.simulation;

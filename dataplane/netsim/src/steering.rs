@@ -8,7 +8,7 @@ use crate::ids::{FlowId, NodeId};
 use crate::network::Network;
 use crate::node::Node;
 use crate::spec::LinkSpec;
-use crate::tcp::{Reading, Receiver, Sender};
+use crate::tcp::{Reading, TcpReceiver, TcpSender};
 
 impl Network {
     /// The flow of this name.
@@ -25,7 +25,7 @@ impl Network {
 
     /// The measurements of the receiver of a flow with `receive_window`; round trips since the last reading.
     pub fn read_receiver(&mut self, flow: FlowId) -> Option<Reading> {
-        self.with_receiver(flow, Receiver::read)
+        self.with_receiver(flow, TcpReceiver::read)
     }
 
     /// A greedy TCP flow begins now, or goes on: what it had delivered before it paused stays delivered.
@@ -55,12 +55,12 @@ impl Network {
         Some(there && back)
     }
 
-    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut Sender, Nanos) -> R) -> Option<R> {
+    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpSender, Nanos) -> R) -> Option<R> {
         let ((from, _), now) = (*self.ends.get(flow.index())?, self.now());
         self.with_tcp(from, flow, |end| end.with_sender(now, |sender| act(sender, now))).flatten()
     }
 
-    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut Receiver) -> R) -> Option<R> {
+    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpReceiver) -> R) -> Option<R> {
         let ((_, to), now) = (*self.ends.get(flow.index())?, self.now());
         self.with_tcp(to, flow, |end| end.with_receiver(now, act)).flatten()
     }

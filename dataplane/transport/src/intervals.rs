@@ -3,7 +3,7 @@
 use groupflow_base::ranges::Ranges;
 
 use crate::ids::Seq;
-use crate::nack::Range;
+use crate::nack::PacketRange;
 
 /// Packet numbers as maximal ranges: neighbours are joined. Bounded by a number of ranges.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl IntervalSet {
     }
 
     /// Adds `first..=last`. False, and nothing is added, when the set is full.
-    pub fn insert(&mut self, range: Range) -> bool {
+    pub fn insert(&mut self, range: PacketRange) -> bool {
         let range = half_open(range);
         if !range.is_empty() && self.ranges.count() >= self.bound && !self.ranges.touches(&range) {
             return false;
@@ -30,7 +30,7 @@ impl IntervalSet {
     }
 
     /// Takes `first..=last` out. A range split in two may exceed the bound by one.
-    pub fn remove(&mut self, range: Range) {
+    pub fn remove(&mut self, range: PacketRange) {
         self.ranges.remove(half_open(range));
     }
 
@@ -50,6 +50,6 @@ impl IntervalSet {
     }
 }
 
-fn half_open(range: Range) -> std::ops::Range<u64> {
+fn half_open(range: PacketRange) -> std::ops::Range<u64> {
     range.first.0.into()..u64::from(range.last.0) + 1
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use groupflow_base::Nanos;
 
 use crate::ids::Seq;
-use crate::nack::{Range, MAX_RANGES};
+use crate::nack::{PacketRange, MAX_RANGES};
 use crate::rtt::{backoff, Rtt};
 
 /// Packets asked for and not yet here, at the beginning.
@@ -90,7 +90,7 @@ impl Window {
 
 impl Requests {
     /// Notes that the packets `range` are missing, to be asked for at `due`; known gaps stay as they are.
-    pub fn add(&mut self, range: Range, due: Nanos) {
+    pub fn add(&mut self, range: PacketRange, due: Nanos) {
         let (mut first, last) = (range.first.0, range.last.0);
         while first <= last {
             let covered = self.gaps.range(..=first).next_back().map(|(_, gap)| gap.last);
@@ -143,7 +143,7 @@ impl Requests {
     }
 
     /// These packets are of no interest any more.
-    pub fn forget(&mut self, range: Range) {
+    pub fn forget(&mut self, range: PacketRange) {
         let (first, last) = (range.first.0, range.last.0);
         while let Some((&start, &gap)) = self.gaps.range(..=last).next_back() {
             if gap.last < first {
@@ -160,7 +160,7 @@ impl Requests {
     }
 
     /// The ranges to ask for now; empty when none is due. Ask again as long as there are any.
-    pub fn take_due(&mut self, now: Nanos) -> Vec<Range> {
+    pub fn take_due(&mut self, now: Nanos) -> Vec<PacketRange> {
         if self.next_due.map_or(true, |due| due > now) {
             return Vec::new();
         }
@@ -168,7 +168,7 @@ impl Requests {
         let mut budget = self.budget(horizon);
         let firsts: Vec<u32> =
             self.gaps.iter().filter(|(_, gap)| gap.due <= horizon).map(|(&first, _)| first).collect();
-        let mut ranges: Vec<Range> = Vec::new();
+        let mut ranges: Vec<PacketRange> = Vec::new();
         self.blocked = false;
         let mut more = false;
         for first in firsts {
@@ -209,7 +209,7 @@ impl Requests {
     }
 
     /// Marks the gap at `first`, or the part that `budget` allows, as asked for.
-    fn ask(&mut self, now: Nanos, first: u32, budget: &mut u32) -> Option<Range> {
+    fn ask(&mut self, now: Nanos, first: u32, budget: &mut u32) -> Option<PacketRange> {
         let gap = self.gaps.remove(&first)?;
         let last = gap.last.min(first.saturating_add(*budget - 1));
         if last < gap.last {
@@ -220,7 +220,7 @@ impl Requests {
         let due = now + backoff(timeout, gap.tries, TIMEOUT_CAP.max(timeout));
         self.gaps.insert(first, Gap { last, due, tries: gap.tries.saturating_add(1), asked: now });
         *budget -= last - first + 1;
-        Some(Range { first: Seq(first), last: Seq(last) })
+        Some(PacketRange { first: Seq(first), last: Seq(last) })
     }
 
     /// Finds the next deadline. Gaps that wait for the window wait for an answer or a timeout.
@@ -268,7 +268,7 @@ impl Requests {
 }
 
 /// Appends a range, joined with the last one where they touch.
-fn push_joined(ranges: &mut Vec<Range>, range: Range) {
+fn push_joined(ranges: &mut Vec<PacketRange>, range: PacketRange) {
     match ranges.last_mut() {
         Some(before) if before.last.next() == range.first => before.last = range.last,
         _ => ranges.push(range),
@@ -279,8 +279,8 @@ fn push_joined(ranges: &mut Vec<Range>, range: Range) {
 mod tests {
     use super::*;
 
-    fn range(first: u32, last: u32) -> Range {
-        Range { first: Seq(first), last: Seq(last) }
+    fn range(first: u32, last: u32) -> PacketRange {
+        PacketRange { first: Seq(first), last: Seq(last) }
     }
 
     fn ms(n: u64) -> Nanos {
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn the_last_packet_number_is_a_legal_gap() {
         let mut requests = Requests::default();
-        requests.add(Range { first: Seq(u32::MAX - 2), last: Seq::LAST }, ms(0));
+        requests.add(PacketRange { first: Seq(u32::MAX - 2), last: Seq::LAST }, ms(0));
         assert_eq!(requests.take_due(ms(0)).len(), 1);
         assert!(requests.arrived(ms(1), Seq::LAST));
         assert!(requests.arrived(ms(1), Seq(u32::MAX - 2)));

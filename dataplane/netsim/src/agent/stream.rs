@@ -7,7 +7,7 @@ use super::Spot;
 use crate::host::tcp_end::TcpEnd;
 use crate::host::Host;
 use crate::relays::Relay;
-use crate::tcp::Sender;
+use crate::tcp::TcpSender;
 
 /// A cache without bound (Table I of the paper).
 const UNBOUNDED: u64 = u64::MAX;
@@ -65,7 +65,7 @@ impl Split {
         }
         for &(spot, branch) in &self.branches {
             self.stream.on_sent(branch, news)?;
-            let supply = |sender: &mut Sender| {
+            let supply = |sender: &mut TcpSender| {
                 sender.supply(news);
                 if ended {
                     sender.close();

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_bone::machine::{
-    FileName, Hub, HubConfig, HubEvent, Offer, Outcome, Rim, RimConfig, RimEvent, RimId, TransferId,
+    FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferId, TransferOutcome,
 };
 
 use super::group_end::{pattern, write_datagram, Pattern};
@@ -145,7 +145,7 @@ impl BoneEnd {
         for event in hub.events() {
             if let HubEvent::Ended(report) = event {
                 self.sample = BoneSample {
-                    done: report.outcome == Outcome::Done,
+                    done: report.outcome == TransferOutcome::Done,
                     duration: report.ended.saturating_sub(report.started),
                     sent_bytes: report.sent,
                     packets: report.packets,

@@ -4,11 +4,11 @@
 use groupflow_base::Nanos;
 
 use super::advertised::WINDOW_SHIFT;
-use super::config::Data;
+use super::config::DataSource;
 use super::segment::Segment;
-use super::sender::Sender;
+use super::sender::TcpSender;
 
-impl Sender {
+impl TcpSender {
     /// Packets that may be in flight, apart from the congestion window.
     #[inline]
     pub(super) fn most(&self) -> u64 {
@@ -25,7 +25,7 @@ impl Sender {
 
     /// A greedy application has nothing new to send any more: only packets in flight are still delivered.
     pub fn pause(&mut self) {
-        if self.config.data == Data::Greedy {
+        if self.config.data == DataSource::Greedy {
             self.limit = self.max;
         }
     }
@@ -33,7 +33,7 @@ impl Sender {
     /// It has, or it begins. Where all had been delivered, it starts slowly, as a new connection does:
     /// another window is stale by now (RFC 5681, section 4.1).
     pub fn resume(&mut self, now: Nanos) {
-        if self.config.data != Data::Greedy {
+        if self.config.data != DataSource::Greedy {
             return;
         }
         self.begin(now);
@@ -47,7 +47,7 @@ impl Sender {
 
     fn restart(&mut self, now: Nanos) {
         // The configuration was good when the sender was made.
-        let Ok(fresh) = Sender::new(self.config) else { return };
+        let Ok(fresh) = TcpSender::new(self.config) else { return };
         self.window.cwnd = f64::from(self.config.initial_window);
         (self.window.ssthresh, self.controller, self.recovery) =
             (fresh.window.ssthresh, fresh.controller, fresh.recovery);

@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 
 use super::controller::{Ack, Late};
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, Sender};
+use super::sender::{Recovery, Reduction, TcpSender};
 
 #[derive(Debug)]
 pub(super) struct Departures {
@@ -91,7 +91,7 @@ impl Departures {
     }
 }
 
-impl Sender {
+impl TcpSender {
     fn departures(&mut self) -> &mut Departures {
         match &mut self.recovery {
             Recovery::Departures(departures) => departures,

@@ -7,16 +7,16 @@ use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
 use super::advertised::Advertised;
-use super::config::{ConfigError, DelayedAck, ReceiverConfig};
+use super::config::{DelayedAck, TcpConfigError, TcpReceiverConfig};
 use super::segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
 use super::sequence::Numbering;
-use super::stats::ReceiverStats;
+use super::stats::TcpReceiverStats;
 use super::trips::{Reading, Trips};
 
 /// A TCP receiver. See the [module](super) on how to drive it.
 #[derive(Debug, Clone)]
-pub struct Receiver {
-    config: ReceiverConfig,
+pub struct TcpReceiver {
+    config: TcpReceiverConfig,
     numbers: Numbering,
     /// Lowest packet not received.
     next: u64,
@@ -39,7 +39,7 @@ pub struct Receiver {
     held: Option<Held>,
     /// The window, and the measurements to set it by; only where it is set while the connection runs.
     tuned: Option<(Advertised, Trips)>,
-    stats: ReceiverStats,
+    stats: TcpReceiverStats,
 }
 
 /// The reason to hold a receiver's acknowledgements back.
@@ -55,16 +55,16 @@ struct Held {
     telling: bool,
 }
 
-impl Receiver {
+impl TcpReceiver {
     /// A receiver that waits for its sender's first packet.
-    pub fn new(config: ReceiverConfig) -> Result<Receiver, ConfigError> {
+    pub fn new(config: TcpReceiverConfig) -> Result<TcpReceiver, TcpConfigError> {
         if config.mss == 0 || config.mss > 65_495 {
-            return Err(ConfigError::Mss(config.mss));
+            return Err(TcpConfigError::Mss(config.mss));
         }
         if usize::from(config.sack_blocks) > MAX_SACK_BLOCKS {
-            return Err(ConfigError::SackBlocks(config.sack_blocks));
+            return Err(TcpConfigError::SackBlocks(config.sack_blocks));
         }
-        Ok(Receiver {
+        Ok(TcpReceiver {
             numbers: Numbering::new(config.mss, config.syn),
             next: 0,
             next_byte: 0,
@@ -78,7 +78,7 @@ impl Receiver {
             timestamp: None,
             held: config.held.then(Held::default),
             tuned: config.window.map(|bytes| (Advertised::new(config.mss, bytes), Trips::new())),
-            stats: ReceiverStats::default(),
+            stats: TcpReceiverStats::default(),
             config,
         })
     }
@@ -209,7 +209,7 @@ impl Receiver {
     }
 
     /// Figures so far.
-    pub fn stats(&self) -> ReceiverStats {
+    pub fn stats(&self) -> TcpReceiverStats {
         self.stats
     }
 

@@ -3,14 +3,14 @@
 
 use groupflow_base::Nanos;
 
-use super::config::{Behaviour, ConfigError, Data, SenderConfig, Variant};
+use super::config::{Behaviour, DataSource, TcpConfigError, TcpSenderConfig, Variant};
 use super::controller::{self, Controller, Window};
 use super::departures::Departures;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::sequence::Numbering;
-use super::stats::SenderStats;
+use super::stats::TcpSenderStats;
 
 /// Why the window was last reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub(super) enum Recovery {
 
 /// A TCP sender. See the [module](super) on how to drive it.
 #[derive(Debug)]
-pub struct Sender {
-    pub(super) config: SenderConfig,
+pub struct TcpSender {
+    pub(super) config: TcpSenderConfig,
     pub(super) numbers: Numbering,
     pub(super) recovery: Recovery,
     pub(super) controller: Box<dyn Controller>,
@@ -86,12 +86,12 @@ pub struct Sender {
     /// The packet whose round trip is measured and when it left (without timestamps).
     pub(super) timed: Option<(u64, Nanos)>,
     pub(super) echo: u32,
-    pub(super) stats: SenderStats,
+    pub(super) stats: TcpSenderStats,
 }
 
-impl Sender {
+impl TcpSender {
     /// A sender that begins at `config.start`.
-    pub fn new(config: SenderConfig) -> Result<Sender, ConfigError> {
+    pub fn new(config: TcpSenderConfig) -> Result<TcpSender, TcpConfigError> {
         config.check()?;
         let ns2 = config.behaviour == Behaviour::Ns2;
         let recovery = match config.variant {
@@ -106,12 +106,12 @@ impl Sender {
         };
         let syn_packets = u64::from(config.syn);
         let limit = match config.data {
-            Data::Greedy => u64::MAX,
-            Data::Supplied => syn_packets,
-            Data::Bytes(bytes) => syn_packets + bytes.div_ceil(u64::from(config.mss)),
+            DataSource::Greedy => u64::MAX,
+            DataSource::Supplied => syn_packets,
+            DataSource::Bytes(bytes) => syn_packets + bytes.div_ceil(u64::from(config.mss)),
         };
         let slow = config.syn || config.variant == Variant::Vegas;
-        Ok(Sender {
+        Ok(TcpSender {
             numbers: Numbering::new(config.mss, config.syn),
             recovery,
             controller: controller::of(&config),
@@ -140,7 +140,7 @@ impl Sender {
             retransmit_at: None,
             timed: None,
             echo: 0,
-            stats: SenderStats::default(),
+            stats: TcpSenderStats::default(),
             config,
         })
     }
@@ -158,9 +158,9 @@ impl Sender {
     }
 
     /// The application hands over so many bytes more. Whole packets only are sent: the rest waits for
-    /// more. Nothing happens where the configuration does not say [`Data::Supplied`].
+    /// more. Nothing happens where the configuration does not say [`DataSource::Supplied`].
     pub fn supply(&mut self, bytes: u64) {
-        if self.config.data == Data::Supplied {
+        if self.config.data == DataSource::Supplied {
             self.supplied += bytes;
             self.limit = u64::from(self.config.syn) + self.supplied / u64::from(self.config.mss);
             self.burst = u32::MAX;
@@ -169,8 +169,8 @@ impl Sender {
 
     /// The application has handed over everything: a last short packet is sent, too.
     pub fn close(&mut self) {
-        if self.config.data == Data::Supplied {
-            self.config.data = Data::Bytes(self.supplied);
+        if self.config.data == DataSource::Supplied {
+            self.config.data = DataSource::Bytes(self.supplied);
             self.limit = u64::from(self.config.syn) + self.supplied.div_ceil(u64::from(self.config.mss));
             self.burst = u32::MAX;
         }
@@ -261,8 +261,8 @@ impl Sender {
     }
 
     /// Figures so far.
-    pub fn stats(&self) -> SenderStats {
-        SenderStats {
+    pub fn stats(&self) -> TcpSenderStats {
+        TcpSenderStats {
             cwnd: self.window.cwnd + self.controller.delay_window(),
             ssthresh: self.window.ssthresh,
             in_flight: self.max - self.una,
@@ -277,7 +277,7 @@ impl Sender {
     }
 
     /// The configuration it was made with.
-    pub fn config(&self) -> &SenderConfig {
+    pub fn config(&self) -> &TcpSenderConfig {
         &self.config
     }
 
@@ -352,7 +352,7 @@ impl Sender {
             bytes -= 1;
         }
         if acked == self.limit {
-            if let Data::Bytes(total) = self.config.data {
+            if let DataSource::Bytes(total) = self.config.data {
                 bytes = bytes.min(total - self.stats.bytes_acked);
             }
         }

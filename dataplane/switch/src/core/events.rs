@@ -2,12 +2,13 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Port, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, EgressOutcome, Fate, Frame, Ingress, Instance, Packet, Port, Unicast,
+    Verdict,
 };
 
 use super::agenda::Stage;
 use super::port::MAX_FRAME;
-use super::switch::{Output, Switch, ToController};
+use super::switch::{SentFrame, Switch, ToController};
 use super::traffic_manager::{EnqueueError, Queued, Served, Service};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
@@ -292,8 +293,8 @@ impl Switch {
 
     /// Carries out the decision of egress.
     #[inline(always)]
-    fn leave(&mut self, now: Nanos, way: Way, outcome: Outcome, mut frame: Frame) {
-        let Outcome { fate, clone } = outcome;
+    fn leave(&mut self, now: Nanos, way: Way, outcome: EgressOutcome, mut frame: Frame) {
+        let EgressOutcome { fate, clone } = outcome;
         self.obey_registers(now);
         if let Some(length) = way.truncate {
             frame.truncate(length);
@@ -341,7 +342,7 @@ impl Switch {
         match at_once {
             Some(time) => {
                 let Frame { bytes, tail } = frame;
-                self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+                self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
             }
             None => self.spare.push(frame.bytes),
         }
@@ -360,7 +361,7 @@ impl Switch {
     fn depart(&mut self, now: Nanos, place: u16) {
         let state = &mut self.ports[usize::from(place)];
         while let Some((time, Frame { bytes, tail })) = state.out_wire.arrive(now) {
-            self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+            self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
         }
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, Stage::Depart);

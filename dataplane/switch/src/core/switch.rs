@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Arrival, Digest, Frame, Options, Pipeline, Port, Program};
+use groupflow_pipeline::{Arrival, Digest, Frame, Pipeline, PipelineOptions, Port, Program};
 
 use super::agenda::{Agenda, Stage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};
@@ -23,7 +23,7 @@ const SPARE_BUFFERS: usize = 1024;
 
 /// A frame that leaves the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct SentFrame {
     /// When the frame left.
     pub time: Nanos,
     /// Where the frame left.
@@ -47,7 +47,7 @@ pub struct ToController {
 #[derive(Debug, Default)]
 pub struct Emitted {
     /// Frames.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<SentFrame>,
     /// Packets for the controller.
     pub packet_ins: Vec<ToController>,
     /// Digest messages for the controller.
@@ -135,8 +135,11 @@ impl Switch {
 
     /// The state that a program starts with on this switch.
     pub fn fresh(&self, program: Arc<Program>, registers: QueueRegisters) -> Forwarding {
-        let options =
-            Options { drop_port: self.config.drop_port, seed: self.config.seed, ..Options::default() };
+        let options = PipelineOptions {
+            drop_port: self.config.drop_port,
+            seed: self.config.seed,
+            ..PipelineOptions::default()
+        };
         let mut pipeline = Pipeline::with_options(program, options);
         if let Some(rate) = registers.rate {
             pipeline.watch(rate.register);
@@ -238,7 +241,7 @@ impl Switch {
 
     /// Takes back the buffers of frames that left, for frames to come: a caller that does this with all of
     /// them makes the switch allocate none.
-    pub fn reuse(&mut self, outputs: &mut Vec<Output>) {
+    pub fn reuse(&mut self, outputs: &mut Vec<SentFrame>) {
         let room = SPARE_BUFFERS.saturating_sub(self.spare.len());
         self.spare.extend(outputs.drain(..).take(room).map(|output| output.bytes));
     }
@@ -260,7 +263,7 @@ impl Switch {
     /// As [`Switch::advance`], for a caller that is done with each frame as soon as it has seen it: frames go
     /// to `send` one by one and their buffers are used again, the rest is left for [`Switch::take_messages`].
     #[inline]
-    pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&Output)) -> Option<Nanos> {
+    pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&SentFrame)) -> Option<Nanos> {
         self.catch_up(now);
         for output in self.emitted.outputs.drain(..) {
             send(&output);

@@ -2,7 +2,7 @@
 
 use groupflow_pipeline::RegisterId;
 
-use super::binding::{BoundArray, Mismatch};
+use super::binding::{BindingError, BoundArray};
 use crate::core::{QueueRegister, QueueRegisters, MAX_PRIORITIES};
 
 /// The prefix of this project's annotations.
@@ -18,8 +18,8 @@ pub fn bind(
     queues: &mut QueueRegisters,
     array: &BoundArray<RegisterId>,
     annotations: &[String],
-) -> Result<(), Mismatch> {
-    let wrong = |what: String| Mismatch(format!("register {}: {what}", array.name));
+) -> Result<(), BindingError> {
+    let wrong = |what: String| BindingError(format!("register {}: {what}", array.name));
     let mut bound = None;
     for annotation in annotations {
         let text = annotation.trim().trim_start_matches('@');

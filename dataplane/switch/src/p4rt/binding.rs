@@ -10,7 +10,7 @@ use crate::core::QueueRegisters;
 /// Where P4Info and program differ.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("P4Info does not match the program: {0}")]
-pub struct Mismatch(pub String);
+pub struct BindingError(pub String);
 
 /// A field of a table's key.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupflow_pipeline::{LoadError, Program};
 use thiserror::Error;
 
-use super::binding::{Binding, Mismatch};
+use super::binding::{Binding, BindingError};
 use super::p4info_file::{parse_p4info, P4InfoError};
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
@@ -33,7 +33,7 @@ pub enum ConfigurationError {
     P4Info(#[from] P4InfoError),
     /// `p4info` is of another program.
     #[error("{0}")]
-    Mismatch(#[from] Mismatch),
+    Mismatch(#[from] BindingError),
 }
 
 impl ConfigurationError {

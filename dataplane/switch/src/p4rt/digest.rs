@@ -11,7 +11,7 @@ use super::binding::{Binding, BoundDigest};
 use super::bytestring::encode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
@@ -139,22 +139,22 @@ impl Learner {
 }
 
 /// Enables, changes or disables a digest.
-pub fn write(state: &mut ControlState, kind: Kind, entry: &DigestEntry) -> Result<(), Refusal> {
+pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) -> Result<(), Refusal> {
     let digest = find(&state.config.binding, entry.digest_id)?.clone();
     let context = format!("digest {}", digest.name);
     let enabled = &mut state.digests.enabled;
     let is_enabled = enabled.contains_key(&digest.id);
     let result = match (kind, is_enabled) {
-        (Kind::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is enabled already")),
-        (Kind::Modify | Kind::Delete, false) => Err(Refusal::not_found("it is not enabled")),
-        (Kind::Delete, true) => {
+        (UpdateKind::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is enabled already")),
+        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Refusal::not_found("it is not enabled")),
+        (UpdateKind::Delete, true) => {
             enabled.remove(&digest.id);
             Ok(())
         }
-        (Kind::Insert, false) => config(entry).map(|config| {
+        (UpdateKind::Insert, false) => config(entry).map(|config| {
             enabled.insert(digest.id, Learner::new(config, &digest));
         }),
-        (Kind::Modify, true) => config(entry).map(|config| {
+        (UpdateKind::Modify, true) => config(entry).map(|config| {
             enabled.entry(digest.id).and_modify(|learner| learner.config = config);
         }),
     };

@@ -103,18 +103,18 @@ impl Fields {
 
 /// A Struct under construction.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct StructBuilder {
     fields: BTreeMap<String, Value>,
 }
 
-impl Builder {
+impl StructBuilder {
     /// With a number. Beyond 2^53 it is rounded, as doubles are.
-    pub fn number(self, name: &str, number: impl Into<u64>) -> Builder {
+    pub fn number(self, name: &str, number: impl Into<u64>) -> StructBuilder {
         self.with(name, Kind::NumberValue(number.into() as f64))
     }
 
     /// With a number, or `null`.
-    pub fn optional(self, name: &str, number: Option<impl Into<u64>>) -> Builder {
+    pub fn optional(self, name: &str, number: Option<impl Into<u64>>) -> StructBuilder {
         match number {
             Some(number) => self.number(name, number),
             None => self.with(name, Kind::NullValue(0)),
@@ -122,17 +122,17 @@ impl Builder {
     }
 
     /// With a text.
-    pub fn text(self, name: &str, text: impl Into<String>) -> Builder {
+    pub fn text(self, name: &str, text: impl Into<String>) -> StructBuilder {
         self.with(name, Kind::StringValue(text.into()))
     }
 
     /// With true or false.
-    pub fn flag(self, name: &str, value: bool) -> Builder {
+    pub fn flag(self, name: &str, value: bool) -> StructBuilder {
         self.with(name, Kind::BoolValue(value))
     }
 
     /// With a Struct in it.
-    pub fn inner(self, name: &str, inner: Builder) -> Builder {
+    pub fn inner(self, name: &str, inner: StructBuilder) -> StructBuilder {
         self.with(name, Kind::StructValue(Struct { fields: inner.fields }))
     }
 
@@ -142,7 +142,7 @@ impl Builder {
         Any { type_url: format!("type.googleapis.com/{TYPE}"), value }
     }
 
-    fn with(mut self, name: &str, kind: Kind) -> Builder {
+    fn with(mut self, name: &str, kind: Kind) -> StructBuilder {
         self.fields.insert(name.into(), Value { kind: Some(kind) });
         self
     }

@@ -219,7 +219,7 @@ impl Runtime {
     pub fn apply(&mut self, switch: &mut Switch, update: &Update) -> Result<(), Refusal> {
         if let Some(entry) = update::extern_entry(update.entity.as_ref()) {
             let saved = self.saved.as_mut().map(|saved| &mut saved.forwarding.generators);
-            return externs::write(switch, saved, update::Kind::of(update)?, entry);
+            return externs::write(switch, saved, update::UpdateKind::of(update)?, entry);
         }
         let priorities = switch.config().priorities;
         if let Some(saved) = &mut self.saved {

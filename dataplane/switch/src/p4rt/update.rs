@@ -9,7 +9,7 @@ use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
 /// The operation of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum UpdateKind {
     /// Adds an entity that is not there.
     Insert,
     /// Changes an entity that is there.
@@ -18,13 +18,13 @@ pub enum Kind {
     Delete,
 }
 
-impl Kind {
+impl UpdateKind {
     /// The operation of an update.
-    pub fn of(update: &Update) -> Result<Kind, Refusal> {
+    pub fn of(update: &Update) -> Result<UpdateKind, Refusal> {
         match update::Type::try_from(update.r#type) {
-            Ok(update::Type::Insert) => Ok(Kind::Insert),
-            Ok(update::Type::Modify) => Ok(Kind::Modify),
-            Ok(update::Type::Delete) => Ok(Kind::Delete),
+            Ok(update::Type::Insert) => Ok(UpdateKind::Insert),
+            Ok(update::Type::Modify) => Ok(UpdateKind::Modify),
+            Ok(update::Type::Delete) => Ok(UpdateKind::Delete),
             _ => Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
         }
     }
@@ -51,7 +51,7 @@ pub fn write(
     update: &Update,
     priorities: u8,
 ) -> Result<(), Refusal> {
-    let kind = Kind::of(update)?;
+    let kind = UpdateKind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
         Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry),

@@ -12,9 +12,9 @@ use groupflow_pipeline::Port;
 
 use super::control::{ask, ControlRequest};
 use super::error::ShellError;
-use super::lateness::Limits;
+use super::lateness::LatenessLimits;
 use super::report::render;
-use super::run::{run, Options};
+use super::run::{run, SwitchOptions};
 use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
     NOMINAL_PACKET,
@@ -291,7 +291,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
         eprintln!("gfswitch: warning: {flag} has no effect here");
     }
     let default_socket = default_control_socket(args.device_id);
-    run(Options {
+    run(SwitchOptions {
         interfaces: args.interface,
         switch: SwitchConfig {
             ports: Vec::new(),
@@ -311,7 +311,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
         control: Some(args.control_socket.unwrap_or(default_socket))
             .filter(|path| path.as_os_str() != "none"),
         quantum: args.quantum,
-        limits: Limits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
+        limits: LatenessLimits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
         pcap: args.pcap,
     })
 }

@@ -12,7 +12,7 @@ use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
 use super::pcap::Capture;
-use super::rx::{Read, ReceivedFrame, Receiver};
+use super::rx::{FrameReceiver, Read, ReceivedFrame};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
 use crate::core::{Emitted, MAX_FRAME};
@@ -31,7 +31,7 @@ pub struct PortInterface {
     /// The port.
     pub port: Port,
     /// Where its frames come from.
-    pub receiver: Receiver,
+    pub receiver: FrameReceiver,
     /// Where the frames go.
     pub transmitter: Transmitter,
     /// Files of the frames that come in and go out.

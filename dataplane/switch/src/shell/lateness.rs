@@ -15,7 +15,7 @@ const BUCKETS: usize = 62 * STEPS as usize;
 
 /// When a switch counts as bound by the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct LatenessLimits {
     /// 99 % of the packets must not be later than this.
     pub lateness: Nanos,
     /// The kernel must not drop more frames than this.
@@ -77,7 +77,7 @@ fn upper_end(bucket: usize) -> u64 {
 
 /// One second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Window {
+pub struct LatenessWindow {
     /// When the window began.
     pub start_ns: u64,
     /// Packets sent.
@@ -104,24 +104,24 @@ pub struct LatenessStats {
     /// A 99th percentile above this limit means that the CPU bounds the switch.
     pub limit_ns: u64,
     /// The last seconds.
-    pub windows: Vec<Window>,
+    pub windows: Vec<LatenessWindow>,
 }
 
 /// Measures lateness: actual minus scheduled time of emission.
 #[derive(Debug)]
 pub struct Lateness {
-    limits: Limits,
+    limits: LatenessLimits,
     total: Histogram,
     kernel_drops: u64,
     window: Histogram,
     window_start: Nanos,
     window_drops: u64,
-    windows: VecDeque<Window>,
+    windows: VecDeque<LatenessWindow>,
 }
 
 impl Lateness {
     /// Nothing is measured yet.
-    pub fn new(limits: Limits) -> Lateness {
+    pub fn new(limits: LatenessLimits) -> Lateness {
         Lateness {
             limits,
             total: Histogram::default(),
@@ -154,7 +154,7 @@ impl Lateness {
             if self.windows.len() == WINDOWS {
                 self.windows.pop_front();
             }
-            self.windows.push_back(Window {
+            self.windows.push_back(LatenessWindow {
                 start_ns: self.window_start.0,
                 packets: self.window.packets,
                 p99_ns: self.window.quantile(99).0,
@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn limits() -> Limits {
-        Limits { lateness: Nanos::from_millis(10), kernel_drops: 0 }
+    fn limits() -> LatenessLimits {
+        LatenessLimits { lateness: Nanos::from_millis(10), kernel_drops: 0 }
     }
 
     #[test]

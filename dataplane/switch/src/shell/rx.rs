@@ -24,7 +24,7 @@ const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 
 /// Receives the frames that arrive at one interface.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct FrameReceiver {
     socket: OwnedFd,
     index: c_int,
     ring: Ring,
@@ -32,7 +32,7 @@ pub struct Receiver {
     long: Vec<Vec<u8>>,
 }
 
-/// A frame that a receiver holds until [`Receiver::release`].
+/// A frame that a receiver holds until [`FrameReceiver::release`].
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedFrame {
     /// The number that the caller gave the receiver of the frame.
@@ -62,9 +62,9 @@ pub struct Read {
     pub lost: u64,
 }
 
-impl Receiver {
+impl FrameReceiver {
     /// Attaches to an interface, in promiscuous mode.
-    pub fn open(name: &str) -> Result<Receiver, ShellError> {
+    pub fn open(name: &str) -> Result<FrameReceiver, ShellError> {
         let index = interface_index(name).ok_or_else(|| ShellError::NoInterface(name.into()))?;
         let socket = packet_socket()?;
         let failed = |what| {
@@ -89,7 +89,7 @@ impl Receiver {
         membership.mr_type = libc::PACKET_MR_PROMISC as u16;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
             .map_err(failed("promiscuous mode"))?;
-        Ok(Receiver { socket, index, ring, long: Vec::new() })
+        Ok(FrameReceiver { socket, index, ring, long: Vec::new() })
     }
 
     /// The interface's index.

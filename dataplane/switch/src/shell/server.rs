@@ -14,7 +14,7 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Streaming};
 
 use super::shared::{lock, Shared, ToControlPlane};
-use super::streams::{Outgoing, Streams};
+use super::streams::{StreamReply, Streams};
 use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Refusal, Runtime};
 use crate::proto::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use crate::proto::p4::v1::*;
@@ -158,7 +158,7 @@ type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
 #[tonic::async_trait]
 impl P4Runtime for Service {
     type ReadStream = Messages<ReadResponse>;
-    type StreamChannelStream = ReceiverStream<Outgoing>;
+    type StreamChannelStream = ReceiverStream<StreamReply>;
 
     async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, tonic::Status> {
         self.write_all(request.get_ref()).map_err(to_tonic)?;

@@ -10,7 +10,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::clock::Clock;
 use super::error::{system, ShellError};
-use super::lateness::{Lateness, Limits};
+use super::lateness::{Lateness, LatenessLimits};
 use crate::core::Switch;
 
 /// Wakes the data path from its sleep.
@@ -83,7 +83,11 @@ pub struct Shared {
 
 impl Shared {
     /// Shares a switch whose ports have these interfaces, in the order of port numbers.
-    pub fn new(switch: Switch, interfaces: Vec<String>, limits: Limits) -> Result<Shared, ShellError> {
+    pub fn new(
+        switch: Switch,
+        interfaces: Vec<String>,
+        limits: LatenessLimits,
+    ) -> Result<Shared, ShellError> {
         Ok(Shared {
             clock: Clock::start(),
             waker: Waker::new()?,

@@ -16,18 +16,18 @@ use crate::proto::p4::v1::StreamMessageResponse;
 const WAITING: usize = 4096;
 
 /// A message to a client.
-pub type Outgoing = Result<StreamMessageResponse, Status>;
+pub type StreamReply = Result<StreamMessageResponse, Status>;
 
 /// The open streams.
 #[derive(Debug, Default)]
 pub struct Streams {
     next: AtomicU64,
-    open: Mutex<HashMap<ClientId, Sender<Outgoing>>>,
+    open: Mutex<HashMap<ClientId, Sender<StreamReply>>>,
 }
 
 impl Streams {
     /// A new stream, and the end of it that the client reads.
-    pub fn open(&self) -> (ClientId, Receiver<Outgoing>) {
+    pub fn open(&self) -> (ClientId, Receiver<StreamReply>) {
         let id = ClientId(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = channel(WAITING);
         lock(&self.open).insert(id, sender);

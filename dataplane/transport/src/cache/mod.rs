@@ -23,7 +23,7 @@ mod requesters;
 mod store;
 mod stream;
 
-use store::Store;
+use store::PacketStore;
 use stream::StreamCache;
 
 use crate::ids::{MemberId, Seq, SessionId};
@@ -188,7 +188,7 @@ impl Cache {
     /// Evicts history, the stream's own first, until the packet fits. False when it is here
     /// already or only promised packets are left.
     fn make_room(&mut self, key: StreamKey, packet: &Packet<'_>) -> bool {
-        let cost = Store::cost(packet.payload);
+        let cost = PacketStore::cost(packet.payload);
         let Some(slot) = self.slots.get_mut(&key) else {
             return false;
         };
@@ -208,7 +208,7 @@ impl Cache {
         }
         while self.stored + cost > self.max_bytes {
             let stores = self.slots.values_mut().map(|slot| &mut slot.stream.store);
-            let freed = stores.max_by_key(|store| store.history()).map_or(0, Store::evict);
+            let freed = stores.max_by_key(|store| store.history()).map_or(0, PacketStore::evict);
             if freed == 0 {
                 return false;
             }

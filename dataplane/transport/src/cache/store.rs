@@ -28,7 +28,7 @@ impl Cached {
 
 /// The packets of one stream.
 #[derive(Debug)]
-pub struct Store {
+pub struct PacketStore {
     packets: BTreeMap<u32, Cached>,
     /// Every branch has the packets below this one.
     floor: Seq,
@@ -40,10 +40,10 @@ pub struct Store {
     pub(super) promised_peak: u64,
 }
 
-impl Store {
+impl PacketStore {
     /// An empty store in which everything is promised.
-    pub fn new() -> Store {
-        Store { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
+    pub fn new() -> PacketStore {
+        PacketStore { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
     }
 
     /// Bytes that a packet with this payload would take.
@@ -110,9 +110,9 @@ impl Store {
     }
 }
 
-impl Default for Store {
-    fn default() -> Store {
-        Store::new()
+impl Default for PacketStore {
+    fn default() -> PacketStore {
+        PacketStore::new()
     }
 }
 
@@ -120,8 +120,8 @@ impl Default for Store {
 mod tests {
     use super::*;
 
-    fn store(count: u32) -> Store {
-        let mut store = Store::new();
+    fn store(count: u32) -> PacketStore {
+        let mut store = PacketStore::new();
         for seq in 1..=count {
             store.insert(Seq(seq), Flags::RETX, &[0; 36]);
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn only_lasting_flags_are_kept() {
-        let mut store = Store::new();
+        let mut store = PacketStore::new();
         store.insert(Seq(1), Flags::FIN.with(Flags::RETX), b"x");
         assert_eq!(store.get(Seq(1)).map(|c| c.flags), Some(Flags::FIN));
     }

@@ -10,11 +10,11 @@ use rand_chacha::ChaCha8Rng;
 use super::repair::{Recipient, Repairs};
 use super::report::{StreamCounters, StreamStats};
 use super::requesters::{LagChange, Requesters};
-use super::store::{Cached, Store, FULL_PACKET};
+use super::store::{Cached, PacketStore, FULL_PACKET};
 use crate::acks::Acknowledger;
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::intervals::IntervalSet;
-use crate::nack::{Nack, Range};
+use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::terms::{Mode, Policy, Terms};
 use crate::wire::{Flags, Header, Kind, Packet};
@@ -45,7 +45,7 @@ pub(super) struct StreamCache {
     source: MemberId,
     pub(super) terms: Terms,
     pub(super) delegated: bool,
-    pub(super) store: Store,
+    pub(super) store: PacketStore,
     pub(super) counters: StreamCounters,
     pub(super) last_heard: Nanos,
     pub(super) requesters: Requesters,
@@ -76,7 +76,7 @@ impl StreamCache {
             source,
             terms: Terms::default(),
             delegated: false,
-            store: Store::new(),
+            store: PacketStore::new(),
             counters: StreamCounters::default(),
             last_heard: now,
             requesters: Requesters::default(),
@@ -107,7 +107,7 @@ impl StreamCache {
         let seq = header.seq;
         if header.flags.has(Flags::GONE) {
             // The whole group was told, and with it the requesters that wait here.
-            self.requests.forget(Range { first: seq, last: seq });
+            self.requests.forget(PacketRange { first: seq, last: seq });
             self.repairs.seen_by_all(seq);
             return;
         }
@@ -120,9 +120,9 @@ impl StreamCache {
         if !self.store.contains(seq) {
             if room {
                 self.store.insert(seq, header.flags, packet.payload);
-                self.unstored.remove(Range { first: seq, last: seq });
+                self.unstored.remove(PacketRange { first: seq, last: seq });
             } else if Some(seq) >= self.branch_min {
-                self.unstored.insert(Range { first: seq, last: seq });
+                self.unstored.insert(PacketRange { first: seq, last: seq });
             }
         }
         if header.kind == Kind::Data || header.flags.has(Flags::RETX) {
@@ -167,7 +167,7 @@ impl StreamCache {
         }
         if seq > self.highest.next() {
             let first = self.highest.next().max(self.branch_min.unwrap_or(Seq::ZERO));
-            self.requests.add(Range { first, last: seq.prev() }, now + delay);
+            self.requests.add(PacketRange { first, last: seq.prev() }, now + delay);
         }
         self.highest = self.highest.max(seq.prev());
     }
@@ -185,13 +185,13 @@ impl StreamCache {
         }
         if let Some(origin) = self.origin.filter(|&origin| value < origin) {
             // This agent came in the middle: the branches still need earlier packets.
-            self.requests.add(Range { first: value.max(Seq::FIRST), last: origin.prev() }, now);
+            self.requests.add(PacketRange { first: value.max(Seq::FIRST), last: origin.prev() }, now);
             self.origin = Some(value.max(Seq::FIRST));
         }
-        let passed = Range { first: known.unwrap_or(Seq::ZERO), last: value.prev() };
+        let passed = PacketRange { first: known.unwrap_or(Seq::ZERO), last: value.prev() };
         if passed.first <= passed.last {
             self.requests.forget(passed);
-            self.unstored.remove(Range { first: Seq::ZERO, last: passed.last });
+            self.unstored.remove(PacketRange { first: Seq::ZERO, last: passed.last });
         }
         self.branch_min = Some(value);
         self.store.set_floor(value);
@@ -218,7 +218,7 @@ impl StreamCache {
             if budget == 0 || last.since(self.highest) > AHEAD_MAX {
                 break;
             }
-            budget -= Range { first: range.first, last }.count();
+            budget -= PacketRange { first: range.first, last }.count();
             // The requester may know of packets that never came here.
             if last > self.highest {
                 self.reach(now, last.next(), rng);
@@ -227,7 +227,7 @@ impl StreamCache {
                 let here = self.store.contains(seq);
                 self.repairs.request(now, seq, from, here);
                 if !here && self.repairs.awaits(seq) {
-                    self.requests.add(Range { first: seq, last: seq }, now + delay);
+                    self.requests.add(PacketRange { first: seq, last: seq }, now + delay);
                 }
             }
         }
@@ -375,7 +375,7 @@ impl StreamCache {
         let needed = self.needed_from();
         for seq in self.repairs.expire(now) {
             if seq < needed {
-                self.requests.forget(Range { first: seq, last: seq });
+                self.requests.forget(PacketRange { first: seq, last: seq });
             }
         }
     }

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::acks::Acknowledger;
 use crate::assembly::{Assembly, FormatError, Placed};
 use crate::ids::Seq;
-use crate::nack::{Nack, Range};
+use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::wire::{Header, Packet};
 
@@ -90,7 +90,7 @@ impl Incoming {
     /// The packets after `noted` up to `last` are missing.
     fn note(&mut self, now: Nanos, last: Seq, rng: &mut ChaCha8Rng) {
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
-        let missing = Range { first: self.noted.next(), last };
+        let missing = PacketRange { first: self.noted.next(), last };
         self.requests.add(missing, now + delay);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::ids::{Seq, FRAME_OVERHEAD};
-use crate::nack::Range;
+use crate::nack::PacketRange;
 
 /// Which packets were sent, and which the whole group has.
 #[derive(Debug)]
@@ -62,8 +62,8 @@ impl Flight {
     }
 
     /// All packets sent so far.
-    pub(super) fn sent(&self) -> Range {
-        Range { first: self.first, last: self.next.prev() }
+    pub(super) fn sent(&self) -> PacketRange {
+        PacketRange { first: self.first, last: self.next.prev() }
     }
 
     /// Packets sent and not acknowledged.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::digest::Digest;
+use super::digest::FileDigest;
 use super::store::Store;
 use super::wake::Wake;
 use crate::machine::FileName;
@@ -19,7 +19,7 @@ pub struct Arriving {
     pub file: Arc<File>,
     /// The size of the complete file in bytes.
     pub size: u64,
-    pub digest: Digest,
+    pub digest: FileDigest,
     /// All bytes before this offset are there.
     pub position: u64,
 }

@@ -26,7 +26,7 @@ impl Participant {
 
 /// The rims of a transfer.
 #[derive(Debug, Default)]
-pub struct Group {
+pub struct RimGroup {
     members: BTreeMap<RimId, Participant>,
     most: usize,
     /// Rims that were dropped and have not answered since: the hub does not wait as long for them again.
@@ -35,7 +35,7 @@ pub struct Group {
     asked: Ranges,
     /// Bytes that late rims asked for.
     asked_late: Ranges,
-    /// How many rims answered since the last call of [`Group::await_all`].
+    /// How many rims answered since the last call of [`RimGroup::await_all`].
     pub answers: usize,
     /// The most packets that any rim needs to restore its block.
     pub need: u16,
@@ -43,10 +43,10 @@ pub struct Group {
     pub slowest: Option<u64>,
 }
 
-impl Group {
+impl RimGroup {
     /// A group without rims, and with room for `most`.
-    pub fn new(most: usize) -> Group {
-        Group { most, ..Group::default() }
+    pub fn new(most: usize) -> RimGroup {
+        RimGroup { most, ..RimGroup::default() }
     }
 
     /// Adds a rim. False: there is no room.

@@ -120,7 +120,7 @@ impl Dispatcher {
         };
         let Some(&head) = serving.min_by_key(rated) else {
             let peer = self.tree.get(slow).map(|member| member.peer);
-            return self.out.extend(peer.map(|peer| Output::Cluster(from, Between::Lower(peer))));
+            return self.out.extend(peer.map(|peer| DispatcherAction::Cluster(from, Between::Lower(peer))));
         };
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = self.now + self.policy.slow_for;
