@@ -9,7 +9,7 @@ use crate::nack::PacketRange;
 #[derive(Debug, Clone)]
 pub struct IntervalSet {
     ranges: Ranges,
-    /// Ranges it holds at most.
+    /// The most ranges.
     bound: usize,
 }
 
@@ -19,7 +19,7 @@ impl IntervalSet {
         IntervalSet { ranges: Ranges::default(), bound }
     }
 
-    /// Adds `first..=last`. False, and nothing is added, when the set is full.
+    /// Adds the packets of `range`. False: the set is full, and nothing was added.
     pub fn insert(&mut self, range: PacketRange) -> bool {
         let range = half_open(range);
         if !range.is_empty() && self.ranges.count() >= self.bound && !self.ranges.touches(&range) {
@@ -29,7 +29,7 @@ impl IntervalSet {
         true
     }
 
-    /// Takes `first..=last` out. A range split in two may exceed the bound by one.
+    /// Removes the packets of `range`. A range split in two may exceed the bound by one.
     pub fn remove(&mut self, range: PacketRange) {
         self.ranges.remove(half_open(range));
     }
@@ -39,7 +39,7 @@ impl IntervalSet {
         self.ranges.first().map(|range| Seq(range.start as u32))
     }
 
-    /// Takes the lowest packet out.
+    /// Removes the lowest packet.
     pub fn pop_first(&mut self) -> Option<Seq> {
         self.ranges.take_first(1).map(|range| Seq(range.start as u32))
     }

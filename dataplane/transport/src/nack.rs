@@ -7,20 +7,20 @@ use groupflow_base::codec::{CodecError, Reader, Writer};
 
 use crate::ids::Seq;
 
-/// Ranges a NACK holds at most.
+/// The most ranges in a NACK.
 pub const MAX_RANGES: usize = 64;
 
 /// Packets `first..=last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketRange {
-    /// The lowest.
+    /// The lowest number.
     pub first: Seq,
-    /// The highest.
+    /// The highest number.
     pub last: Seq,
 }
 
 impl PacketRange {
-    /// How many packets it holds.
+    /// The number of packets.
     pub fn count(self) -> u32 {
         self.last.since(self.first).saturating_add(1)
     }

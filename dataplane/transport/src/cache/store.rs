@@ -34,14 +34,14 @@ pub struct PacketStore {
     floor: Seq,
     /// Bytes kept.
     pub(super) bytes: u64,
-    /// The bytes of these that some branch has not acknowledged.
+    /// The bytes kept that some branch has not acknowledged.
     pub(super) promised: u64,
     /// The most bytes that were ever promised.
     pub(super) promised_peak: u64,
 }
 
 impl PacketStore {
-    /// An empty store in which everything is promised.
+    /// An empty store, in which every packet to come is promised.
     pub fn new() -> PacketStore {
         PacketStore { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
     }
@@ -51,7 +51,7 @@ impl PacketStore {
         payload.len() as u64 + OVERHEAD
     }
 
-    /// Keeps a packet that is not here.
+    /// Keeps a packet that the store does not have.
     pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) {
         let cached = Cached { flags: flags.only(Flags::FIN.with(Flags::BOUNDARY)), payload: payload.into() };
         let cost = cached.cost();
@@ -77,7 +77,7 @@ impl PacketStore {
         self.floor = floor;
     }
 
-    /// Drops the oldest packet of the history; returns the bytes gained, 0 when all is promised.
+    /// Drops the oldest packet of the history; returns the bytes gained, 0 if every packet is promised.
     pub fn evict(&mut self) -> u64 {
         match self.packets.first_entry() {
             Some(entry) if *entry.key() < self.floor.0 => {
@@ -89,12 +89,12 @@ impl PacketStore {
         }
     }
 
-    /// The packet, if it is here.
+    /// The packet, if the store has it.
     pub fn get(&self, seq: Seq) -> Option<&Cached> {
         self.packets.get(&seq.0)
     }
 
-    /// Whether the packet is here.
+    /// Whether the store has the packet.
     pub fn contains(&self, seq: Seq) -> bool {
         self.packets.contains_key(&seq.0)
     }

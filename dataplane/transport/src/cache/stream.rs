@@ -19,21 +19,22 @@ use crate::requests::Requests;
 use crate::terms::{Mode, Policy, Terms};
 use crate::wire::{Flags, Header, Kind, Packet};
 
-/// An agent asks sooner than the receivers behind it.
+/// An agent asks after this time, which is sooner than the receivers behind it.
 const NACK_DELAY: (Nanos, Nanos) = (Nanos::from_millis(1), Nanos::from_millis(3));
-/// An agent that first hears of a stream this early assumes that it missed the beginning, not the middle.
+/// An agent that first hears of a stream at or before this packet assumes that earlier packets were lost, and
+/// that it has not come in the middle.
 const EARLY: Seq = Seq(4096);
-/// Packets further ahead than this are damage, not a stream.
+/// A packet further ahead than this is damaged.
 const AHEAD_MAX: u32 = 1 << 20;
-/// Packets of one NACK that are answered at most.
+/// The most packets of one NACK that are answered.
 const NACK_BOUND: u32 = 1024;
-/// Ranges of packets that found no room.
+/// The most ranges of packets that found no room.
 const UNSTORED_BOUND: usize = 4096;
-/// Packets that pass through without being kept.
+/// The most packets that pass through without being kept.
 const PASSING_BOUND: usize = 256;
-/// Requesters that wait to hear where the stream is.
+/// The most requesters that wait to hear where the stream is.
 const PROBERS_BOUND: usize = 64;
-/// Upstream is asked at most this often.
+/// Time between two questions to upstream, at least.
 const PROBE_PAUSE: Nanos = Nanos::from_millis(200);
 /// How often stale requests are looked for.
 const EXPIRY: Nanos = Nanos::from_millis(500);
@@ -58,9 +59,9 @@ pub(super) struct StreamCache {
     origin: Option<Seq>,
     highest: Seq,
     fin: Option<Seq>,
-    /// Seen, but there was no room.
+    /// Packets that arrived and for which there was no room.
     unstored: IntervalSet,
-    /// Fetched for a requester while there was no room; goes out at once.
+    /// Packets fetched for a requester while there was no room; they go out at once.
     passing: BTreeMap<u32, Cached>,
     expiry_due: Nanos,
     /// Hosts that asked where the stream is.
@@ -101,12 +102,12 @@ impl StreamCache {
         !self.store.contains(seq) && (self.origin.is_none() || seq.since(self.highest) <= AHEAD_MAX)
     }
 
-    /// A DATA or REPAIR came; `room` tells whether it may be kept.
+    /// Handles a DATA or REPAIR; `room` tells whether it may be kept.
     pub(super) fn on_packet(&mut self, now: Nanos, packet: &Packet<'_>, room: bool, rng: &mut ChaCha8Rng) {
         let header = packet.header;
         let seq = header.seq;
         if header.flags.has(Flags::GONE) {
-            // The whole group was told, and with it the requesters that wait here.
+            // The packet went to the whole group, and so to the requesters that wait here.
             self.requests.forget(PacketRange { first: seq, last: seq });
             self.repairs.seen_by_all(seq);
             return;
@@ -157,7 +158,7 @@ impl StreamCache {
         self.acks.saw(now, header, rng);
     }
 
-    /// Notes that the stream has come to `seq`: the packets between are missing.
+    /// Notes that the stream has come to packet `seq`: earlier packets that have not arrived are missing.
     fn reach(&mut self, now: Nanos, seq: Seq, rng: &mut ChaCha8Rng) {
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
         if self.origin.is_none() {
@@ -172,7 +173,7 @@ impl StreamCache {
         self.highest = self.highest.max(seq.prev());
     }
 
-    /// Handles the switch's word on how far all its branches are.
+    /// Handles the switch's report of how far all its branches are.
     pub(super) fn on_branches(&mut self, now: Nanos, header: &Header) {
         let value = header.seq;
         let known = self.branch_min;
@@ -184,7 +185,7 @@ impl StreamCache {
             return;
         }
         if let Some(origin) = self.origin.filter(|&origin| value < origin) {
-            // This agent came in the middle: the branches still need earlier packets.
+            // This agent joined in the middle of the stream: the branches still need earlier packets.
             self.requests.add(PacketRange { first: value.max(Seq::FIRST), last: origin.prev() }, now);
             self.origin = Some(value.max(Seq::FIRST));
         }
@@ -219,7 +220,7 @@ impl StreamCache {
                 break;
             }
             budget -= PacketRange { first: range.first, last }.count();
-            // The requester may know of packets that never came here.
+            // The requester may know of packets that never reached this agent.
             if last > self.highest {
                 self.reach(now, last.next(), rng);
             }
@@ -271,7 +272,7 @@ impl StreamCache {
         }
     }
 
-    /// Everything below is here, or is no longer needed.
+    /// The agent has every packet below this one, or it is no longer needed.
     fn contiguous(&self) -> Seq {
         let from = self.needed_from();
         let missing = self.requests.first_from(from);
@@ -290,7 +291,7 @@ impl StreamCache {
         self.delegated && (mode, policy) != (Mode::EndToEnd, Policy::Strict)
     }
 
-    /// Brings the acknowledgement up to date; `room` tells whether a window more would fit.
+    /// Brings the acknowledgement up to date; `room` tells whether another window of packets would fit.
     pub(super) fn acknowledge(&mut self, now: Nanos, room: bool) {
         let began_here = self.origin == Some(Seq::FIRST);
         if !self.acknowledges() || (self.branch_min.is_none() && !began_here) {
@@ -302,11 +303,12 @@ impl StreamCache {
         let value = match (self.terms.mode, self.terms.policy) {
             (Mode::NodeToNode, Policy::Isolate) => contiguous,
             (Mode::NodeToNode, Policy::Strict) => contiguous.min(min.forward(window / 2)),
-            // Half a window of lag is waited for; the cache makes up for the rest. More than
-            // a window would close the sender's, and nobody would be isolated.
+            // The stream waits for a branch that is up to half a window behind; the cache makes up for a
+            // longer lag. A wait of more than a window would close the sender's window, and isolate no
+            // branch.
             (Mode::EndToEnd, _) => min.max(contiguous.back(window / 2)),
         };
-        // Without room only packets that no longer need any are acknowledged.
+        // Without room, only packets that no longer need room are acknowledged.
         let value = if room { value } else { value.min(min) };
         let value = match self.fin {
             Some(fin) if min <= fin => value.min(fin),
@@ -368,7 +370,7 @@ impl StreamCache {
         }
     }
 
-    /// Nobody waits any longer for old packets that do not come.
+    /// Requesters no longer wait for old packets that do not come.
     fn expire(&mut self, now: Nanos) {
         self.expiry_due = now + EXPIRY;
         self.passing.retain(|&seq, _| self.repairs.awaits(Seq(seq)));

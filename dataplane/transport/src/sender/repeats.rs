@@ -8,9 +8,9 @@ use crate::ids::Seq;
 use crate::intervals::IntervalSet;
 use crate::nack::{Nack, PacketRange};
 
-/// Packets of one NACK that are answered at most.
+/// The most packets of one NACK that are answered.
 const NACK_BOUND: u32 = 1024;
-/// Ranges that wait, and recent repetitions that are remembered.
+/// The most ranges that wait, and the most recent repetitions that are remembered.
 const BOUND: usize = 4096;
 /// A packet is not repeated within this, or within half a round trip.
 const HOLD_MIN: Nanos = Nanos::from_millis(20);
@@ -27,7 +27,7 @@ impl Repeats {
         Repeats { wanted: IntervalSet::new(BOUND), sent_at: BTreeMap::new() }
     }
 
-    /// Takes a request in, as far as it lies in `sent` and there is room.
+    /// Takes a request, as far as its packets are in `sent` and there is room.
     pub(super) fn request(&mut self, nack: &Nack, sent: PacketRange) {
         let mut budget = NACK_BOUND;
         for range in &nack.ranges {

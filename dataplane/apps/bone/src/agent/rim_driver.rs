@@ -78,7 +78,8 @@ impl RimDriver {
         self.incoming.as_ref().map(|(incoming, _)| (&incoming.announced, self.rim.bytes()))
     }
 
-    /// Asks the hub for files that clients miss, and stops asking for files that nobody wants any more.
+    /// Asks the hub for files that clients wait for, and stops asking for files that no client wants any
+    /// more.
     pub fn attend(&mut self, now: Nanos) {
         for name in self.shelf.take_abandoned() {
             self.asker.forget(&name);

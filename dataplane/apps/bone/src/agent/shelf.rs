@@ -76,8 +76,8 @@ impl Shelf {
         lock(&self.store)
     }
 
-    /// The progress of a file that a client misses. The first client's call makes the loop ask the hub.
-    /// `None`: too many files are waited for.
+    /// The progress of a file that a client waits for. The first client's call makes the loop ask the hub.
+    /// `None`: clients wait for too many files.
     pub fn follow(&self, name: &FileName) -> Option<watch::Receiver<Progress>> {
         let mut coming = lock(&self.coming);
         if let Some(sender) = coming.get(name) {

@@ -122,7 +122,7 @@ impl RimGroup {
     pub fn await_all(&mut self) {
         self.members.values_mut().for_each(|member| member.answered = false);
         (self.answers, self.need, self.slowest) = (0, 0, None);
-        // Bytes that late rims asked for earlier were not gone back for: meanwhile the hub sent on for the
+        // The hub did not go back to the bytes that late rims asked for earlier; it went on with those of the
         // others.
         self.asked_late.clear();
     }
@@ -151,8 +151,8 @@ impl RimGroup {
         (!self.all_answered(), gone)
     }
 
-    /// Lets late rims take part as the others do. Returns the bytes that they lack; no bytes: they have not
-    /// said. `None`: no rim is late.
+    /// Lets late rims take part as the others do. Returns the bytes that they lack: none, if they have not
+    /// reported yet. `None`: no rim is late.
     pub fn admit_late(&mut self) -> Option<Ranges> {
         let mut any = false;
         for member in self.members.values_mut().filter(|member| member.late) {

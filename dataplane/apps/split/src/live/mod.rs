@@ -25,10 +25,10 @@ mod report;
 
 /// Bytes moved before other streams have their turn.
 const BUDGET: u64 = 1 << 20;
-/// The kernel does not tell when bytes are acknowledged; it is polled this often while a stream waits for
-/// acknowledgements,
+/// The kernel does not tell when bytes are acknowledged: time between two polls while a stream waits for
+/// acknowledgements.
 const TICK_BLOCKED: Duration = Duration::from_millis(1);
-/// and this often while only memory waits.
+/// Time between two polls while only memory is waiting for acknowledgements.
 const TICK: Duration = Duration::from_millis(20);
 /// Time within which members must end replies that nobody wants.
 const GRACE: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ pub struct Live {
 
 impl Live {
     /// A stream that begins (or goes on) at `offset`, with connections to all branches except the one it came
-    /// from. With `orphans`, the stream goes on after the agent restarted. `summary` holds earlier statistics
+    /// from. With `orphans`, the stream goes on after the agent restarted. `tally` holds earlier statistics
     /// of the stream.
     pub fn open(
         resources: &mut Resources,
