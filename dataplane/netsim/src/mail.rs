@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::frame_queue::Batch;
 
-/// Which of the two halves of each box is written in a window; the other one is read.
+/// The half of each mailbox that is written in a window; the other half is read.
 pub type Half = usize;
 
 /// The mailbox of one direction of a link. No thread waits for its lock: in each window one island writes
@@ -24,7 +24,7 @@ impl Mailbox {
         self.full[parity].store(true, Ordering::Release);
     }
 
-    /// Gives the batch of the window before to `take`, which leaves an empty one in its place.
+    /// Hands the previous window's batch to `take`, which leaves an empty one in its place.
     #[inline]
     pub fn collect(&self, parity: Half, take: impl FnOnce(&mut Batch)) {
         let parity = 1 - parity;

@@ -17,8 +17,8 @@ impl Network {
         u32::try_from(found).ok().map(FlowId)
     }
 
-    /// The receiver of a flow with `receive_window` advertises so many bytes, from its next acknowledgement
-    /// on. `None`: the flow has no TCP receiver at a host.
+    /// Lets the receiver of a flow with `receive_window` advertise so many bytes, from its next
+    /// acknowledgement on. `None`: the flow has no TCP receiver at a host.
     pub fn set_receive_window(&mut self, flow: FlowId, bytes: u64) -> Option<()> {
         self.with_receiver(flow, |receiver| receiver.set_window(bytes))
     }
@@ -28,18 +28,19 @@ impl Network {
         self.with_receiver(flow, TcpReceiver::read)
     }
 
-    /// A greedy TCP flow begins now, or goes on: what it had delivered before it paused stays delivered.
+    /// Lets a greedy TCP flow begin now, or go on after a pause; delivered bytes stay delivered.
     pub fn resume_flow(&mut self, flow: FlowId) -> Option<()> {
         self.with_sender(flow, |sender, now| sender.resume(now))
     }
 
-    /// A greedy TCP flow sends nothing new any more; what is in flight is delivered.
+    /// Lets a greedy TCP flow send nothing new from now on; data in flight is still delivered.
     pub fn pause_flow(&mut self, flow: FlowId) -> Option<()> {
         self.with_sender(flow, |sender, _| sender.pause())
     }
 
-    /// The link between two nodes has this delay from now on, in both directions; what is on it arrives as it
-    /// would have. False: it is shorter than before, and nothing changes. `None`: there is no such link.
+    /// Gives the link between two nodes this delay from now on, in both directions; frames that are on the
+    /// link arrive as they would have. False: the delay is shorter than before, and nothing changes. `None`:
+    /// there is no such link.
     pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
         let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
         let (a_name, b_name) = (name(a)?, name(b)?);

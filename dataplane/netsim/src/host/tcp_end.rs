@@ -26,14 +26,14 @@ pub struct TcpEnd {
     /// The application's writes to a sender.
     messages: Option<Messages>,
     template: Template,
-    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    /// Since when the endpoint may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
-    /// Segments that were none.
+    /// Packets that were no valid segments.
     malformed: u64,
 }
 
 impl TcpEnd {
-    /// The end that sends; where there are messages, `config.data` is [`DataSource::Supplied`].
+    /// The end that sends; with messages, `config.data` must be [`DataSource::Supplied`].
     pub fn sending(
         addresses: &Addresses,
         config: TcpSenderConfig,
@@ -85,7 +85,7 @@ impl TcpEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// A segment arrives: its header, the rest of the head, and the size of the frame in bytes.
+    /// Handles a segment that arrives: its header, the rest of the head, and the size of the frame in bytes.
     pub fn receive(&mut self, now: Nanos, bytes: &[u8], length: u32, ecn: u8) {
         let Ok(mut segment) = decode(bytes) else {
             self.malformed += 1;
@@ -100,7 +100,7 @@ impl TcpEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// Writes the segment to send now, if there is one. Gives its tail.
+    /// Writes the segment to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         let segment = match &mut self.side {
             Side::Sender(sender) => sender.poll(now),
@@ -119,7 +119,7 @@ impl TcpEnd {
         Some(segment.payload)
     }
 
-    /// Whether the connection stands: a sender's SYN is acknowledged, a receiver's has come.
+    /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.
     pub fn connected(&self) -> bool {
         match &self.side {
             Side::Receiver(receiver) => receiver.connected(),
@@ -127,7 +127,7 @@ impl TcpEnd {
         }
     }
 
-    /// A sender begins, a receiver that is held back answers the SYN.
+    /// Lets a sender begin, or a receiver that is held back answer the SYN.
     pub fn open(&mut self, now: Nanos) {
         match &mut self.side {
             Side::Receiver(receiver) => receiver.open(),

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-/// Which TCP a sender is.
+/// The variants of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// Fast retransmit, then slow start from one packet.
@@ -74,9 +74,9 @@ pub enum Behaviour {
 /// The data of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DataSource {
-    /// As much as the window allows.
+    /// A stream without end: as much as the window allows.
     Greedy,
-    /// So many bytes.
+    /// A stream of so many bytes.
     Bytes(u64),
     /// The bytes that [`TcpSender::supply`](super::TcpSender::supply) hands over, in whole packets.
     Supplied,
@@ -115,9 +115,9 @@ impl RtoConfig {
 /// The settings of a [`TcpSender`](super::TcpSender).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSenderConfig {
-    /// Which TCP.
+    /// The variant.
     pub variant: Variant,
-    /// The RFCs or ns-2.
+    /// The model: the RFCs or ns-2.
     pub behaviour: Behaviour,
     /// Port of the sender.
     pub source_port: u16,
@@ -265,31 +265,31 @@ impl TcpReceiverConfig {
     }
 }
 
-/// Why a configuration was refused.
+/// The reason why a configuration was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TcpConfigError {
-    /// No such TCP.
+    /// No variant has this name.
     #[error("variant: '{0}' is none of tahoe, reno, newreno, sack, vegas, cubic, compound")]
     Variant(String),
-    /// Packet size.
+    /// The packet size is invalid.
     #[error("mss: {0} bytes, but 1 to 65495 are possible")]
     Mss(u32),
-    /// Window.
+    /// The window is invalid.
     #[error("max_window: {0} packets, but at least 1 and less than 2^30 bytes are possible")]
     MaxWindow(u32),
-    /// First window.
+    /// The first window is invalid.
     #[error("initial_window: at least 1 packet")]
     InitialWindow,
-    /// Fast retransmit at once.
+    /// The number of duplicates for a fast retransmit is zero.
     #[error("dupack_threshold: at least 1")]
     DupackThreshold,
-    /// Vegas with ECN.
+    /// Vegas cannot use ECN.
     #[error("ecn: vegas does not react to it")]
     Ecn,
-    /// Timer.
+    /// The timer is invalid.
     #[error("rto: the tick must not be 0, nor min greater than max")]
     Rto,
-    /// SACK.
+    /// The number of SACK blocks is invalid.
     #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = super::MAX_SACK_BLOCKS)]
     SackBlocks(u8),
 }

@@ -1,4 +1,4 @@
-//! The receiver: puts packets in order, acknowledges.
+//! The receiver: it puts packets in order, and acknowledges.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -83,7 +83,7 @@ impl TcpReceiver {
         })
     }
 
-    /// Data or a SYN arrived. Anything else, and data outside any window, is ignored.
+    /// Handles data or a SYN that arrived. Any other segment, and data outside any window, is ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         let syn = segment.flags.has(Flags::SYN);
         let expected = if syn { self.config.syn } else { segment.payload > 0 };
@@ -127,7 +127,7 @@ impl TcpReceiver {
         self.delayed_until
     }
 
-    /// The deadline may have passed.
+    /// Acts on the deadline, if it has passed.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.delayed_until.is_some_and(|at| now >= at) {
             self.delayed_until = None;
@@ -135,7 +135,7 @@ impl TcpReceiver {
         }
     }
 
-    /// The SYN, which has come, may be answered; nothing happens where the receiver is not held back.
+    /// Allows the SYN, which has come, to be answered; does nothing if the receiver is not held back.
     pub fn open(&mut self) {
         if let Some(held) = self.held.as_mut().filter(|held| !held.open) {
             held.open = true;
@@ -148,7 +148,7 @@ impl TcpReceiver {
         self.next > 0
     }
 
-    /// The first so many payload bytes may be acknowledged; nothing happens where the receiver is not held
+    /// Allows the first so many payload bytes to be acknowledged; does nothing if the receiver is not held
     /// back.
     pub fn release(&mut self, bytes: u64) {
         let Some(held) = self.held.as_mut().filter(|held| bytes > held.released) else { return };
@@ -173,7 +173,7 @@ impl TcpReceiver {
         }
     }
 
-    /// The measurements where the configuration gave a window; nothing but zeros elsewhere.
+    /// The measurements, if the configuration gave a window; otherwise zeros.
     pub fn read(&mut self) -> Reading {
         let (delivered, packets) = (self.stats.bytes_delivered, self.stats.packets);
         self.tuned.as_mut().map_or(Reading::default(), |(_, trips)| trips.read(delivered, packets))
@@ -260,7 +260,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Packets `before..next` are in sequence now.
+    /// Notes that packets `before..next` are in sequence now.
     fn deliver(&mut self, before: u64) {
         let from = self.numbers.byte(before).max(u64::from(self.config.syn));
         let mut to = self.numbers.byte(self.next);

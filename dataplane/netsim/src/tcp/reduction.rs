@@ -1,4 +1,4 @@
-//! How a sender's window closes: by half, to one packet, or for an echo of congestion.
+//! Reductions of a sender's window: by half, to one packet, or for an echo of congestion.
 
 use groupflow_base::Nanos;
 

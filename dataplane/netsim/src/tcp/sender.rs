@@ -1,5 +1,5 @@
-//! The sender: one for all variants. It owns the timer and what is sent; a [`Recovery`] finds losses, and a
-//! [`Controller`] sets the window.
+//! The sender: one for all variants. It owns the timer and the data to send; a [`Recovery`] finds losses, and
+//! a [`Controller`] sets the window.
 
 use groupflow_base::Nanos;
 
@@ -12,7 +12,7 @@ use super::segment::{Flags, Segment};
 use super::sequence::Numbering;
 use super::stats::TcpSenderStats;
 
-/// Why the window was last reduced.
+/// The reason why the window was last reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reduction {
     None,
@@ -24,7 +24,7 @@ pub(super) enum Reduction {
     Ecn,
 }
 
-/// How losses are found and repaired.
+/// The way in which losses are found and repaired.
 #[derive(Debug)]
 pub(super) enum Recovery {
     Tahoe,
@@ -72,13 +72,13 @@ pub struct TcpSender {
     pub(super) partial_seen: bool,
     pub(super) last_reduction: Reduction,
 
-    /// The packet goes out first, even where the window allows none.
+    /// This packet is sent next, even if the window allows none.
     pub(super) resend: Option<u64>,
     /// A new packet goes out even where the congestion window allows none: limited transmit (RFC 3042).
     pub(super) extra: bool,
     /// Packets `poll` may send before the next event.
     pub(super) burst: u32,
-    /// Say CWR in the next packet.
+    /// The next packet carries CWR.
     pub(super) reduced: bool,
 
     started: bool,
@@ -145,7 +145,7 @@ impl TcpSender {
         })
     }
 
-    /// The sender begins now, not at the start that was configured.
+    /// Begins now, not at the start that was configured.
     pub fn begin(&mut self, now: Nanos) {
         if !self.started {
             self.config.start = now;
@@ -157,8 +157,8 @@ impl TcpSender {
         self.una > 0 || !self.config.syn
     }
 
-    /// The application hands over so many bytes more. Whole packets only are sent: the rest waits for
-    /// more. Nothing happens where the configuration does not say [`DataSource::Supplied`].
+    /// Takes so many more bytes of the application. Only whole packets are sent; the rest waits for more.
+    /// Does nothing unless the configuration says [`DataSource::Supplied`].
     pub fn supply(&mut self, bytes: u64) {
         if self.config.data == DataSource::Supplied {
             self.supplied += bytes;
@@ -167,7 +167,7 @@ impl TcpSender {
         }
     }
 
-    /// The application has handed over everything: a last short packet is sent, too.
+    /// Notes that the application has handed over all data: a last short packet is sent, too.
     pub fn close(&mut self) {
         if self.config.data == DataSource::Supplied {
             self.config.data = DataSource::Bytes(self.supplied);
@@ -176,7 +176,8 @@ impl TcpSender {
         }
     }
 
-    /// An acknowledgement arrived. A segment without one, or one for data never sent, is ignored.
+    /// Handles an acknowledgement that arrived. A segment without one, or with one for data never sent, is
+    /// ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         if !segment.flags.has(Flags::ACK) || !self.started {
             return;
@@ -215,7 +216,7 @@ impl TcpSender {
         }
     }
 
-    /// The deadline may have passed.
+    /// Acts on the deadline, if it has passed.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.deadline().map_or(true, |at| now < at) {
             return;
@@ -271,12 +272,12 @@ impl TcpSender {
         }
     }
 
-    /// Whether everything there is to send is acknowledged.
+    /// Whether all data is acknowledged.
     pub fn is_finished(&self) -> bool {
         self.una >= self.limit
     }
 
-    /// The configuration it was made with.
+    /// The sender's configuration.
     pub fn config(&self) -> &TcpSenderConfig {
         &self.config
     }
@@ -322,7 +323,7 @@ impl TcpSender {
         })
     }
 
-    /// New data is acknowledged: the part that all variants share.
+    /// Handles newly acknowledged data: the part that all variants share.
     pub(super) fn advance(&mut self, now: Nanos, acked: u64, segment: &Segment) {
         self.dupacks = 0;
         self.acknowledge(acked);
@@ -368,7 +369,7 @@ impl TcpSender {
         }
     }
 
-    /// Runs the timer anew, or stops it where nothing is in flight.
+    /// Restarts the timer, or stops it if nothing is in flight.
     pub(super) fn restart_timer(&mut self, now: Nanos) {
         self.retransmit_at = (self.una < self.max).then(|| now + self.rtt.timeout());
     }

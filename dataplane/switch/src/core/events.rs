@@ -25,17 +25,17 @@ struct Way {
     /// The port's place.
     place: u16,
     queue: u8,
-    /// Its length when it was queued.
+    /// The packet's length when it was queued.
     bytes: u32,
     /// How many times egress cloned its way to this packet.
     generation: u8,
-    /// Bytes to keep, where a clone session says so.
+    /// The number of bytes to keep, if a clone session says so.
     truncate: Option<usize>,
 }
 
 impl Switch {
-    /// Lets everything happen that is due by `now`, without a look at the output: before a change that
-    /// is to take effect at `now`.
+    /// Carries out all events that are due by `now` and keeps their output: for a change that takes effect at
+    /// `now`.
     #[inline]
     pub fn catch_up(&mut self, now: Nanos) {
         if self.agenda.is_due(now) {
@@ -180,7 +180,7 @@ impl Switch {
     fn multicast(&mut self, now: Nanos, group: u16, packet: Packet) {
         let replicas = self.forwarding.as_ref().and_then(|f| f.replication.group(group)).cloned();
         let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
-            // A group without replicas sends nothing, but it is there.
+            // A group without replicas exists, and sends nothing.
             self.drops.no_such_group += u64::from(replicas.is_none());
             return self.recycle(packet);
         };
@@ -264,7 +264,7 @@ impl Switch {
         }
     }
 
-    /// Comes back to a port when its wire is free and a queue's rate lets something leave.
+    /// Schedules the port for when its wire is free and a queue's rate lets a packet leave.
     pub(super) fn schedule_transmit(&mut self, now: Nanos, place: u16) {
         let state = &self.ports[usize::from(place)];
         if let Some(eligible) = state.out_queues.eligible() {
@@ -380,7 +380,8 @@ impl Switch {
             self.drops.loopback_full += 1;
             return;
         }
-        // Late arrivals may be older than packets in the loop already; it stays first in, first out.
+        // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
+        // first out.
         let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _, _)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
         self.loopback.push_back((due, arrival, bytes));

@@ -13,7 +13,7 @@ const SHARE: &str = "groupflow_queue_share";
 /// Bits of a cell.
 const WIDTH: u32 = 32;
 
-/// Binds a register as its annotations say, or names the one that is wrong.
+/// Binds a register as its annotations say; the error names the wrong annotation.
 pub fn bind(
     queues: &mut QueueRegisters,
     array: &BoundArray<RegisterId>,

@@ -12,7 +12,7 @@ use crate::proto::p4::config::v1 as info;
 use info::match_field::{Match, MatchType};
 
 impl Binding {
-    /// Binds P4Info to a program, or names the first difference.
+    /// Binds P4Info to a program; the error names the first difference.
     pub fn new(p4info: &info::P4Info, program: &Program) -> Result<Binding, BindingError> {
         let mut binding = Binding::default();
         let actions = actions_by_id(p4info)?;

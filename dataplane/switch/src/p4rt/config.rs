@@ -13,7 +13,7 @@ use crate::proto::p4::v1::{
     ForwardingPipelineConfig,
 };
 
-/// Why a configuration cannot be used.
+/// The reason why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigurationError {
     /// `p4_device_config` is empty.
@@ -50,7 +50,7 @@ impl ConfigurationError {
     }
 }
 
-/// A checked configuration. It does not change; writes are kept elsewhere.
+/// A checked configuration, which does not change; writes are kept elsewhere.
 #[derive(Debug)]
 pub struct PipelineConfig {
     /// The program.

@@ -40,7 +40,7 @@ struct Learner {
 }
 
 impl Digests {
-    /// A message of the data plane. Gives a list if this completes one.
+    /// Takes a message of the data plane; returns a list if the message completes one.
     pub fn learn(&mut self, now: Nanos, binding: &Binding, message: Digest) -> Option<DigestList> {
         let id = binding.digest(message.digest)?.id;
         let learner = self.enabled.get_mut(&id)?;
@@ -57,7 +57,7 @@ impl Digests {
         due.then(|| learner.list(now, id, &mut self.next_list))
     }
 
-    /// The lists whose time has come.
+    /// The lists that are due.
     pub fn due(&mut self, now: Nanos) -> Vec<DigestList> {
         let Digests { enabled, next_list } = self;
         let ready = enabled.iter_mut().filter(|(_, learner)| learner.deadline().is_some_and(|at| at <= now));
@@ -69,7 +69,7 @@ impl Digests {
         self.enabled.values().filter_map(Learner::deadline).min()
     }
 
-    /// The controller has acted on a list.
+    /// Notes that the controller has acted on a list.
     pub fn acknowledge(&mut self, binding: &Binding, ack: &DigestListAck) -> Result<(), Refusal> {
         if !binding.digests.contains_key(&ack.digest_id) {
             return Err(Refusal::invalid(format!("digest_id: the program has no digest {}", ack.digest_id)));
@@ -161,7 +161,7 @@ pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) ->
     result.map_err(|refusal| refusal.within(&context))
 }
 
-/// Adds the digests that a request asks for; only enabled ones are there.
+/// Adds the enabled digests that a request asks for.
 pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Vec<Entity>) -> Result<(), Refusal> {
     if filter.digest_id != 0 {
         find(&state.config.binding, filter.digest_id)?;

@@ -36,7 +36,7 @@ impl DirectResources {
         })
     }
 
-    /// Sets counter and meter. A counter that is not mentioned stays, a meter is reset.
+    /// Sets counter and meter. A counter that the entry does not mention stays, and such a meter is reset.
     pub fn apply(self, pipeline: &mut Pipeline, table: &BoundTable, key: &EntryKey) -> Result<(), Refusal> {
         if let Some(value) = self.counter {
             pipeline.direct_counter_write(table.table, key, value).map_err(table::refusal)?;

@@ -28,7 +28,7 @@ const GENERATOR_FIELDS: &str = "id, period_ns, first_ns, frame, port, enabled";
 /// 2^53: later times are not exact in a Struct.
 const LATEST: u64 = 1 << 53;
 
-/// Carries out an update. Generators are those of a saved program where there is one.
+/// Carries out an update. If a program is saved, its generators are changed.
 pub fn write(
     switch: &mut Switch,
     saved: Option<&mut Generators>,
@@ -58,7 +58,7 @@ pub fn read(
         QUEUE => (QUEUE, queues(switch, fields).map_err(|e| e.within("queue"))?),
         PORT => (PORT, ports(switch, fields).map_err(|e| e.within("port"))?),
         GENERATOR => (GENERATOR, all_generators(generators, fields).map_err(|e| e.within("generator"))?),
-        // Of everything that can be removed: clients ask for it to clean up.
+        // A read of any type gives the generators, which can be removed: clients ask for it to clean up.
         0 if fields.is_empty() => (GENERATOR, all_generators(generators, fields)?),
         0 => return Err(Refusal::invalid("extern_type_id: it is zero, so nothing else can be asked for")),
         other => return Err(unknown(other)),

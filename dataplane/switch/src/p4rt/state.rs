@@ -36,7 +36,7 @@ pub struct ControlState {
 }
 
 impl ControlState {
-    /// Nothing is written yet.
+    /// The state of a configuration to which nothing was written.
     pub fn new(config: Arc<PipelineConfig>) -> ControlState {
         ControlState {
             config,

@@ -10,11 +10,11 @@ use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 /// The operation of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpdateKind {
-    /// Adds an entity that is not there.
+    /// Adds a new entity.
     Insert,
-    /// Changes an entity that is there.
+    /// Changes an existing entity.
     Modify,
-    /// Removes an entity that is there.
+    /// Removes an existing entity.
     Delete,
 }
 
@@ -38,7 +38,7 @@ pub fn extern_entry(entity: Option<&Entity>) -> Option<&ExternEntry> {
     }
 }
 
-/// Whether it matters at what time an update is carried out: the switch should catch up before.
+/// Whether the time at which an update is carried out matters, so that the switch must catch up before.
 pub fn takes_effect_in_time(update: &Update) -> bool {
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     matches!(entity, Some(Kinds::ExternEntry(_) | Kinds::RegisterEntry(_)))
@@ -82,7 +82,8 @@ pub fn read(
         Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
         Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
         Kinds::DigestEntry(filter) => digest::read(state, filter, found),
-        // A read of entities that no program has here finds none: clients ask for everything to clean up.
+        // A read of entities of a kind that no program has here finds none: clients ask for all kinds to
+        // clean up.
         other if is_wildcard(other) => Ok(()),
         other => Err(unsupported(other)),
     }

@@ -1,4 +1,5 @@
-//! How late the switch serves packets: whether its figures are about the network or about the machine.
+//! The lateness with which the switch serves packets: it tells whether figures are about the network or about
+//! the machine.
 
 use std::collections::VecDeque;
 
@@ -16,9 +17,9 @@ const BUCKETS: usize = 62 * STEPS as usize;
 /// When a switch counts as bound by the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatenessLimits {
-    /// 99 % of the packets must not be later than this.
+    /// The largest lateness of 99 % of the packets.
     pub lateness: Nanos,
-    /// The kernel must not drop more frames than this.
+    /// The largest number of frames that the kernel drops.
     pub kernel_drops: u64,
 }
 
@@ -43,7 +44,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// At least `percent` of the values are not above this.
+    /// A bound that at least `percent` of the values do not exceed.
     fn quantile(&self, percent: u64) -> Nanos {
         let wanted = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut seen = 0u128;
@@ -57,7 +58,7 @@ impl Histogram {
     }
 }
 
-/// Values below `STEPS` have a bucket each, larger ones share it with those of the same leading bits.
+/// Each value below `STEPS` has its own bucket; larger values with the same leading bits share one.
 fn bucket(value: u64) -> usize {
     let bits = u64::BITS - value.leading_zeros();
     let shift = bits.saturating_sub(STEPS.trailing_zeros() + 1);
@@ -120,7 +121,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Nothing is measured yet.
+    /// A measurement without values.
     pub fn new(limits: LatenessLimits) -> Lateness {
         Lateness {
             limits,
@@ -133,13 +134,13 @@ impl Lateness {
         }
     }
 
-    /// A packet left `late` after it should have.
+    /// Notes that a packet left `late` after its time.
     pub fn record(&mut self, late: Nanos) {
         self.total.record(late);
         self.window.record(late);
     }
 
-    /// The kernel dropped frames.
+    /// Notes that the kernel dropped frames.
     pub fn kernel_dropped(&mut self, frames: u64) {
         self.kernel_drops += frames;
         self.window_drops += frames;

@@ -26,9 +26,9 @@ use super::tx::Transmitter;
 use crate::core::{QueueRegisters, Switch, SwitchConfig};
 use crate::p4rt::{PipelineConfig, Runtime};
 
-/// Packets and digests on their way from the data path to the P4Runtime service.
+/// The most packets and digests on their way from the data path to the P4Runtime service.
 const TO_CONTROL_PLANE: usize = 4096;
-/// How long clients get to see why their streams end.
+/// Time in which clients can read why their streams end.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// The description of a switch to start.
@@ -36,23 +36,23 @@ const FAREWELL: Duration = Duration::from_millis(200);
 pub struct SwitchOptions {
     /// Ports and their interfaces.
     pub interfaces: Vec<(Port, String)>,
-    /// Everything about the switch but its ports, which come from the interfaces.
+    /// The make-up of the switch except for its ports, which come from the interfaces.
     pub switch: SwitchConfig,
     /// P4Runtime's device id.
     pub device_id: u64,
     /// The program to start with: p4c's JSON.
     pub program: Option<PathBuf>,
-    /// Its P4Info. Without it, a controller has to set the pipeline before it can do anything.
+    /// The program's P4Info. Without P4Info, a controller must set the pipeline before any other call.
     pub p4info: Option<PathBuf>,
-    /// Where P4Runtime is offered.
+    /// The address at which P4Runtime is offered.
     pub grpc: Option<String>,
-    /// Where the control socket is.
+    /// The path of the control socket.
     pub control: Option<PathBuf>,
-    /// Frames move at most this often.
+    /// The quantum: the least time between two movements of frames.
     pub quantum: Nanos,
     /// When the switch counts as bound by the CPU.
     pub limits: LatenessLimits,
-    /// Where captures go.
+    /// The folder of captures.
     pub pcap: Option<PathBuf>,
 }
 

@@ -26,7 +26,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// A new stream, and the end of it that the client reads.
+    /// Opens a stream; returns its number and the end that the client reads.
     pub fn open(&self) -> (ClientId, Receiver<StreamReply>) {
         let id = ClientId(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = channel(WAITING);
@@ -34,8 +34,8 @@ impl Streams {
         (id, receiver)
     }
 
-    /// Sends messages. A client too slow for packets loses them; one that is too slow for arbitration has
-    /// lost touch, and its stream is closed.
+    /// Sends messages. A client that is too slow for packets loses them; the stream of a client that is too
+    /// slow for arbitration is closed.
     pub fn tell(&self, notices: Vec<ClientMessage>) {
         let mut open = lock(&self.open);
         for (id, message) in notices {
