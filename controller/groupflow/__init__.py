@@ -1,7 +1,7 @@
 """groupflow: group communication in the data plane.
 
-`groupflow.Session` is a member of a session, and `groupflow.TreeSession` a host of a tree, for programs that
-send or receive. `groupflow.Switch` is a P4 switch in this process, for tests. Each is loaded when first
+`groupflow.Session` is a member of a session, `groupflow.TreeSession` a host of a tree, and
+`groupflow.GatherSender` a client of a server that gathers, for programs that send or receive. `groupflow.Switch` is a P4 switch in this process, for tests. Each is loaded when first
 asked for.
 """
 
@@ -9,13 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from groupflow.endpoint.gather.sender import GatherSender
     from groupflow.endpoint.session import Session
     from groupflow.switch import Switch
     from groupflow.tree.session import TreeSession
 
-__all__ = ["Session", "Switch", "TreeSession"]
+__all__ = ["GatherSender", "Session", "Switch", "TreeSession"]
 
 _HOMES = {
+    "GatherSender": "groupflow.endpoint.gather.sender",
     "Session": "groupflow.endpoint.session",
     "Switch": "groupflow.switch",
     "TreeSession": "groupflow.tree.session",

@@ -17,7 +17,7 @@ from experiments.fec.plan import CLIENT, CONNECTIONS, INTERVAL, MESSAGE, PERIOD,
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.gather.options import ServeOptions
-from groupflow.endpoint.gather.sender import Sender
+from groupflow.endpoint.gather.sender import GatherSender
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.measure import HealthCheck
@@ -59,7 +59,7 @@ async def _run(case: Case, seconds: float, network: Network, folder: Path) -> Re
         launcher = network.hosts[CLIENT].launcher()
         # Open for writing, too: so it is no end when nobody has it open yet.
         reader = await _open(fifo)
-        async with Sender(to, NAME, TOKEN, plain=True, fec=case.fec, launcher=launcher) as stream:
+        async with GatherSender(to, NAME, TOKEN, plain=True, fec=case.fec, launcher=launcher) as stream:
             await rounds.connected.wait()
             health = HealthCheck(network)
             count = int(seconds / INTERVAL)
@@ -108,7 +108,7 @@ async def _open(fifo: Path) -> asyncio.StreamReader:
     return reader
 
 
-async def _write(stream: Sender, count: int) -> None:
+async def _write(stream: GatherSender, count: int) -> None:
     start = time.monotonic()
     for number in range(count):
         await asyncio.sleep(max(0.0, start + number * INTERVAL - time.monotonic()))

@@ -2,7 +2,7 @@
 //! until those before them are there.
 
 use crate::codec::CodecError;
-use crate::store::Store;
+use crate::store::ByteStore;
 
 /// A sender cuts its stream in pieces of this size or more, but for a few: so the bytes held have few gaps.
 pub const MIN_BLOCK: u64 = 1024;
@@ -24,7 +24,7 @@ pub struct Reassembly {
     keeps: u64,
     /// The first one.
     kept_from: u64,
-    store: Store,
+    store: ByteStore,
 }
 
 impl Reassembly {
@@ -35,7 +35,7 @@ impl Reassembly {
 
     /// Like [`Reassembly::new`]; besides, the last `keeps` delivered bytes stay in the store.
     pub fn keeping(delivered: u64, room: u64, keeps: u64) -> Reassembly {
-        let store = Store::default();
+        let store = ByteStore::default();
         Reassembly { delivered, room, length: None, reach: delivered, keeps, kept_from: delivered, store }
     }
 
@@ -140,7 +140,7 @@ impl Reassembly {
     }
 
     /// The bytes that are held, and those that are kept.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &ByteStore {
         &self.store
     }
 

@@ -10,12 +10,12 @@ pub const PAGE: usize = 4096;
 
 /// Bytes of a stream at their offsets; a page exists only while some of its bytes are held.
 #[derive(Debug, Clone, Default)]
-pub struct Store {
+pub struct ByteStore {
     pages: BTreeMap<u64, Box<[u8]>>,
     ranges: Ranges,
 }
 
-impl Store {
+impl ByteStore {
     /// Bytes held.
     pub fn held(&self) -> u64 {
         self.ranges.total()
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn pages_come_and_go_with_their_bytes() {
-        let mut store = Store::default();
+        let mut store = ByteStore::default();
         let far = 3 * PAGE as u64 - 2;
         store.insert(far, b"abcd");
         assert_eq!((store.held(), store.memory(), store.pieces()), (4, 2 * PAGE, 1));

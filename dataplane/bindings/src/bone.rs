@@ -3,7 +3,7 @@
 use groupflow_bone::machine::states::{Step, HUB, RIM};
 use pyo3::prelude::*;
 
-/// From, when, to.
+/// A step: the state before, the condition, the state after.
 type Steps = Vec<(String, &'static str, String)>;
 
 /// The steps of the hub's machine and of the rim's.

@@ -12,7 +12,8 @@ use pyo3::types::PyBytes;
 use crate::frame::FrameAddresses;
 use crate::names::Word;
 
-/// A message of a host, or a RESET that came back from a pipeline. Fields a type does not have are None.
+/// A message of a host, or a RESET that came back from a pipeline. Fields that its type does not have are
+/// None.
 #[pyclass(frozen, get_all, module = "groupflow._native")]
 #[derive(Debug, Default)]
 pub struct Control {

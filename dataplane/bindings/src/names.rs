@@ -1,4 +1,4 @@
-//! The words Python uses for the wire's enums.
+//! The words that Python uses for the wire's enums.
 
 use groupflow_session::control::{LeaveReason, NoticeKind, Refusal, ReportKind, Role, StartAt};
 use groupflow_transport::terms::{Mode, Policy};

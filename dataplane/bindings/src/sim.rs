@@ -24,7 +24,7 @@ use serde_json::{json, Value};
 use crate::switch::{invalid, packet_in_parts, packet_out_message, write_each, WriteStatus};
 
 type Sink = BufWriter<File>;
-/// Time, switch, payload, metadata.
+/// A packet-in: time, switch, payload, metadata.
 type SimPacketIn = (u64, String, Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
 /// Delivered bytes, packets, missing packets, shortest round trip and retransmission timeout in ns.
 type SimReading = (u64, u64, u64, Option<u64>, Option<u64>);
@@ -52,7 +52,7 @@ impl NativeSim {
         Ok(NativeSim { network, recorder: None, last: Sample::default() })
     }
 
-    /// Writes measurements to files in a folder that is there.
+    /// Writes measurements to files in an existing folder.
     fn record(&mut self, folder: PathBuf, trace: bool) -> PyResult<()> {
         let create = |name: &str| -> PyResult<Sink> {
             let path = folder.join(name);
@@ -72,7 +72,7 @@ impl NativeSim {
         Ok(())
     }
 
-    /// Applies serialised updates at a switch; for each None, or the status code and message.
+    /// Applies serialised updates at a switch; the result of each is None, or a status code and message.
     fn write(&mut self, switch: &str, updates: Vec<Vec<u8>>) -> PyResult<Vec<WriteStatus>> {
         let node = self.switch(switch)?;
         write_each(&updates, |update| self.network.write(node, update).ok_or_else(|| no_switch(switch)))
@@ -126,7 +126,7 @@ impl NativeSim {
         found
     }
 
-    /// The controller sends a packet, now.
+    /// Sends a packet of the controller, now.
     fn packet_out(&mut self, switch: &str, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>) -> PyResult<()> {
         let packet = packet_out_message(payload, metadata);
         let now = self.network.now();
@@ -168,13 +168,13 @@ impl NativeSim {
         Ok((self.network.now().0, self.network.hops(), finished))
     }
 
-    /// The receiver of a TCP flow with a receive window advertises so many bytes from now on.
+    /// Lets the receiver of a TCP flow with a receive window advertise so many bytes from now on.
     fn set_receive_window(&mut self, flow: &str, bytes: u64) -> PyResult<()> {
         let id = self.flow(flow)?;
         self.network.set_receive_window(id, bytes).ok_or_else(|| no_tcp(flow))
     }
 
-    /// The measurements of the receiver of such a flow.
+    /// The measurements of the receiver of a TCP flow with a receive window.
     fn read_receiver(&mut self, flow: &str) -> PyResult<SimReading> {
         let id = self.flow(flow)?;
         let reading = self.network.read_receiver(id).ok_or_else(|| no_tcp(flow))?;
@@ -183,19 +183,19 @@ impl NativeSim {
         Ok((reading.delivered, reading.packets, reading.missing, trip, timeout))
     }
 
-    /// A greedy TCP flow begins now or goes on.
+    /// Lets a greedy TCP flow begin now, or go on.
     fn resume_flow(&mut self, flow: &str) -> PyResult<()> {
         let id = self.flow(flow)?;
         self.network.resume_flow(id).ok_or_else(|| no_tcp(flow))
     }
 
-    /// A greedy TCP flow sends nothing new any more.
+    /// Lets a greedy TCP flow send nothing new from now on.
     fn pause_flow(&mut self, flow: &str) -> PyResult<()> {
         let id = self.flow(flow)?;
         self.network.pause_flow(id).ok_or_else(|| no_tcp(flow))
     }
 
-    /// The link between two nodes has this delay from now on, which is no shorter than before.
+    /// Gives the link between two nodes this delay from now on, which must not be shorter than before.
     fn lengthen_link(&mut self, a: &str, b: &str, delay_ns: u64) -> PyResult<()> {
         let none = || invalid(format!("link: there is none between {a:?} and {b:?}"));
         let find = |name: &str| self.network.node(name).ok_or_else(none);

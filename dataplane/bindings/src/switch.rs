@@ -94,7 +94,7 @@ impl NativeSwitch {
         Ok(NativeSwitch { switch, runtime })
     }
 
-    /// Applies serialised updates; for each None, or the status code and message.
+    /// Applies serialised updates; the result of each is None, or a status code and message.
     fn write(&mut self, updates: Vec<Vec<u8>>) -> PyResult<Vec<WriteStatus>> {
         write_each(&updates, |update| Ok(self.runtime.apply(&mut self.switch, update)))
     }
@@ -109,12 +109,12 @@ impl NativeSwitch {
         Ok(found.iter().map(|entity| PyBytes::new(py, &entity.encode_to_vec()).unbind()).collect())
     }
 
-    /// A frame arrives.
+    /// Takes a frame that arrives.
     fn inject(&mut self, port: u16, packet: &[u8], now_ns: u64) {
         self.switch.inject(Nanos(now_ns), Port(port), packet);
     }
 
-    /// The controller sends a packet.
+    /// Takes a packet that the controller sends.
     fn packet_out(&mut self, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>, now_ns: u64) -> PyResult<()> {
         let packet = packet_out_message(payload, metadata);
         let config = self.runtime.config().ok_or_else(|| invalid("no program"))?;
@@ -149,7 +149,7 @@ impl NativeSwitch {
         Ok(())
     }
 
-    /// Lets time pass without a look at the frames that leave.
+    /// Lets time pass, and discards the frames that leave.
     fn catch_up(&mut self, now_ns: u64) {
         self.switch.catch_up(Nanos(now_ns));
     }

@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-/// Cluster, host, message.
+/// A message to a host: cluster, host, message.
 type Messages = Vec<(String, String, String)>;
 
-/// The dispatchers of one tree that a process runs. `now` is nanoseconds from wherever its owner counts.
+/// The dispatchers of one tree that a process runs. `now` is in nanoseconds; the owner chooses its zero.
 #[pyclass(module = "groupflow._native")]
 pub struct TreeDispatchers(Dispatchers);
 
@@ -45,7 +45,7 @@ fn mail(from: &str, to: &str, message: &str) -> PyResult<Mail> {
     Ok(Mail { from: name("from", from)?, to: name("to", to)?, message })
 }
 
-/// A host of the tree, as tools show it.
+/// A host of the tree, as tools show the host.
 #[derive(Serialize)]
 struct Shown {
     host: String,
@@ -61,7 +61,7 @@ struct Shown {
 
 #[pymethods]
 impl TreeDispatchers {
-    /// A tree of its source alone. Raises ValueError that names the wrong setting.
+    /// A tree with only its source. Raises a ValueError that names the wrong setting.
     #[new]
     fn new(policy: &str, token: &str, source: &str, seed: u64, now: u64) -> PyResult<TreeDispatchers> {
         let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
@@ -69,21 +69,21 @@ impl TreeDispatchers {
         Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now)).in_part()))
     }
 
-    /// None of a tree's yet, whose root's cluster has that name.
+    /// A process without dispatchers yet, of a tree whose root cluster has that name.
     #[staticmethod]
     fn part(root: &str, policy: &str, token: &str, seed: u64) -> PyResult<TreeDispatchers> {
         let (root, policy, token) = (name("root", root)?, parse("policy", policy)?, name("token", token)?);
         Ok(TreeDispatchers(Dispatchers::part(root, policy, token, seed)))
     }
 
-    /// One is run here from now on, from the state that `take_changed` gave to be stored. Raises ValueError
-    /// if it is not that.
+    /// Runs a dispatcher here from now on, from the state that `take_changed` gave to be stored. Raises a
+    /// ValueError if the state is malformed.
     fn adopt(&mut self, now: u64, stored: &str) -> PyResult<()> {
         self.0.adopt(Nanos(now), parse::<Dispatcher>("stored", stored)?);
         Ok(())
     }
 
-    /// One is run elsewhere from now on, from its stored state.
+    /// Stops running a dispatcher, which another process runs from now on from its stored state.
     fn let_go_of(&mut self, cluster: &str) -> PyResult<()> {
         self.0.let_go_of(name("cluster", cluster)?);
         Ok(())
@@ -94,13 +94,13 @@ impl TreeDispatchers {
         Ok(self.0.has(name("cluster", cluster)?))
     }
 
-    /// Whose dispatchers are here.
+    /// The clusters whose dispatchers are here.
     #[getter]
     fn clusters(&self) -> PyResult<Vec<String>> {
         self.0.iter().map(|dispatcher| digits(&dispatcher.id())).collect()
     }
 
-    /// The root's cluster.
+    /// The root cluster.
     #[getter]
     fn root(&self) -> PyResult<String> {
         digits(&self.0.root())
@@ -112,56 +112,56 @@ impl TreeDispatchers {
         self.0.has_ended()
     }
 
-    /// Hosts of clusters here that have a parent, and the source.
+    /// The hosts that have a parent, and the source, of all clusters here.
     #[getter]
     fn attached(&self) -> usize {
         let members = self.0.iter().flat_map(|dispatcher| dispatcher.tree().iter());
         members.filter(|(_, member)| member.attached).count()
     }
 
-    /// A host's message to a cluster's dispatcher. Raises ValueError that names the wrong field.
+    /// Handles a host's message to a cluster's dispatcher. Raises a ValueError that names the wrong field.
     fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<Messages> {
         let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
         let message: FromHost = parse("message", message)?;
         messages(self.0.on_host(Nanos(now), cluster, host, message))
     }
 
-    /// The connection to a host is lost.
+    /// Handles the loss of the connection to a host.
     fn on_gone(&mut self, now: u64, cluster: &str, host: &str) -> PyResult<Messages> {
         let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
         messages(self.0.on_gone(Nanos(now), cluster, host))
     }
 
-    /// When `on_time` is to be called; None: not before something happens.
+    /// When `on_time` is to be called; None: only after another event.
     fn deadline(&self) -> Option<u64> {
         Some(self.0.deadline()).filter(|&deadline| deadline != Nanos::MAX).map(|deadline| deadline.0)
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     fn on_time(&mut self, now: u64) -> PyResult<Messages> {
         messages(self.0.on_time(Nanos(now)))
     }
 
-    /// The state to store of each cluster that has changed (None: it is no more) before hosts are told
-    /// anything.
+    /// The state of each cluster that has changed (None: the cluster no longer exists), to be stored before
+    /// hosts are told anything.
     fn take_changed(&mut self) -> PyResult<BTreeMap<String, Option<String>>> {
         let changed = self.0.take_changed().into_iter();
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
     }
 
-    /// The messages of dispatchers here to others, as (from, to, message), to be stored together with what
-    /// has changed.
+    /// The messages of dispatchers here to others, as (from, to, message), to be stored together with the
+    /// changed states.
     fn take_mail(&mut self) -> PyResult<Messages> {
         let mail = self.0.take_mail().into_iter();
         mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
     }
 
-    /// Mail that has come for a dispatcher here. Raises ValueError that names the wrong field.
+    /// Handles mail for a dispatcher here. Raises a ValueError that names the wrong field.
     fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
         messages(self.0.on_mail(Nanos(now), mail(from, to, message)?))
     }
 
-    /// Mail of a dispatcher here that was for one that is no more.
+    /// Handles mail of a dispatcher here that came back because its recipient no longer exists.
     fn on_returned(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
         messages(self.0.on_returned(Nanos(now), mail(from, to, message)?))
     }
@@ -196,23 +196,23 @@ impl TreeDispatchers {
     }
 }
 
-/// A study of a large tree (`groupflow_tree::study`), from JSON to JSON. Raises ValueError that names what
-/// makes no sense.
+/// Runs the study of a large tree (`groupflow_tree::study::large`), from JSON to JSON. Raises a ValueError
+/// that names the wrong parameter.
 #[pyfunction]
 fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: study::Spec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::run(&spec)))
 }
 
-/// A study of a slow host in a tree (`groupflow_tree::study::slow`), from JSON to JSON. Raises ValueError
-/// that names what makes no sense.
+/// Runs the study of a slow host (`groupflow_tree::study::slow`), from JSON to JSON. Raises a ValueError that
+/// names the wrong parameter.
 #[pyfunction]
 fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: study::slow::Spec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::slow::run(&spec)))
 }
 
-/// A certificate that its own key signs, and the key; both PEM. Raises ValueError for a name that is none.
+/// A certificate signed by its own key, and the key; both PEM. Raises a ValueError for an invalid name.
 #[pyfunction]
 fn make_certificate(name: String) -> PyResult<(String, String)> {
     let made = rcgen::generate_simple_self_signed([name]);

@@ -20,7 +20,7 @@ const HANDSHAKE_MOST: usize = 16 << 10;
 
 /// One end speaks TLS and the other does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Mismatch {
+pub enum TlsMismatch {
     /// The server speaks TLS, the client does not.
     #[error("this server speaks TLS and the client does not")]
     Server,
@@ -98,8 +98,8 @@ impl Channel {
         if self.socket.peek(&mut first)? == 1 {
             self.is_new = false;
             match (first[0] == HANDSHAKE, self.tls.is_some()) {
-                (true, false) => return Err(io::Error::other(Mismatch::Client)),
-                (false, true) => return Err(io::Error::other(Mismatch::Server)),
+                (true, false) => return Err(io::Error::other(TlsMismatch::Client)),
+                (false, true) => return Err(io::Error::other(TlsMismatch::Server)),
                 _ => {}
             }
         }

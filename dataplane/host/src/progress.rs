@@ -1,4 +1,4 @@
-//! When progress is reported, and the rate of the transfer.
+//! The progress of a stream: when it is reported, its rate, and its result.
 
 use groupflow_base::{BitRate, Nanos};
 
@@ -7,16 +7,25 @@ pub const PROGRESS: Nanos = Nanos::from_millis(200);
 
 /// One report on a transfer's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct ProgressSample {
     /// Time since the start.
     pub elapsed: Nanos,
     /// Mean rate since the last report.
     pub rate: BitRate,
 }
 
+/// The result of a stream, at one host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Bytes of the stream that were written or read here.
+    pub bytes: u64,
+    /// Seconds from the first to the last of these bytes; at the source, until all hosts had them.
+    pub seconds: f64,
+}
+
 /// Measures progress between start and stop.
 #[derive(Debug, Default)]
-pub struct Meter {
+pub struct Progress {
     running: Option<Running>,
 }
 
@@ -27,7 +36,7 @@ struct Running {
     bytes: u64,
 }
 
-impl Meter {
+impl Progress {
     /// Begins to measure a transfer.
     pub fn start(&mut self, now: Nanos) {
         self.running = Some(Running { began: now, last: now, bytes: 0 });
@@ -44,12 +53,12 @@ impl Meter {
     }
 
     /// A report, if one is due; `bytes` is the progress so far.
-    pub fn sample(&mut self, now: Nanos, bytes: u64) -> Option<Sample> {
+    pub fn sample(&mut self, now: Nanos, bytes: u64) -> Option<ProgressSample> {
         let running = self.running.as_mut().filter(|r| now >= r.last + PROGRESS)?;
         let rate = BitRate::of(bytes.saturating_sub(running.bytes), now - running.last);
         running.last = now;
         running.bytes = bytes;
-        Some(Sample { elapsed: now - running.began, rate })
+        Some(ProgressSample { elapsed: now - running.began, rate })
     }
 }
 
@@ -59,12 +68,12 @@ mod tests {
 
     #[test]
     fn reports_are_spaced_and_give_the_rate_since_the_last() {
-        let mut meter = Meter::default();
+        let mut meter = Progress::default();
         assert_eq!((meter.due(), meter.sample(PROGRESS, 1)), (None, None));
         meter.start(Nanos::from_secs(1));
         assert_eq!(meter.sample(Nanos::from_millis(1199), 1), None);
         let first = meter.sample(Nanos::from_millis(1200), 25_000);
-        let expected = Sample { elapsed: PROGRESS, rate: BitRate(1_000_000) };
+        let expected = ProgressSample { elapsed: PROGRESS, rate: BitRate(1_000_000) };
         assert_eq!(first, Some(expected));
         assert_eq!(meter.due(), Some(Nanos::from_millis(1400)));
         let second = meter.sample(Nanos::from_millis(1600), 75_000).map(|s| s.rate);

@@ -29,7 +29,7 @@ impl AddressTable {
         (found != EMPTY).then_some(found as u32)
     }
 
-    /// Where a key is, or would be.
+    /// The slot of a key, or the free one for it.
     #[inline]
     fn slot(&self, key: u32) -> usize {
         let mut at = (key.wrapping_mul(0x9E37_79B1) >> self.shift) as usize;

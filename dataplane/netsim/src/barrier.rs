@@ -1,4 +1,4 @@
-//! Where the threads of a run wait for each other, thousands of times a second.
+//! A barrier at which the threads of a run wait for each other, thousands of times a second.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// For so many threads.
+    /// A barrier for so many threads.
     pub fn new(threads: usize) -> Barrier {
         Barrier {
             threads,
@@ -25,7 +25,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until all threads are here. False: one of them will never come.
+    /// Waits until all threads are at the barrier. False: one of them will never come.
     pub fn wait(&self) -> bool {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -48,7 +48,7 @@ impl Barrier {
         !self.broken.load(Ordering::Acquire)
     }
 
-    /// Lets everyone go, for good.
+    /// Releases all threads, now and in future.
     pub fn break_up(&self) {
         self.broken.store(true, Ordering::Release);
     }

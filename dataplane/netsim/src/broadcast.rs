@@ -25,7 +25,7 @@ struct Errors {
     /// Bytes from one error to the next.
     mean: u64,
     random: Random,
-    /// Bytes until the next.
+    /// Bytes until the next error.
     left: u64,
     /// Frames damaged so far.
     damaged: u64,
@@ -48,7 +48,7 @@ impl Errors {
             self.left -= bytes;
             return false;
         }
-        // Exponential distances have no memory: the next frame begins anew.
+        // Exponential distances have no memory, so that the count begins anew with the next frame.
         self.left = self.distance();
         self.damaged += 1;
         true
@@ -59,12 +59,12 @@ impl Errors {
 #[derive(Debug)]
 pub struct Broadcast {
     router: Fifo,
-    /// By port.
+    /// The bit errors of each port.
     errors: Vec<Option<Errors>>,
 }
 
 impl Broadcast {
-    /// One without ports.
+    /// A node without ports.
     pub fn new(node: NodeId, routes: Arc<Routes>) -> Broadcast {
         Broadcast { router: Fifo::new(node, routes, Marker::new(None)), errors: Vec::new() }
     }
@@ -84,7 +84,7 @@ impl Broadcast {
         self.errors[usize::from(port)] = error_bytes.map(|mean| Errors::new(mean, random()));
     }
 
-    /// A frame arrives.
+    /// Handles a frame that arrives.
     pub fn receive(&mut self, from: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         if destination(head).is_some_and(|address| address >> 28 == MULTICAST) {
             for port in (0..self.errors.len() as u16).filter(|&port| port != from) {

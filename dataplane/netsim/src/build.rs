@@ -273,7 +273,7 @@ impl<'a> Builder<'a> {
         matches!(&self.spec.nodes[node.index()].kind, NodeKind::Fifo(FifoSpec { pause: Some(_), .. }))
     }
 
-    /// When a router tells its neighbours to stop, if it does. They must understand it.
+    /// When a router tells its neighbours to stop, if it does. The neighbours must understand that.
     fn thresholds(&self, node: NodeId) -> Result<Option<Thresholds>, BuildError> {
         let NodeKind::Fifo(FifoSpec { pause: Some(pause), .. }) = &self.spec.nodes[node.index()].kind else {
             return Ok(None);
@@ -294,7 +294,7 @@ impl<'a> Builder<'a> {
         Ok(Some(Thresholds { xoff, xon }))
     }
 
-    /// A threshold counts for the queues of links that have a rate: without one nothing waits.
+    /// A threshold counts for the queues of links with a rate: without a rate no frame waits.
     fn check_below_queues(&self, node: NodeId, name: &str, threshold: Option<u32>) -> Result<(), BuildError> {
         let Some(threshold) = threshold else { return Ok(()) };
         if threshold == 0 {

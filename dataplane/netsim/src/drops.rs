@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ids::NodeId;
 
-/// Where and why packets were dropped.
+/// The place and the reason of drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DropSite {
     /// The node.
@@ -13,18 +13,18 @@ pub struct DropSite {
     pub port: Option<u16>,
     /// The queue, where the drop was at one.
     pub queue: Option<u8>,
-    /// Why: the name of a counter, such as `queue_full`.
+    /// The reason: the name of a counter, such as `queue_full`.
     pub reason: &'static str,
 }
 
-/// How many packets were dropped where.
+/// The number of dropped packets, by place and reason.
 pub type Drops = BTreeMap<DropSite, u64>;
 
 /// Enters a node's counters into [`Drops`], without those that are zero.
 pub struct DropList<'a> {
     /// The node.
     pub node: NodeId,
-    /// Where to.
+    /// The map to which the counters are added.
     pub drops: &'a mut Drops,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::wire::{ETHERNET, TRANSPORT};
 
-/// Where the IPv4 header's version and its DSCP and ECN fields stand, and its checksum.
+/// Offsets in a frame: the IPv4 header's version, its DSCP and ECN fields, and its checksum.
 const VERSION_AND_ECN: usize = ETHERNET;
 const CHECKSUM: usize = ETHERNET + 10;
 const ECN: u16 = 3;
@@ -15,12 +15,12 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// `None` marks nothing.
+    /// The threshold; `None` marks no frame.
     pub fn new(threshold: Option<u32>) -> Marker {
         Marker { threshold: threshold.map_or(usize::MAX, |packets| packets as usize), marked: 0 }
     }
 
-    /// A frame joins a queue in which `waiting` frames wait.
+    /// Marks a frame, if it must be marked, that joins a queue in which `waiting` frames wait.
     #[inline]
     pub fn join(&mut self, waiting: usize, head: &mut [u8]) {
         if waiting >= self.threshold && mark(head) {
@@ -34,7 +34,8 @@ impl Marker {
     }
 }
 
-/// Marks an IPv4 frame whose sender can be told so. False: it is none, or it was marked before.
+/// Marks an IPv4 frame whose sender understands marks. False: the frame is no such frame, or was marked
+/// before.
 fn mark(head: &mut [u8]) -> bool {
     let Some(ip) = head.get_mut(..TRANSPORT).filter(|head| head[12..14] == [0x08, 0x00]) else {
         return false;

@@ -14,7 +14,7 @@ use crate::barrier::{Barrier, Guard};
 use crate::error::RunError;
 use crate::ids::NodeId;
 use crate::island::Island;
-use crate::mail::{lock, Mailbox, Parity};
+use crate::mail::{lock, Half, Mailbox};
 use crate::outlet::Destination;
 use crate::sample::{FlowSample, Sample};
 use crate::trace::TraceRecord;
@@ -32,7 +32,8 @@ pub trait Observer {
     /// The events since the last call, in total order.
     fn trace(&mut self, _records: &[TraceRecord]) {}
 
-    /// Time has come to `now`. `Break` ends the run with the window that follows; it can be taken up again.
+    /// Notes that time has come to `now`. `Break` ends the run with the window that follows; the run can be
+    /// taken up again.
     fn progress(&mut self, _now: Nanos) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -59,7 +60,7 @@ pub struct Simulation {
     flows: usize,
     threads: usize,
     now: Nanos,
-    parity: Parity,
+    parity: Half,
     next_sample: Nanos,
     traced: bool,
     /// The island and place of each node.
@@ -70,11 +71,11 @@ pub struct Simulation {
 struct Shared<'a> {
     simulation: &'a Simulation,
     barrier: Barrier,
-    /// For each parity, the next thing that happens to each thread's islands.
+    /// For each half, the time of the next event of each thread's islands.
     next: [Vec<AtomicU64>; 2],
-    /// Where each thread's islands begin; one more for the end.
+    /// The first island of each thread; one more for the end.
     bounds: Vec<AtomicUsize>,
-    /// For each parity, whether this window is the last.
+    /// For each half, whether this window is the last.
     halt: [AtomicBool; 2],
     failure: Mutex<Option<RunError>>,
 }
@@ -104,7 +105,7 @@ impl Simulation {
         }
     }
 
-    /// Runs on so many threads, at most one an island. Results are the same.
+    /// Sets the number of threads, at most one for each island. It does not change results.
     pub fn set_threads(&mut self, threads: usize) {
         self.threads = threads.clamp(1, self.cells.len().max(1));
     }
@@ -118,17 +119,17 @@ impl Simulation {
         }
     }
 
-    /// The virtual time: every event before it has happened.
+    /// The virtual time: every event before this time has happened.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// How many islands there are.
+    /// The number of islands.
     pub fn islands(&self) -> usize {
         self.cells.len()
     }
 
-    /// How long islands run by themselves; [`Nanos::MAX`] where there is only one.
+    /// The time for which islands run by themselves; [`Nanos::MAX`] if there is only one.
     pub fn lookahead(&self) -> Nanos {
         self.lookahead
     }
@@ -220,18 +221,18 @@ struct Run<'a> {
     shared: &'a Shared<'a>,
     thread: usize,
     now: Nanos,
-    parity: Parity,
+    parity: Half,
     next_sample: Nanos,
     until: Nanos,
 }
 
 impl Run<'_> {
-    /// Works until the end; gives the time, the parity and the time of the next sample.
-    fn work(mut self, mut main: Option<&mut Main<'_>>) -> (Nanos, Parity, Nanos) {
+    /// Works until the end; returns the time, the half and the time of the next sample.
+    fn work(mut self, mut main: Option<&mut Main<'_>>) -> (Nanos, Half, Nanos) {
         let shared = self.shared;
         let _guard = Guard(&shared.barrier);
         let simulation = shared.simulation;
-        // Where there is nothing to do, time goes on to the next thing that happens.
+        // If there is nothing to do, time goes on to the next event.
         let mut next = self.now;
         while self.now < self.until {
             let reach = next.max(self.now).saturating_add(simulation.lookahead.min(LONGEST_WINDOW));
@@ -294,7 +295,7 @@ impl Run<'_> {
         shared.next[self.parity][self.thread].store(next.0, Ordering::Release);
     }
 
-    /// The next thing that happens anywhere.
+    /// The time of the next event of all islands.
     fn earliest(&self) -> Nanos {
         let threads = self.shared.next[self.parity].iter();
         Nanos(threads.map(|next| next.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
@@ -302,7 +303,7 @@ impl Run<'_> {
 }
 
 impl Main<'_> {
-    /// While the other threads wait (where they must), or run on.
+    /// The work of the first thread while the others wait (if they must) or run on.
     fn after_window(&mut self, shared: &Shared<'_>, now: Nanos, sampled: bool) {
         let simulation = shared.simulation;
         if simulation.traced {

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::ids::NodeId;
 
-/// Why a network cannot be built: the field of the description, and its problem.
+/// The reason why a network cannot be built: the field of the description, and its problem.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field}: {problem}")]
 pub struct BuildError {
@@ -20,13 +20,13 @@ impl BuildError {
     }
 }
 
-/// Why a run ended early.
+/// The reason why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RunError {
     /// Packets go round at one instant without end.
     #[error("at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate", .node.0)]
     Stuck {
-        /// When.
+        /// The time of that instant.
         time: Nanos,
         /// The island's first node.
         node: NodeId,

@@ -48,7 +48,7 @@ impl Port {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// Frames that have begun to be sent wait no more.
+    /// Frames that have begun to be sent no longer wait.
     #[inline]
     fn settle(&mut self, now: Nanos) {
         while let Some(&(start, bytes)) = self.waiting.front() {
@@ -60,7 +60,7 @@ impl Port {
         }
     }
 
-    /// When a frame's last bit leaves; `None`: there is no room. It may be marked.
+    /// When a frame's last bit leaves; `None`: there is no room. The frame may be marked.
     #[inline]
     fn queue(&mut self, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
         let bytes = head.len() as u32 + tail;
@@ -107,7 +107,7 @@ impl Fifo {
         self.ports[place] = Some(Port::new(rate, limit, self.marker));
     }
 
-    /// A frame arrives.
+    /// Handles a frame that arrives.
     pub fn receive(&mut self, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         let Some(port) = self.port_towards(head) else { return };
         if let Some(sent) = self.queue(port, exit.now, head, tail) {

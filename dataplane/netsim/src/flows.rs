@@ -17,7 +17,7 @@ use crate::routes::{Routes, Step};
 use crate::spec::{
     AgentSpec, FlowSpec, HostSpec, LinkSpec, MemberSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec,
 };
-use crate::tcp::Data;
+use crate::tcp::DataSource;
 use crate::transit::Transit;
 use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
 
@@ -37,7 +37,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    fn refused(&self, error: crate::tcp::ConfigError) -> BuildError {
+    fn refused(&self, error: crate::tcp::TcpConfigError) -> BuildError {
         BuildError::new(format!("flows.{}", self.spec.name), error)
     }
 }
@@ -181,7 +181,7 @@ impl Flows {
             SourceSpec::Tcp(tcp) => {
                 let (mut sender, _) = configure(&flow.spec, tcp)?;
                 if self.relays.iter().any(|relay| relay.branches.contains(&number)) {
-                    sender.data = Data::Supplied;
+                    sender.data = DataSource::Supplied;
                     sender.start = Nanos::MAX; // when the stream has come to the agent
                 }
                 let messages = tcp.messages.map(|spec| {

@@ -29,7 +29,7 @@ pub fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
     batch.extend_from_slice(head);
 }
 
-/// The first frame of a queue, where it lies.
+/// The first frame of a queue, as a view of its bytes.
 #[derive(Debug)]
 pub struct Lent {
     batch: Batch,
@@ -46,11 +46,11 @@ impl Lent {
     }
 }
 
-/// First in, first out; the times never decrease.
+/// A queue of frames, first in, first out, whose times never decrease.
 #[derive(Debug)]
 pub struct FrameQueue {
     batches: VecDeque<Batch>,
-    /// Where the first frame begins in the first batch.
+    /// The offset of the first frame in the first batch.
     offset: usize,
     next: Nanos,
     spare: Vec<Batch>,
@@ -123,7 +123,7 @@ impl FrameQueue {
         self.offset = head.end;
         let Some(front) = self.batches.front_mut() else { return };
         if !front.is_empty() {
-            // Frames that were pushed meanwhile, where the batch was the last one.
+            // Frames that were pushed meanwhile, if the batch was the last one.
             batch.append(front);
         }
         match batch.get(head.end..head.end + 8) {

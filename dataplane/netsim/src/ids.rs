@@ -1,4 +1,4 @@
-//! Numbers that name things.
+//! Numbers of nodes, links and flows.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ macro_rules! numbers {
         pub struct $name(pub u32);
 
         impl $name {
-            /// As an index.
+            /// The number as an index.
             pub fn index(self) -> usize {
                 self.0 as usize
             }

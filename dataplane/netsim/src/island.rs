@@ -61,13 +61,13 @@ impl Island {
         island
     }
 
-    /// When the next thing happens here.
+    /// The time of the island's next event.
     #[inline]
     pub fn next(&self) -> Nanos {
         self.wiring.tree.time()
     }
 
-    /// Runs everything that happens before `end`.
+    /// Carries out all events before `end`.
     pub fn run(&mut self, end: Nanos) -> Result<(), RunError> {
         let (mut instant, mut events) = (Nanos::ZERO, 0);
         loop {
@@ -118,12 +118,12 @@ impl Island {
         self.wiring.tree.set(slot.leaf, slot.node.deadline());
     }
 
-    /// A caller from outside changed a node.
+    /// Notes that a caller from outside changed a node.
     pub fn touched(&mut self, place: usize) {
         self.reschedule(place);
     }
 
-    /// Measures everything; `now` is not before anything that has happened.
+    /// Measures all nodes and links; `now` is not before any event that has happened.
     pub fn sample(&mut self, now: Nanos, sample: &mut Sample) {
         for slot in &mut self.slots {
             slot.node.sample(now, slot.id, &mut sample.flows, &mut sample.queues);

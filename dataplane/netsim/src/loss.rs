@@ -1,18 +1,18 @@
-//! Which frames a link loses.
+//! The losses of a link.
 
 use groupflow_switch::core::Loss;
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 
-/// How a link loses frames; proportions are in parts of 10^9.
+/// The rule by which a link loses frames; proportions are in parts of 10^9.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossSpec {
-    /// None.
+    /// No frame is lost.
     #[default]
     None,
-    /// Each by itself.
+    /// Each frame is lost independently.
     Bernoulli {
         /// The proportion lost.
         loss_ppb: u32,
@@ -20,13 +20,13 @@ pub enum LossSpec {
     /// In bursts (Gilbert 1960, Elliott 1963): a good and a bad state, with a step between them before
     /// each frame.
     GilbertElliott {
-        /// Good to bad, a frame.
+        /// The probability of a step from good to bad, for each frame.
         to_bad_ppb: u32,
-        /// Bad to good, a frame.
+        /// The probability of a step from bad to good, for each frame.
         to_good_ppb: u32,
-        /// Lost in the good state.
+        /// The proportion lost in the good state.
         good_loss_ppb: u32,
-        /// Lost in the bad state.
+        /// The proportion lost in the bad state.
         bad_loss_ppb: u32,
     },
 }
@@ -40,17 +40,17 @@ pub enum LossProcess {
     Bernoulli(Loss),
     /// See [`LossSpec::GilbertElliott`].
     GilbertElliott {
-        /// Leaving each state: good, bad.
+        /// The probabilities of leaving each state: good, bad.
         leave: [Loss; 2],
-        /// Lost in each state.
+        /// The proportions lost in each state.
         lose: [Loss; 2],
-        /// Whether it is in the bad state.
+        /// Whether the link is in the bad state.
         bad: bool,
     },
 }
 
 impl LossProcess {
-    /// `None` where a proportion is above the whole.
+    /// A loss model; `None` if a proportion is above the whole.
     pub fn new(spec: LossSpec) -> Option<LossProcess> {
         let loss = Loss::parts_per_billion;
         Some(match spec {

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::frame_queue::Batch;
 
-/// Which of the two halves of each box is written in a window; the other one is read.
-pub type Parity = usize;
+/// The half of each mailbox that is written in a window; the other half is read.
+pub type Half = usize;
 
 /// The mailbox of one direction of a link. No thread waits for its lock: in each window one island writes
 /// one half and one island reads the other.
@@ -18,15 +18,15 @@ pub struct Mailbox {
 
 impl Mailbox {
     /// Puts a batch into this window's half and leaves an empty one in its place.
-    pub fn put(&self, parity: Parity, batch: &mut Batch) {
+    pub fn put(&self, parity: Half, batch: &mut Batch) {
         let mut slot = lock(&self.batches[parity]);
         std::mem::swap(&mut *slot, batch);
         self.full[parity].store(true, Ordering::Release);
     }
 
-    /// Gives the batch of the window before to `take`, which leaves an empty one in its place.
+    /// Hands the previous window's batch to `take`, which leaves an empty one in its place.
     #[inline]
-    pub fn collect(&self, parity: Parity, take: impl FnOnce(&mut Batch)) {
+    pub fn collect(&self, parity: Half, take: impl FnOnce(&mut Batch)) {
         let parity = 1 - parity;
         if self.full[parity].load(Ordering::Acquire) {
             self.full[parity].store(false, Ordering::Release);

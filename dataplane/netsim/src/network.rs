@@ -19,7 +19,7 @@ use crate::switch::P4Switch;
 pub struct FlowPath {
     /// The links from sender to receiver.
     pub links: Vec<LinkId>,
-    /// The most bytes that can be on them at once: the sum of rate times delay.
+    /// The most bytes that can be on these links at once: the sum of rate times delay.
     pub capacity_bytes: f64,
 }
 
@@ -64,12 +64,12 @@ impl Network {
         u32::try_from(found).ok().map(NodeId)
     }
 
-    /// Carries out a P4Runtime update at a switch; `None` if the node is none.
+    /// Carries out a P4Runtime update at a switch; `None` if the node is no switch.
     pub fn write(&mut self, switch: NodeId, update: &Update) -> Option<Result<(), Refusal>> {
         self.with_switch(switch, |switch| switch.apply(update))
     }
 
-    /// Does something with a switch; `None` if the node is none.
+    /// Calls a function on a switch; `None` if the node is no switch.
     pub fn with_switch<R>(&mut self, node: NodeId, act: impl FnOnce(&mut P4Switch) -> R) -> Option<R> {
         self.spec.nodes.get(node.index())?;
         let now = self.now();
@@ -84,12 +84,12 @@ impl Network {
         })
     }
 
-    /// Runs on so many threads; results are the same.
+    /// Sets the number of threads, which does not change results.
     pub fn set_threads(&mut self, threads: usize) {
         self.simulation.set_threads(threads);
     }
 
-    /// Whether the observer is told everything that happens.
+    /// Sets whether the observer is told all events.
     pub fn set_trace(&mut self, traced: bool) {
         self.simulation.set_trace(traced);
     }
@@ -104,7 +104,7 @@ impl Network {
         self.simulation.run(until, observer)
     }
 
-    /// The virtual time: every event before it has happened.
+    /// The virtual time: every event before this time has happened.
     pub fn now(&self) -> Nanos {
         self.simulation.now()
     }

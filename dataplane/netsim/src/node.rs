@@ -16,7 +16,7 @@ use crate::wiring::Exit;
 /// A node.
 #[derive(Debug)]
 pub enum Node {
-    /// Where flows begin and end.
+    /// A host, where flows begin and end.
     Host(Box<Host>),
     /// A router without P4.
     Fifo(Box<Fifo>),
@@ -54,7 +54,7 @@ impl Node {
         }
     }
 
-    /// A frame arrives.
+    /// Handles a frame that arrives.
     #[inline]
     pub fn receive(&mut self, port: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         match self {

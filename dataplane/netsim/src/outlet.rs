@@ -7,21 +7,21 @@ use crate::loss::LossProcess;
 use crate::random::Random;
 use crate::transit::{Marks, Transit};
 
-/// Where a link leads.
+/// The far end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// To the island's inlet of this number.
+    /// The island's inlet of this number.
     Inlet(usize),
-    /// To another island, through this mailbox.
+    /// Another island, through this mailbox.
     Mailbox(usize),
 }
 
 /// The counters of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutletCounters {
-    /// Frames that entered the link or are announced to, lost ones included.
+    /// Frames that entered the link or are announced to it, including lost frames.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub bytes: u64,
     /// Frames lost at random.
     pub lost: u64,
@@ -42,21 +42,22 @@ pub struct Outlet {
     pub downs: Vec<(Nanos, Nanos)>,
     /// The first of `downs` that is not over.
     pub next_down: usize,
-    /// Where the link leads.
+    /// The far end of the link.
     pub destination: Destination,
     /// Frames for another island, of this window.
     pub batch: Batch,
     /// The counters of the link.
     pub counters: OutletCounters,
-    /// How many frames had entered the link at each sample: nodes announce frames ahead of their time.
+    /// The numbers of frames that had entered the link at each sample: nodes announce frames ahead of their
+    /// time.
     pub entered: Marks,
     /// The flows that are watched on the link, in the order of [`Transit::sort`].
     pub transits: Vec<Transit>,
 }
 
 impl Outlet {
-    /// Another delay, no shorter than before: frames would overtake each other, and islands run ahead by the
-    /// shortest. Returns whether the new delay is that long.
+    /// Sets a delay that is no shorter than before: otherwise frames would overtake each other, and islands
+    /// would run too far ahead. Returns whether the new delay is long enough.
     pub fn lengthen(&mut self, delay: Nanos) -> bool {
         if delay < self.delay {
             return false;
@@ -66,7 +67,7 @@ impl Outlet {
         true
     }
 
-    /// A frame whose last bit entered the link at `sent`: whether it arrives (a delay later).
+    /// Whether a frame whose last bit entered the link at `sent` arrives (a delay later).
     #[inline]
     pub fn carry(&mut self, sent: Nanos, head: &[u8], tail: u32) -> bool {
         let bytes = head.len() as u64 + u64::from(tail);

@@ -1,11 +1,11 @@
-//! How long frames take to leave at a rate.
+//! The times at which frames leave an interface with a rate.
 
 use groupflow_base::{BitRate, Nanos};
 
 const NANOS: u64 = 1_000_000_000;
 
-/// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that one leaves
-/// over is owed by the next: back to back, the total is exact.
+/// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that is left
+/// over by a frame is added to the next, so that the total of frames back to back is exact.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     rate: Option<BitRate>,
@@ -33,7 +33,8 @@ impl Pacer {
         self.free_at
     }
 
-    /// Sends a frame as soon as it may, not before `now`: when it begins and when its last bit has left.
+    /// Sends a frame as soon as it may leave, not before `now`; returns when it begins and when its last bit
+    /// has left.
     #[inline]
     pub fn send(&mut self, now: Nanos, bytes: u32) -> (Nanos, Nanos) {
         let Some(rate) = self.rate else {

@@ -29,7 +29,7 @@ struct Port {
     inputs: VecDeque<u16>,
     bytes: u64,
     full: u64,
-    /// Until when the neighbour wants no frames.
+    /// The time until which the neighbour wants no frames.
     paused_until: Nanos,
     /// The packets stored here that came in by this port.
     restraint: Restraint,
@@ -55,7 +55,7 @@ impl Port {
             && self.restraint.due() > now
     }
 
-    /// A frame waits; false: there is no room.
+    /// Queues a frame. False: there is no room.
     fn store(&mut self, now: Nanos, input: u16, head: &mut [u8], tail: u32) -> bool {
         let bytes = head.len() as u64 + u64::from(tail);
         let waiting = self.inputs.len();
@@ -85,7 +85,7 @@ pub struct Pausable {
 }
 
 impl Pausable {
-    /// A router without ports. Without thresholds it obeys, but does not tell.
+    /// A router without ports. Without thresholds the router obeys pause frames, but sends none.
     pub fn new(
         node: NodeId,
         routes: Arc<Routes>,
@@ -129,7 +129,7 @@ impl Pausable {
         }
     }
 
-    /// A frame arrives.
+    /// Handles a frame that arrives.
     pub fn receive(&mut self, input: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         if let Some(quanta) = pause::read(head) {
             if let Some(Some(port)) = self.ports.get_mut(usize::from(input)) {
@@ -161,7 +161,7 @@ impl Pausable {
         }
     }
 
-    /// Sends a frame: word to the neighbour goes before data.
+    /// Sends a frame: pause frames go before data.
     fn send(&mut self, number: u16, exit: &mut Exit<'_>) {
         let Some(Some(port)) = self.ports.get_mut(usize::from(number)) else { return };
         if port.restraint.due() <= exit.now {

@@ -10,11 +10,11 @@ const ETHERTYPE: [u8; 2] = [0x88, 0x08];
 /// Priority-based flow control; the class that is meant is the lowest.
 const OPCODE: [u8; 2] = [0x01, 0x01];
 const CLASSES: [u8; 2] = [0x00, 0x01];
-/// Where the time of the class stands.
+/// The offset of the class's time in a frame.
 const QUANTA: usize = 18;
 /// Bytes of a frame up to the last of the eight classes' times.
 const HEAD: usize = QUANTA + 16;
-/// Bytes that fill it up to the least size of a frame.
+/// Bytes that fill a pause frame up to the least size of a frame.
 const PADDING: u32 = 64 - HEAD as u32;
 /// Bit times of a quantum.
 const QUANTUM_BITS: u64 = 512;
@@ -24,10 +24,10 @@ const NOMINAL_RATE: u64 = 1_000_000_000;
 
 /// The longest pause, in quanta.
 pub const LONGEST: u16 = u16::MAX;
-/// Go on.
+/// The pause that tells a neighbour to go on.
 pub const RESUME: u16 = 0;
 
-/// A frame, as head and tail.
+/// A pause frame, as head and tail.
 pub fn frame(quanta: u16) -> ([u8; HEAD], u32) {
     let mut head = [0; HEAD];
     head[..6].copy_from_slice(&DESTINATION);
@@ -38,7 +38,7 @@ pub fn frame(quanta: u16) -> ([u8; HEAD], u32) {
     (head, PADDING)
 }
 
-/// For how many quanta a frame pauses; `None`: it is no pause frame.
+/// The quanta for which a frame pauses; `None`: the frame is no pause frame.
 #[inline]
 pub fn read(head: &[u8]) -> Option<u16> {
     let fields = head.get(12..QUANTA + 2)?;
@@ -46,7 +46,7 @@ pub fn read(head: &[u8]) -> Option<u16> {
     is_pause.then(|| u16::from_be_bytes([fields[6], fields[7]]))
 }
 
-/// How long quanta are on a link.
+/// The length of quanta on a link.
 pub fn span(quanta: u16, rate: Option<BitRate>) -> Nanos {
     let rate = rate.map_or(NOMINAL_RATE, |rate| rate.0.max(1));
     Nanos(u64::from(quanta) * QUANTUM_BITS * NANOS / rate)
@@ -55,16 +55,16 @@ pub fn span(quanta: u16, rate: Option<BitRate>) -> Nanos {
 /// When to tell a neighbour to stop, and when to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
-    /// With more packets of the neighbour's than this, stop.
+    /// The neighbour is told to stop if more of its packets than this are stored.
     pub xoff: u32,
-    /// With this many or fewer, go on.
+    /// The neighbour is told to go on if this many of its packets or fewer are stored.
     pub xon: u32,
 }
 
 /// The packets of a neighbour that are stored here, and the pause that the neighbour was told.
 #[derive(Debug)]
 pub struct Restraint {
-    /// `None` tells nothing.
+    /// The thresholds; `None`: the neighbour is told nothing.
     thresholds: Option<Thresholds>,
     stored: u32,
     stop: bool,
@@ -75,12 +75,12 @@ pub struct Restraint {
 }
 
 impl Restraint {
-    /// For the neighbour at a link of this rate.
+    /// The pause of the neighbour at a link of this rate.
     pub fn new(thresholds: Option<Thresholds>, rate: Option<BitRate>) -> Restraint {
         Restraint { thresholds, stored: 0, stop: false, told: None, rate, pauses: 0 }
     }
 
-    /// A packet of the neighbour's is stored.
+    /// Notes that a packet of the neighbour is stored.
     #[inline]
     pub fn enter(&mut self) {
         self.stored += 1;
@@ -89,7 +89,7 @@ impl Restraint {
         }
     }
 
-    /// One of them is stored no more.
+    /// Notes that a packet of the neighbour is no longer stored.
     #[inline]
     pub fn leave(&mut self) {
         self.stored -= 1;
@@ -98,7 +98,7 @@ impl Restraint {
         }
     }
 
-    /// When the neighbour is to be told something; [`Nanos::MAX`]: it knows.
+    /// When the neighbour must be told of a pause; [`Nanos::MAX`]: it has been told.
     #[inline]
     pub fn due(&self) -> Nanos {
         match (self.stop, self.told) {
@@ -119,7 +119,7 @@ impl Restraint {
         LONGEST
     }
 
-    /// How often the neighbour was told to stop.
+    /// The number of times that the neighbour was told to stop.
     pub fn pauses(&self) -> u64 {
         self.pauses
     }

@@ -35,18 +35,18 @@ impl Random {
         Random(rng)
     }
 
-    /// Uniform over all 32-bit numbers.
+    /// A number that is uniform over all 32-bit numbers.
     pub fn next_u32(&mut self) -> u32 {
         self.0.next_u32()
     }
 
-    /// Uniform over `0..bound`; 0, where that is empty.
+    /// A number that is uniform over `0..bound`; 0 if that is empty.
     pub fn below(&mut self, bound: u64) -> u64 {
         // Off by less than bound / 2^64 of being uniform.
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Exponentially distributed with this mean, in whole nanoseconds.
+    /// An exponentially distributed time with this mean, in whole nanoseconds.
     pub fn exponential(&mut self, mean: Nanos) -> Nanos {
         // In (0, 1], of 53 bits: never the logarithm of zero.
         let uniform = ((self.0.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;

@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::sample::{FlowSample, Sample};
 use crate::trace::TraceRecord;
 
-/// Where the measurements go.
+/// The files of the measurements.
 #[derive(Debug)]
 pub struct Files<W> {
     /// Throughput per flow.
@@ -31,7 +31,7 @@ pub struct Files<W> {
     pub trace: Option<W>,
 }
 
-/// Writes measurements as they come; keeps the last only.
+/// Writes measurements as they come, and keeps only the last.
 #[derive(Debug)]
 pub struct Recorder<W> {
     files: Files<W>,
@@ -80,7 +80,7 @@ impl<W: Write> Recorder<W> {
         })
     }
 
-    /// Completes the files, or says why one could not be written.
+    /// Completes the files; the error says why one could not be written.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -202,7 +202,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A value, or nothing.
+/// The text of a value; empty without a value.
 struct Maybe<T>(Option<T>);
 
 impl<T: fmt::Display> fmt::Display for Maybe<T> {

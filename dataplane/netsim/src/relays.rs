@@ -16,9 +16,9 @@ pub(crate) struct Relay {
     pub(crate) upstream: FlowId,
     pub(crate) branches: Vec<FlowId>,
     pub(crate) mode: Mode,
-    /// How far the acknowledgement may be beyond that of the branches.
+    /// The distance by which the acknowledgement may be beyond that of the branches.
     pub(crate) ahead: Option<u64>,
-    /// How long the stream is, where it has an end.
+    /// The stream's length, if it has an end.
     pub(crate) length: Option<u64>,
 }
 

@@ -8,19 +8,19 @@ use groupflow_base::Nanos;
 use crate::address_table::AddressTable;
 use crate::ids::{LinkId, NodeId};
 
-/// No way; and the port of a node towards itself.
+/// The port that means that there is no way; also the port of a node towards itself.
 const NOWHERE: u16 = u16::MAX;
 
 /// A step to a neighbour.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// Out of this port.
+    /// The port by which frames leave.
     pub port: u16,
-    /// Along this link.
+    /// The link to the neighbour.
     pub link: LinkId,
     /// The link's delay.
     pub delay: Nanos,
-    /// To this node.
+    /// The neighbour.
     pub to: NodeId,
     /// Whether the neighbour passes frames on.
     pub forwards: bool,
@@ -38,8 +38,8 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Works them out. `hosts` has address, node; `steps` the neighbours of each node by port, and
-    /// `names` says which of equally good ways is taken.
+    /// Computes the routes. `hosts` has address and node, `steps` the neighbours of each node by port;
+    /// `names` decides between equally good ways.
     pub fn new(hosts: &[(u32, NodeId)], steps: &[Vec<Step>], names: &[String]) -> Routes {
         let (mut table, mut attachments) = (Vec::new(), Vec::new());
         for &(address, host) in hosts {

@@ -26,26 +26,26 @@ pub struct FlowSample {
     pub in_transit_bytes: u64,
     /// The rate a shaped flow was told, Q26.6 packets/s.
     pub shaped_rate: Option<u32>,
-    /// Of a group session's sender or receiver: whether it has done all there was to do.
+    /// Whether a sender or receiver of a group session is done.
     pub finished: Option<bool>,
     /// State of a TCP sender.
     pub tcp: Option<TcpSample>,
-    /// Of a hub of round multicast: its transfer, when it is over.
+    /// A round multicast hub's transfer, when it is over.
     pub bone: Option<BoneSample>,
 }
 
 /// A transfer of round multicast.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BoneSample {
-    /// Whether it ended as it should.
+    /// Whether the transfer was completed.
     pub done: bool,
-    /// From the first signal to the end.
+    /// Time from the first message to the end.
     pub duration: Nanos,
     /// Payload bytes sent.
     pub sent_bytes: u64,
-    /// Packets that carried them.
+    /// Packets that carried these bytes.
     pub packets: u64,
-    /// Rounds.
+    /// Rounds of the transfer.
     pub rounds: u32,
     /// Reception results that came.
     pub answers: u64,
@@ -74,7 +74,7 @@ pub struct TcpSample {
     pub fast_retransmits: u64,
     /// Reductions of the window for marked packets.
     pub ecn_reductions: u64,
-    /// Whether all there was to send is acknowledged.
+    /// Whether all data to be sent is acknowledged.
     pub finished: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct QueueSample {
     pub queue: u8,
     /// Packets, without the one being sent.
     pub packets: u32,
-    /// Bytes, likewise.
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 
@@ -102,7 +102,7 @@ pub struct LinkSample {
     pub port: u16,
     /// Frames.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub bytes: u64,
 }
 
@@ -113,14 +113,14 @@ pub struct CacheSample {
     pub node: NodeId,
     /// Bytes of all its streams.
     pub bytes: u64,
-    /// The most there ever were.
+    /// The most bytes that were ever held.
     pub peak_bytes: u64,
 }
 
-/// The state of everything at an instant.
+/// The state of the network at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// The instant.
     pub time: Nanos,
     /// The flows, by number.
     pub flows: Vec<FlowSample>,

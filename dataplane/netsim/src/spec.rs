@@ -18,11 +18,11 @@ pub use bone::{BoneRole, BoneSpec, HubSpec};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSpec {
-    /// Of everything random.
+    /// The seed of everything random.
     pub seed: u64,
     /// When the run ends.
     pub duration_ns: u64,
-    /// How often everything is measured.
+    /// The time between two measurements.
     pub sample_ns: u64,
     /// The nodes.
     pub nodes: Vec<NodeSpec>,
@@ -75,11 +75,11 @@ enum ModeName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberSpec {
-    /// Its name.
+    /// The name in results.
     pub name: String,
     /// The host that the member runs on.
     pub host: String,
-    /// Its UDP port.
+    /// The member's UDP port.
     pub udp_port: u16,
     /// The session; 0 for a cache agent.
     pub session: u32,
@@ -100,7 +100,7 @@ pub enum MemberRole {
     Sender {
         /// The length of the stream.
         bytes: u64,
-        /// Begin when this many receivers have joined.
+        /// The number of joined receivers with which the stream begins.
         receivers: u16,
         /// The highest rate; 0 is no bound.
         #[serde(default)]
@@ -110,7 +110,7 @@ pub enum MemberRole {
     Receiver,
     /// Caches for a switch.
     Cache {
-        /// Bytes over all streams.
+        /// The bound of all streams' bytes.
         max_bytes: u64,
     },
 }
@@ -118,7 +118,7 @@ pub enum MemberRole {
 /// A node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSpec {
-    /// Its name.
+    /// The name in results.
     pub name: String,
     /// The kind of node.
     #[serde(flatten)]
@@ -144,9 +144,9 @@ pub enum NodeKind {
 /// A host's addresses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostSpec {
-    /// Its address.
+    /// The host's address.
     pub ip: Ipv4Addr,
-    /// Its MAC.
+    /// The host's MAC.
     pub mac: Mac,
     /// The MAC of the neighbour that the host addresses frames to.
     pub gateway_mac: Mac,
@@ -155,7 +155,7 @@ pub struct HostSpec {
 /// A split agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
-    /// Its addresses.
+    /// The agent's addresses.
     #[serde(flatten)]
     pub host: HostSpec,
     /// Packets, in and out, that the agent handles a second; `None` is no limit.
@@ -186,22 +186,22 @@ pub struct BroadcastSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSpec {
-    /// Stop: more packets than this wait that came by the neighbour's link.
+    /// The neighbour is told to stop when more packets than this wait that came by its link.
     pub xoff: u32,
-    /// Go on: so many of them wait, or fewer.
+    /// The neighbour is told to go on when this many of these packets wait, or fewer.
     pub xon: u32,
 }
 
 /// A switch that runs P4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SwitchSpec {
-    /// Which of the programs that come with the network.
+    /// The number of the switch's program among those that come with the network.
     pub program: usize,
     /// The port to the controller.
     pub cpu_port: u16,
     /// The port that discards.
     pub drop_port: u16,
-    /// Queues a port.
+    /// The number of queues of each port.
     pub queues: u8,
 }
 
@@ -241,7 +241,7 @@ impl From<Mac> for String {
 pub struct EndSpec {
     /// The node.
     pub node: String,
-    /// Its port.
+    /// The node's port.
     pub port: u16,
 }
 
@@ -251,7 +251,7 @@ pub struct EndSpec {
 pub struct LinkSpec {
     /// One end.
     pub a: EndSpec,
-    /// The other.
+    /// The other end.
     pub b: EndSpec,
     /// The bit rate; `None` is unlimited. Frame bytes count: no preamble, FCS and gap.
     pub rate_bps: Option<u64>,
@@ -273,7 +273,7 @@ pub struct LinkSpec {
 /// Traffic from one host to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSpec {
-    /// Its name.
+    /// The name in results.
     pub name: String,
     /// The host that sends.
     pub from: String,
@@ -326,10 +326,10 @@ pub struct UdpSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
-    /// All the same.
+    /// All frames have the same size.
     #[default]
     Constant,
-    /// Exponentially distributed, within the sizes that IPv4 can carry.
+    /// Sizes are exponentially distributed, within those that IPv4 can carry.
     Exponential,
 }
 
@@ -337,16 +337,16 @@ pub enum Sizes {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
-    /// At the rate.
+    /// Frames come at the rate.
     #[default]
     Constant,
-    /// Exponentially distributed gaps.
+    /// Gaps between frames are exponentially distributed.
     Poisson,
-    /// At the rate for a while, then silent for a while.
+    /// Frames come at the rate for a while, then the source is silent for a while.
     OnOff {
-        /// How long the source sends.
+        /// The time for which the source sends.
         on_ns: u64,
-        /// How long the source is silent.
+        /// The time for which the source is silent.
         off_ns: u64,
         /// Whether these are means of exponential distributions.
         #[serde(default)]
@@ -363,10 +363,10 @@ pub struct TcpSpec {
     pub window_packets: u32,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// Whose defaults: the RFCs' and Linux's, or ns-2's.
+    /// The defaults of TCP: those of the RFCs and Linux, or ns-2's.
     #[serde(default)]
     pub profile: TcpProfile,
-    /// How much to send; `None` is without end.
+    /// Bytes to send; `None`: a stream without end.
     #[serde(default)]
     pub bytes: Option<u64>,
     /// The writes of an application from time to time, instead of a stream without end.
@@ -388,7 +388,7 @@ pub struct TcpSpec {
     /// The sender then heeds it, and both use timestamps.
     #[serde(default)]
     pub receive_window: Option<u64>,
-    /// Whether the flow sends only when it is told to (`Network::resume_flow`). It is without end then.
+    /// Whether the flow sends only when it is told to (`Network::resume_flow`). Such a flow has no end.
     #[serde(default)]
     pub on_demand: bool,
 }
@@ -406,13 +406,13 @@ pub struct MessagesSpec {
     pub period_ns: u64,
 }
 
-/// Whose TCP defaults.
+/// The defaults of TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpProfile {
-    /// The RFCs' and Linux's.
+    /// Those of the RFCs and of Linux.
     #[default]
     Rfc,
-    /// ns-2's.
+    /// Those of ns-2.
     Ns2,
 }

@@ -8,7 +8,7 @@ use crate::ids::{FlowId, NodeId};
 use crate::network::Network;
 use crate::node::Node;
 use crate::spec::LinkSpec;
-use crate::tcp::{Reading, Receiver, Sender};
+use crate::tcp::{Reading, TcpReceiver, TcpSender};
 
 impl Network {
     /// The flow of this name.
@@ -17,29 +17,30 @@ impl Network {
         u32::try_from(found).ok().map(FlowId)
     }
 
-    /// The receiver of a flow with `receive_window` advertises so many bytes, from its next acknowledgement
-    /// on. `None`: the flow has no TCP receiver at a host.
+    /// Lets the receiver of a flow with `receive_window` advertise so many bytes, from its next
+    /// acknowledgement on. `None`: the flow has no TCP receiver at a host.
     pub fn set_receive_window(&mut self, flow: FlowId, bytes: u64) -> Option<()> {
         self.with_receiver(flow, |receiver| receiver.set_window(bytes))
     }
 
     /// The measurements of the receiver of a flow with `receive_window`; round trips since the last reading.
     pub fn read_receiver(&mut self, flow: FlowId) -> Option<Reading> {
-        self.with_receiver(flow, Receiver::read)
+        self.with_receiver(flow, TcpReceiver::read)
     }
 
-    /// A greedy TCP flow begins now, or goes on: what it had delivered before it paused stays delivered.
+    /// Lets a greedy TCP flow begin now, or go on after a pause; delivered bytes stay delivered.
     pub fn resume_flow(&mut self, flow: FlowId) -> Option<()> {
         self.with_sender(flow, |sender, now| sender.resume(now))
     }
 
-    /// A greedy TCP flow sends nothing new any more; what is in flight is delivered.
+    /// Lets a greedy TCP flow send nothing new from now on; data in flight is still delivered.
     pub fn pause_flow(&mut self, flow: FlowId) -> Option<()> {
         self.with_sender(flow, |sender, _| sender.pause())
     }
 
-    /// The link between two nodes has this delay from now on, in both directions; what is on it arrives as it
-    /// would have. False: it is shorter than before, and nothing changes. `None`: there is no such link.
+    /// Gives the link between two nodes this delay from now on, in both directions; frames that are on the
+    /// link arrive as they would have. False: the delay is shorter than before, and nothing changes. `None`:
+    /// there is no such link.
     pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
         let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
         let (a_name, b_name) = (name(a)?, name(b)?);
@@ -55,12 +56,12 @@ impl Network {
         Some(there && back)
     }
 
-    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut Sender, Nanos) -> R) -> Option<R> {
+    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpSender, Nanos) -> R) -> Option<R> {
         let ((from, _), now) = (*self.ends.get(flow.index())?, self.now());
         self.with_tcp(from, flow, |end| end.with_sender(now, |sender| act(sender, now))).flatten()
     }
 
-    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut Receiver) -> R) -> Option<R> {
+    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpReceiver) -> R) -> Option<R> {
         let ((_, to), now) = (*self.ends.get(flow.index())?, self.now());
         self.with_tcp(to, flow, |end| end.with_receiver(now, act)).flatten()
     }

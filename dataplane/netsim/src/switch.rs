@@ -25,14 +25,14 @@ pub struct P4Switch {
     deadline: Nanos,
     /// Packets for the controller, until the controller takes them.
     packet_ins: Vec<ToController>,
-    /// Packets for a controller that did not take them.
+    /// The number of packets for the controller that found no room.
     untaken: u64,
 }
 
 /// A port of a switch, with its link's rate and the limit of each of its queues.
 #[derive(Debug, Clone, Copy)]
 pub struct SwitchPort {
-    /// Its number.
+    /// The port's number.
     pub port: u16,
     /// The link's rate.
     pub rate: Option<BitRate>,
@@ -77,7 +77,7 @@ impl P4Switch {
         packets.filter_map(|packet| Some((packet.time, packet_in(binding, &packet.bytes)?))).collect()
     }
 
-    /// A packet of the controller, at `now`.
+    /// Takes a packet of the controller, at `now`.
     pub fn packet_out(&mut self, now: Nanos, packet: &PacketOut) -> Result<(), Refusal> {
         let Some(config) = self.runtime.config() else { return Ok(()) };
         let bytes = packet_out(&config.binding.packet_out, packet)?;
@@ -90,14 +90,14 @@ impl P4Switch {
         &mut self.switch
     }
 
-    /// Before a change at `now`, when everything before has happened.
+    /// Prepares for a change at `now`, when all events before it have happened.
     pub(crate) fn catch_up(&mut self, now: Nanos) {
         if let Some(before) = now.checked_sub(Nanos(1)) {
             self.switch.catch_up(before);
         }
     }
 
-    /// Something was done from outside at `now`: its consequences are seen to.
+    /// Follows up on a call from outside at `now`.
     pub(crate) fn touched(&mut self, now: Nanos) {
         self.deadline = now;
     }
@@ -127,7 +127,7 @@ impl P4Switch {
         self.packet_ins.append(&mut packets);
     }
 
-    /// A frame arrives.
+    /// Handles a frame that arrives.
     pub fn receive(&mut self, port: u16, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
         self.switch.inject_with_tail(exit.now, Port(port), head, tail);
         self.advance(exit);

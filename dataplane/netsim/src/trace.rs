@@ -18,11 +18,11 @@ pub enum TraceKind {
 /// One line of a trace. The order of the fields is the order of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TraceRecord {
-    /// When.
+    /// The time of the event.
     pub time: Nanos,
-    /// Where.
+    /// The node.
     pub node: NodeId,
-    /// The node's records, counted.
+    /// The number of the record among the node's.
     pub sequence: u64,
     /// The event.
     pub kind: TraceKind,
@@ -54,7 +54,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// For nodes numbered below `nodes` within their island.
+    /// The records of an island of `nodes` nodes.
     pub fn new(nodes: usize) -> Tracer {
         Tracer { records: Vec::new(), sequences: vec![0; nodes] }
     }

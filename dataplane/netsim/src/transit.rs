@@ -8,9 +8,9 @@ use crate::ids::FlowId;
 
 /// Source and destination address and port, as they stand in an Ethernet, IPv4, TCP or UDP frame.
 pub type FlowKey = [u8; 12];
-/// Where they stand.
+/// The offset of addresses and ports in a frame.
 const KEY_AT: usize = 26;
-/// So many flows are looked at one after the other.
+/// Up to so many flows are compared one after the other.
 const FEW: usize = 4;
 
 /// Counts the frames of one flow that have entered a link and those that have come out of it.
@@ -26,7 +26,7 @@ pub struct Transit {
 }
 
 impl Transit {
-    /// For samples at `interval`, `2 * interval` and so on.
+    /// The count for samples at `interval`, `2 * interval` and so on.
     pub fn new(flow: FlowId, key: FlowKey, interval: Nanos, delay: Nanos) -> Transit {
         Transit {
             flow,
@@ -54,7 +54,7 @@ impl Transit {
         Some(&mut transits[place])
     }
 
-    /// A frame of the flow, whose last bit enters the link at `sent`, which never decreases.
+    /// Counts a frame of the flow, whose last bit enters the link at `sent`, which never decreases.
     #[inline]
     pub fn enter(&mut self, sent: Nanos, bytes: u64) {
         self.entered.note(sent, self.packets, self.bytes);
@@ -63,8 +63,8 @@ impl Transit {
         self.bytes += bytes;
     }
 
-    /// Frames stay on the link for so much longer from now on. Samples within that time do not count what has
-    /// come out in it.
+    /// Makes frames stay on the link for so much longer from now on. Samples within that time do not count
+    /// frames that come out in it.
     pub fn lengthen(&mut self, by: Nanos) {
         self.left.next = Nanos(self.left.next.0.saturating_sub(by.0));
     }
@@ -77,7 +77,7 @@ impl Transit {
     }
 }
 
-/// How many had entered at instants a fixed interval apart.
+/// The numbers of frames that had entered at instants a fixed interval apart.
 #[derive(Debug)]
 pub struct Marks {
     interval: Nanos,
@@ -100,7 +100,8 @@ impl Marks {
         marks
     }
 
-    /// Another enters at `sent`, which never decreases; so many, with so many bytes, have entered before it.
+    /// Notes that a frame enters at `sent`, which never decreases; so many frames, with so many bytes, have
+    /// entered before.
     #[inline]
     pub fn note(&mut self, sent: Nanos, packets: u64, bytes: u64) {
         while self.next < sent {

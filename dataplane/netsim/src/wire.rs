@@ -11,13 +11,13 @@ pub const ETHERNET: usize = 14;
 pub const IPV4: usize = 20;
 /// Bytes of a UDP header.
 pub const UDP: usize = 8;
-/// Where a frame's TCP or UDP header begins.
+/// The offset of a frame's TCP or UDP header.
 pub const TRANSPORT: usize = ETHERNET + IPV4;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
-/// Feedback of diffusion-type flow control.
+/// The Ethertype of feedback of diffusion-type flow control.
 const ETHERTYPE_FEEDBACK: u16 = 0x88B5;
-/// Among a feedback packet's flags.
+/// The flag of a feedback packet that is a probe.
 const FLAG_PROBE: u16 = 0x0002;
 const DONT_FRAGMENT: u16 = 0x4000;
 /// More than the 64 that hosts usually begin with: lines of more nodes are simulated.
@@ -129,10 +129,10 @@ pub enum Received<'a> {
     },
     /// A pause frame.
     Pause {
-        /// For how long.
+        /// The length of the pause.
         quanta: u16,
     },
-    /// Something else.
+    /// Another frame.
     Other,
 }
 

@@ -48,7 +48,7 @@ impl Wiring {
     }
 }
 
-/// How a node sends: the wiring, seen from the node.
+/// The wiring, seen from a node that sends.
 pub struct Exit<'a> {
     /// The wiring.
     pub wiring: &'a mut Wiring,
@@ -63,8 +63,8 @@ pub struct Exit<'a> {
 }
 
 impl Exit<'_> {
-    /// A frame whose last bit enters the link behind `port` at `sent`, which is not before now, and for
-    /// each port never earlier than for the frame before. False: no link is there.
+    /// Sends a frame whose last bit enters the link behind `port` at `sent`, which is not before now, and
+    /// never earlier than for the port's frame before. False: the port has no link.
     #[inline(always)]
     pub fn send(&mut self, port: u16, sent: Nanos, head: &[u8], tail: u32) -> bool {
         let number = self.outlets.get(usize::from(port)).copied().unwrap_or(UNCONNECTED);

@@ -8,7 +8,7 @@ mod tcp_net;
 use std::fmt::Write;
 
 use groupflow_base::Nanos;
-use groupflow_netsim::tcp::{DelayedAck, ReceiverConfig, SenderConfig, Variant};
+use groupflow_netsim::tcp::{DelayedAck, TcpReceiverConfig, TcpSenderConfig, Variant};
 use tcp_net::{Flow, Link, Net};
 
 fn list(name: &str) -> Vec<Vec<String>> {
@@ -23,10 +23,10 @@ fn scaled(text: &str, scale: f64) -> u64 {
 
 fn flow(fields: &[String]) -> Flow {
     let variant: Variant = fields[0].parse().unwrap();
-    let mut config = SenderConfig::ns2(variant, fields[4].parse().unwrap());
+    let mut config = TcpSenderConfig::ns2(variant, fields[4].parse().unwrap());
     config.mss = 1500 - tcp_net::HEADER;
     config.start = Nanos(scaled(&fields[3], 1e9));
-    let mut receiver = ReceiverConfig::for_sender(&config);
+    let mut receiver = TcpReceiverConfig::for_sender(&config);
     if fields.get(5).is_some_and(|sink| sink.ends_with("DelAck")) {
         receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(100));
     }

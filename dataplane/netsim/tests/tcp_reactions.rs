@@ -8,28 +8,28 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 use groupflow_base::Nanos;
-use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, Sender, SenderConfig, Variant};
+use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, TcpSender, TcpSenderConfig, Variant};
 
 struct Trace {
-    sender: Sender,
+    sender: TcpSender,
     now: Nanos,
     una: u32,
     mss: u32,
 }
 
 impl Trace {
-    fn new(mut config: SenderConfig) -> Trace {
+    fn new(mut config: TcpSenderConfig) -> Trace {
         config.initial_window = 8;
         config.initial_ssthresh = Some(100);
         config.timestamps = false;
-        Trace { sender: Sender::new(config).unwrap(), now: Nanos::ZERO, una: 0, mss: config.mss }
+        Trace { sender: TcpSender::new(config).unwrap(), now: Nanos::ZERO, una: 0, mss: config.mss }
     }
 
     /// Past slow start, with the first window out.
-    fn steady(config: SenderConfig) -> Trace {
-        let config = SenderConfig { initial_ssthresh: Some(2), timestamps: false, ..config };
+    fn steady(config: TcpSenderConfig) -> Trace {
+        let config = TcpSenderConfig { initial_ssthresh: Some(2), timestamps: false, ..config };
         let mut trace = Trace::new(config);
-        trace.sender = Sender::new(config).unwrap();
+        trace.sender = TcpSender::new(config).unwrap();
         for event in ["start", "later", "ack 1"] {
             trace.apply(event);
             trace.sent();
@@ -108,7 +108,7 @@ fn ranges(packets: &[u32]) -> String {
     text.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-fn check(config: SenderConfig, events: &[(&str, &str)]) {
+fn check(config: TcpSenderConfig, events: &[(&str, &str)]) {
     let mut trace = Trace::new(config);
     for (place, (event, expected)) in events.iter().enumerate() {
         trace.apply(event);
@@ -120,18 +120,18 @@ fn check(config: SenderConfig, events: &[(&str, &str)]) {
     }
 }
 
-fn ns2(variant: Variant) -> SenderConfig {
-    SenderConfig { syn: true, ..SenderConfig::ns2(variant, 50) }
+fn ns2(variant: Variant) -> TcpSenderConfig {
+    TcpSenderConfig { syn: true, ..TcpSenderConfig::ns2(variant, 50) }
 }
 
-fn rfc(variant: Variant) -> SenderConfig {
-    SenderConfig::new(variant, 50)
+fn rfc(variant: Variant) -> TcpSenderConfig {
+    TcpSenderConfig::new(variant, 50)
 }
 
 const OPENING: [(&str, &str); 4] =
     [("start", "1 100 | 0"), ("later", "1 100 |"), ("ack 1", "8 100 | 1-8"), ("later", "8 100 |")];
 
-fn after_opening(config: SenderConfig, events: &[(&str, &str)]) {
+fn after_opening(config: TcpSenderConfig, events: &[(&str, &str)]) {
     check(config, &[&OPENING, events].concat());
 }
 
@@ -326,7 +326,7 @@ fn timeouts_double_and_a_new_measurement_ends_that() {
 #[test]
 fn an_echo_of_congestion_halves_once_a_window() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack] {
-        let config = SenderConfig { ecn: true, ..ns2(variant) };
+        let config = TcpSenderConfig { ecn: true, ..ns2(variant) };
         after_opening(
             config,
             &[
@@ -358,7 +358,7 @@ fn cubic_keeps_seven_tenths() {
 #[test]
 fn compound_adds_a_window_by_delay() {
     let mut trace =
-        Trace::steady(SenderConfig { initial_window: 400, max_window: 1000, ..rfc(Variant::Compound) });
+        Trace::steady(TcpSenderConfig { initial_window: 400, max_window: 1000, ..rfc(Variant::Compound) });
     let windows: Vec<f64> = (0..3).map(|_| trace.round(100)).collect();
     // One packet a round from Reno's part, 400^0.75 / 8 - 1 = 10.2 and more from the other.
     assert!(windows[2] - windows[1] > 10.0, "{windows:?}");
@@ -366,7 +366,7 @@ fn compound_adds_a_window_by_delay() {
 
 #[test]
 fn vegas_holds_between_one_and_three_packets_in_queues() {
-    let mut trace = Trace::steady(SenderConfig { initial_window: 10, ..ns2(Variant::Vegas) });
+    let mut trace = Trace::steady(TcpSenderConfig { initial_window: 10, ..ns2(Variant::Vegas) });
     let empty: Vec<f64> = (0..4).map(|_| trace.round(100)).collect();
     assert!(empty[3] - empty[0] > 2.0, "no queue: one more a round: {empty:?}");
     let before = trace.sender.stats().cwnd;

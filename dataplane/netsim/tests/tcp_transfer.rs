@@ -6,12 +6,12 @@
 mod tcp_net;
 
 use groupflow_base::Nanos;
-use groupflow_netsim::tcp::{Behaviour, Data, DelayedAck, ReceiverConfig, SenderConfig, Variant};
+use groupflow_netsim::tcp::{Behaviour, DataSource, DelayedAck, TcpReceiverConfig, TcpSenderConfig, Variant};
 use proptest::prelude::*;
 use tcp_net::{Flow, Link, Net};
 
-fn configs(variant: Variant, window: u32) -> [SenderConfig; 2] {
-    [SenderConfig::new(variant, window), SenderConfig::ns2(variant, window)]
+fn configs(variant: Variant, window: u32) -> [TcpSenderConfig; 2] {
+    [TcpSenderConfig::new(variant, window), TcpSenderConfig::ns2(variant, window)]
 }
 
 fn variants() -> impl Strategy<Value = Variant> {
@@ -35,9 +35,9 @@ proptest! {
         seed: u64,
     ) {
         let mut config = configs(variant, window)[usize::from(ns2)];
-        config.data = Data::Bytes(bytes);
+        config.data = DataSource::Bytes(bytes);
         config.limited_transmit = limited_transmit;
-        let mut receiver = ReceiverConfig::for_sender(&config);
+        let mut receiver = TcpReceiverConfig::for_sender(&config);
         if delayed {
             receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(40));
         }
@@ -66,10 +66,10 @@ proptest! {
         ecn: bool,
         acks in proptest::collection::vec((0u32..80_000, any::<u8>(), 0u32..80_000, 0u32..20_000, 0u64..400_000_000), 1..200),
     ) {
-        use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, Sender};
+        use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, TcpSender};
         let mut config = configs(variant, window)[usize::from(ns2)];
         config.ecn = ecn && variant != Variant::Vegas;
-        let mut sender = Sender::new(config).unwrap();
+        let mut sender = TcpSender::new(config).unwrap();
         let mut now = Nanos::ZERO;
         sender.on_timer(now);
         while sender.poll(now).is_some() {}
@@ -95,7 +95,7 @@ proptest! {
 fn a_transfer_without_loss_sends_each_packet_once() {
     for variant in Variant::ALL {
         for mut config in configs(variant, 20) {
-            config.data = Data::Bytes(1_000_000);
+            config.data = DataSource::Bytes(1_000_000);
             let link = Link::new(10_000_000, Nanos::from_millis(5), 100);
             let mut net = Net::new(vec![link], vec![Flow::new(0, 1, config)], 0);
             net.run_until(Nanos::from_secs(10));
@@ -112,7 +112,7 @@ fn two_runs_are_the_same() {
     let run = || {
         let mut link = Link::new(10_000_000, Nanos::from_millis(5), 20);
         link.loss = 0.02;
-        let flows = Variant::ALL.map(|variant| Flow::new(0, 1, SenderConfig::new(variant, 50)));
+        let flows = Variant::ALL.map(|variant| Flow::new(0, 1, TcpSenderConfig::new(variant, 50)));
         let mut net = Net::new(vec![link], flows.into(), 7);
         net.run_until(Nanos::from_secs(30));
         net.flows.iter().map(|flow| (flow.sender.stats(), flow.receiver.stats())).collect::<Vec<_>>()
@@ -158,7 +158,7 @@ fn throughput_follows_the_square_root_law() {
 #[test]
 fn ecn_keeps_the_queue_without_loss() {
     for variant in [Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic, Variant::Compound] {
-        let mut config = SenderConfig::new(variant, 1_000);
+        let mut config = TcpSenderConfig::new(variant, 1_000);
         config.ecn = true;
         config.initial_ssthresh = Some(40);
         let mut link = Link::new(20_000_000, Nanos::from_millis(10), 200);
@@ -183,9 +183,9 @@ fn ecn_keeps_the_queue_without_loss() {
 
 #[test]
 fn delayed_acknowledgements_halve_their_number() {
-    let mut config = SenderConfig::ns2(Variant::Reno, 50);
-    config.data = Data::Bytes(1_460_000);
-    let mut receiver = ReceiverConfig::for_sender(&config);
+    let mut config = TcpSenderConfig::ns2(Variant::Reno, 50);
+    config.data = DataSource::Bytes(1_460_000);
+    let mut receiver = TcpReceiverConfig::for_sender(&config);
     receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(100));
     let link = Link::new(10_000_000, Nanos::from_millis(5), 100);
     let mut net = Net::new(vec![link], vec![Flow::with_receiver(0, 1, config, receiver)], 0);
@@ -197,7 +197,7 @@ fn delayed_acknowledgements_halve_their_number() {
 
 #[test]
 fn start_and_stop_are_kept() {
-    let mut config = SenderConfig::ns2(Variant::Reno, 10);
+    let mut config = TcpSenderConfig::ns2(Variant::Reno, 10);
     assert_eq!(config.behaviour, Behaviour::Ns2);
     config.start = Nanos::from_millis(100);
     config.stop = Some(Nanos::from_millis(300));

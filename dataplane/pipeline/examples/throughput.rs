@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Engine, Entry, EntryKey, Fate, Frame, Instance, Match, Options, Pipeline,
-    Program, Verdict,
+    ActionCall, Arrival, Departure, Engine, Entry, EntryKey, Fate, Frame, Instance, Match, Pipeline,
+    PipelineOptions, Program, Verdict,
 };
 
 /// Short ones, so that some are not interrupted.
@@ -90,7 +90,8 @@ fn add(pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, action: &str, 
 
 /// A switch with 100 hosts, and one session from port 1 to the neighbours 1 to 4.
 fn pipeline(program: &Arc<Program>, engine: Engine) -> Pipeline {
-    let mut p = Pipeline::with_options(Arc::clone(program), Options { engine, ..Options::default() });
+    let mut p =
+        Pipeline::with_options(Arc::clone(program), PipelineOptions { engine, ..PipelineOptions::default() });
     add(&mut p, "station", vec![Match::Exact(SWITCH_MAC)], ".for_us", &[]);
     for host in 1..=100 {
         let to = Match::Lpm { value: 0x0a00_0000 + host, prefix: 32 };

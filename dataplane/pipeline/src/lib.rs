@@ -35,8 +35,8 @@ mod state;
 
 pub use error::{LoadError, StateError, TableError};
 pub use packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
-    Preserved, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance,
+    Packet, Preserved, Unicast, Verdict,
 };
 pub use pipeline::{AtHand, Pipeline};
 pub use port::Port;
@@ -47,4 +47,4 @@ pub use program::info::{
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo,
 };
 pub use program::Program;
-pub use state::options::{Engine, Options, Stats};
+pub use state::options::{Engine, PipelineOptions, Stats};

@@ -7,7 +7,9 @@ mod common;
 use common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_pipeline::{Arrival, Departure, DropReason, Fate, Frame, Instance, Options, Pipeline, Verdict};
+use groupflow_pipeline::{
+    Arrival, Departure, DropReason, Fate, Frame, Instance, Pipeline, PipelineOptions, Verdict,
+};
 use serde_json::json;
 
 const FRAME: [u8; 10] = [1, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb];
@@ -48,13 +50,16 @@ fn the_target_chooses_the_drop_port() {
     let mut p4 = P4::new();
     p4.run(INGRESS, vec![primitive("mark_to_drop", json!([header("standard_metadata")]))]);
     let program = p4.load().program().clone();
-    let mut pipeline = Pipeline::with_options(program, Options { drop_port: Port(77), ..Options::default() });
+    let mut pipeline = Pipeline::with_options(
+        program,
+        PipelineOptions { drop_port: Port(77), ..PipelineOptions::default() },
+    );
     assert_eq!(ingress(&mut pipeline, &FRAME).0, Verdict::Drop(DropReason::Marked));
     let mut p4 = P4::new();
     p4.run(INGRESS, vec![forward(511)]);
     let mut pipeline = Pipeline::with_options(
         p4.load().program().clone(),
-        Options { drop_port: Port(77), ..Options::default() },
+        PipelineOptions { drop_port: Port(77), ..PipelineOptions::default() },
     );
     assert_eq!(ingress(&mut pipeline, &FRAME).0, Verdict::Unicast(Port(511)));
 }

@@ -9,7 +9,7 @@ use groupflow_transport::wire::{Kind, Packet};
 use groupflow_transport::SessionId;
 
 use crate::control::{LeaveReason, Reply};
-use crate::member::{Member, MemberEvent, State};
+use crate::member::{Member, MemberEvent, MembershipState};
 
 /// The part that a member plays: sends, receives, caches, listens. Each default is that of a part that does
 /// nothing.
@@ -95,7 +95,7 @@ impl<P: Part> Endpoint<P> {
 
     /// Whether the membership has ended: nothing more will be sent.
     pub fn over(&self) -> bool {
-        self.seat.member.state() == State::Over
+        self.seat.member.state() == MembershipState::Over
     }
 }
 

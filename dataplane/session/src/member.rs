@@ -75,7 +75,7 @@ impl Purpose {
 
 /// Where a membership stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum MembershipState {
     /// JOIN is on its way.
     Joining,
     /// A member.
@@ -136,7 +136,7 @@ pub enum MemberEvent {
 pub struct Member {
     config: MemberConfig,
     purpose: Purpose,
-    state: State,
+    state: MembershipState,
     id: MemberId,
     pub(crate) pending: PendingRequests,
     /// The request whose answer moves the state.
@@ -158,7 +158,7 @@ impl Member {
         let mut member = Member {
             config,
             purpose,
-            state: State::Joining,
+            state: MembershipState::Joining,
             id: MemberId::NONE,
             pending: PendingRequests::new(rng.gen()),
             awaited: RequestId(0),
@@ -181,7 +181,7 @@ impl Member {
     }
 
     /// Where it stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> MembershipState {
         self.state
     }
 
@@ -200,9 +200,9 @@ impl Member {
         self.position = (next, repairs);
     }
 
-    /// Tells the controller something. Does nothing but in [`State::Joined`].
+    /// Tells the controller something. Does nothing but in [`MembershipState::Joined`].
     pub fn report(&mut self, now: Nanos, source: MemberId, kind: ReportKind, about: MemberId, value: u32) {
-        if self.state != State::Joined {
+        if self.state != MembershipState::Joined {
             return;
         }
         let header = Header { source, ..self.header() };
@@ -213,39 +213,43 @@ impl Member {
     /// Leaves.
     pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
         match self.state {
-            State::Joining | State::Joined => {
+            MembershipState::Joining | MembershipState::Joined => {
                 self.pending.clear();
                 let leave = |request| Request::Leave { request, reason };
                 let request = self.pending.send(now, self.header(), leave);
-                self.enter(now, State::Leaving, request);
+                self.enter(now, MembershipState::Leaving, request);
             }
-            State::Leaving | State::Over => {}
+            MembershipState::Leaving | MembershipState::Over => {}
         }
     }
 
     /// Takes the controller's word.
     pub fn handle(&mut self, now: Nanos, reply: &Reply) {
-        if self.state == State::Over {
+        if self.state == MembershipState::Over {
             return;
         }
         let expected = self.pending.answered(reply.request);
         self.heard(now);
         let awaited = expected && reply.request == self.awaited;
         match (&reply.answer, self.state) {
-            (Answer::Joined(joined), State::Joining) if awaited => self.taken_in(now, *joined),
-            (Answer::Refused { code, text }, State::Joining) if awaited => {
+            (Answer::Joined(joined), MembershipState::Joining) if awaited => self.taken_in(now, *joined),
+            (Answer::Refused { code, text }, MembershipState::Joining) if awaited => {
                 let error = MemberError::Refused { code: *code, text: text.clone() };
                 self.over(MemberEvent::Failed(error));
             }
-            (Answer::Unknown, State::Joined) if expected => self.send_join(now),
-            (Answer::Alive { receivers, .. }, State::Joined) if expected => {
+            (Answer::Unknown, MembershipState::Joined) if expected => self.send_join(now),
+            (Answer::Alive { receivers, .. }, MembershipState::Joined) if expected => {
                 if self.keepalive_id == Some(reply.request) {
                     self.keepalive_id = None;
                 }
                 self.events.push_back(MemberEvent::Receivers(*receivers));
             }
-            (Answer::Left | Answer::Unknown, State::Leaving) if awaited => self.over(MemberEvent::Left),
-            (Answer::Notice(notice), State::Joining | State::Joined) => self.notice(notice),
+            (Answer::Left | Answer::Unknown, MembershipState::Leaving) if awaited => {
+                self.over(MemberEvent::Left)
+            }
+            (Answer::Notice(notice), MembershipState::Joining | MembershipState::Joined) => {
+                self.notice(notice)
+            }
             _ => {}
         }
     }
@@ -257,7 +261,7 @@ impl Member {
         self.keepalive = Nanos::from_millis(u64::from(joined.keepalive_ms.max(10)));
         self.keepalive_due = now + self.keepalive;
         self.keepalive_id = None;
-        self.enter(now, State::Joined, RequestId(0));
+        self.enter(now, MembershipState::Joined, RequestId(0));
         self.events.push_back(MemberEvent::Joined { joined, again, took });
     }
 
@@ -282,7 +286,7 @@ impl Member {
         if !again {
             self.last_answer = now;
         }
-        self.enter(now, State::Joining, request);
+        self.enter(now, MembershipState::Joining, request);
     }
 
     /// The header of a request, but for its kind.
@@ -294,7 +298,7 @@ impl Member {
         Header { member: self.id, ..Header::new(Kind::Join, self.config.session, source) }
     }
 
-    fn enter(&mut self, now: Nanos, state: State, awaited: RequestId) {
+    fn enter(&mut self, now: Nanos, state: MembershipState, awaited: RequestId) {
         self.state = state;
         self.entered = now;
         self.awaited = awaited;
@@ -302,7 +306,7 @@ impl Member {
 
     fn over(&mut self, event: MemberEvent) {
         self.pending.clear();
-        self.state = State::Over;
+        self.state = MembershipState::Over;
         self.events.push_back(event);
     }
 
@@ -317,7 +321,7 @@ impl Member {
     /// The next packet to send.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         self.expire(now);
-        if self.state == State::Joined && self.keepalive_due <= now {
+        if self.state == MembershipState::Joined && self.keepalive_due <= now {
             self.send_keepalive(now);
         }
         self.pending.poll_transmit(now)
@@ -337,15 +341,17 @@ impl Member {
     /// Acts on answers that did not come in time.
     fn expire(&mut self, now: Nanos) {
         match self.state {
-            State::Joining if self.id == MemberId::NONE => {
+            MembershipState::Joining if self.id == MemberId::NONE => {
                 let patience = self.config.patience.unwrap_or(Nanos::MAX);
                 if now - self.entered >= patience {
                     return self.over(MemberEvent::Failed(MemberError::JoinTimeout));
                 }
             }
-            State::Leaving if now - self.entered >= LEAVE_PATIENCE => return self.over(MemberEvent::Left),
-            State::Over => return,
-            State::Joining | State::Joined | State::Leaving => {}
+            MembershipState::Leaving if now - self.entered >= LEAVE_PATIENCE => {
+                return self.over(MemberEvent::Left)
+            }
+            MembershipState::Over => return,
+            MembershipState::Joining | MembershipState::Joined | MembershipState::Leaving => {}
         }
         let quiet = now - self.last_answer;
         if !self.silent && quiet >= self.silence() {
@@ -361,11 +367,13 @@ impl Member {
     /// When [`Member::poll_transmit`] has something to do next.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let state = match self.state {
-            State::Over => return None,
-            State::Joining if self.id == MemberId::NONE => self.config.patience.map(|p| self.entered + p),
-            State::Joining => None,
-            State::Joined => Some(self.keepalive_due),
-            State::Leaving => Some(self.entered + LEAVE_PATIENCE),
+            MembershipState::Over => return None,
+            MembershipState::Joining if self.id == MemberId::NONE => {
+                self.config.patience.map(|p| self.entered + p)
+            }
+            MembershipState::Joining => None,
+            MembershipState::Joined => Some(self.keepalive_due),
+            MembershipState::Leaving => Some(self.entered + LEAVE_PATIENCE),
         };
         let silence = (!self.silent).then(|| self.last_answer + self.silence());
         [state, silence, self.pending.next_deadline()].into_iter().flatten().min()

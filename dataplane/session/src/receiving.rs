@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::control::{Joined, LeaveReason, Notice, NoticeKind, ReportKind, Role, StartAt};
 use crate::endpoint::{Endpoint, Part, Seat};
-use crate::member::{Member, MemberConfig, MemberEvent, Purpose, State};
+use crate::member::{Member, MemberConfig, MemberEvent, MembershipState, Purpose};
 
 /// A complete receiver goes on answering polls for this long.
 const LINGER: Nanos = Nanos::from_secs(1);
@@ -190,7 +190,7 @@ impl Receiving {
             return None;
         }
         match (self.completed, &self.orphaned) {
-            (Some(_), _) if seat.member.state() != State::Joined => None,
+            (Some(_), _) if seat.member.state() != MembershipState::Joined => None,
             // A sender that is gone sends no polls that were to be answered.
             (Some(since), None) => Some(since + LINGER),
             (Some(since), Some((gone, _))) => Some((since + LINGER).min(*gone)),

@@ -55,7 +55,7 @@ fn names(lost: &[String]) -> String {
 
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct Completion {
     /// From the first packet to the last acknowledgement.
     pub took: Nanos,
     /// Members that were lost on the way.
@@ -77,7 +77,7 @@ pub enum SendEvent {
     /// No acknowledgement for this long; still trying.
     Stalled(Nanos),
     /// Everyone has everything.
-    Complete(Summary),
+    Complete(Completion),
     /// The stream is given up.
     Failed(SendError),
 }
@@ -180,7 +180,7 @@ impl Sending {
 
     fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
         let took = now - seat.transport.as_ref().map_or(now, Sender::began);
-        let summary = Summary { took, lost: self.health.lost.clone(), receivers: self.receivers };
+        let summary = Completion { took, lost: self.health.lost.clone(), receivers: self.receivers };
         self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
     }
 

@@ -3,7 +3,7 @@
 use groupflow_base::BitRate;
 use groupflow_session::control::*;
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
-use groupflow_transport::nack::{Nack, Range};
+use groupflow_transport::nack::{Nack, PacketRange};
 use groupflow_transport::terms::{Mode, Policy};
 
 fn hex(bytes: &[u8]) -> String {
@@ -82,7 +82,7 @@ fn replies_are_these_bytes() {
 
 #[test]
 fn a_nack_is_these_bytes() {
-    let range = |first, last| Range { first: Seq(first), last: Seq(last) };
+    let range = |first, last| PacketRange { first: Seq(first), last: Seq(last) };
     let nack = Nack { next: Seq(1), ranges: vec![range(2, 3), range(5, 0x0102_0304)] };
     assert_eq!(hex(&nack.encode()), "0000000100000002000000030000000501020304");
 }

@@ -5,7 +5,7 @@ use groupflow_session::control::{
     Answer, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind, Request, RequestId,
     Role, StartAt,
 };
-use groupflow_session::member::{Member, MemberConfig, MemberEvent, Purpose, State};
+use groupflow_session::member::{Member, MemberConfig, MemberEvent, MembershipState, Purpose};
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::wire::{Kind, Packet};
 use groupflow_transport::{MemberId, Seq, SessionId};
@@ -38,20 +38,20 @@ impl Subject {
     }
 
     /// A member in the given state.
-    fn in_state(state: State) -> Subject {
+    fn in_state(state: MembershipState) -> Subject {
         let mut subject = Subject::new();
         subject.pump();
-        if state == State::Joining {
+        if state == MembershipState::Joining {
             return subject;
         }
         subject.answer(joined());
-        if state == State::Joined {
+        if state == MembershipState::Joined {
             subject.drain();
             return subject;
         }
         subject.member.leave(START, LeaveReason::Done);
         subject.pump();
-        if state == State::Over {
+        if state == MembershipState::Over {
             subject.answer(Answer::Left);
         }
         subject.drain();
@@ -118,7 +118,7 @@ const ALIVE: Answer = Answer::Alive { receivers: 1, sources: 1 };
 
 #[test]
 fn every_input_in_every_state() {
-    use State::{Joined as In, Joining, Leaving, Over};
+    use MembershipState::{Joined as In, Joining, Leaving, Over};
     type Input = (&'static str, fn(&mut Subject));
     let inputs: [Input; 10] = [
         ("leave", |s| s.member.leave(START, LeaveReason::Done)),
@@ -134,7 +134,7 @@ fn every_input_in_every_state() {
     ];
     // One row an input, one column a state: Joining, Joined, Leaving, Over. In Joined the
     // request that is answered is the KEEPALIVE.
-    let table: [[State; 4]; 10] = [
+    let table: [[MembershipState; 4]; 10] = [
         [Leaving, Leaving, Leaving, Over],
         [In, In, Leaving, Over],
         [Over, In, Leaving, Over],
@@ -162,10 +162,10 @@ fn every_input_in_every_state() {
 #[test]
 fn an_answer_to_another_request_changes_nothing() {
     for (state, answer) in [
-        (State::Joining, joined()),
-        (State::Joining, refused()),
-        (State::Joined, Answer::Unknown),
-        (State::Leaving, Answer::Left),
+        (MembershipState::Joining, joined()),
+        (MembershipState::Joining, refused()),
+        (MembershipState::Joined, Answer::Unknown),
+        (MembershipState::Leaving, Answer::Left),
     ] {
         let mut subject = Subject::in_state(state);
         let other = RequestId(12345);
@@ -176,7 +176,7 @@ fn an_answer_to_another_request_changes_nothing() {
 
 #[test]
 fn requests_are_repeated_every_200_ms_until_answered() {
-    let mut subject = Subject::in_state(State::Joining);
+    let mut subject = Subject::in_state(MembershipState::Joining);
     assert_eq!(subject.after(Nanos::from_millis(199)), 0);
     assert_eq!(subject.member.next_deadline(), Some(START + Nanos::from_millis(200)));
     assert_eq!(subject.after(Nanos::from_millis(200)), 1);
@@ -188,7 +188,7 @@ fn requests_are_repeated_every_200_ms_until_answered() {
 
 #[test]
 fn who_is_forgotten_joins_again_where_it_was() {
-    let mut subject = Subject::in_state(State::Joined);
+    let mut subject = Subject::in_state(MembershipState::Joined);
     subject.member.set_position(4711, 12);
     assert_eq!(subject.after(KEEPALIVE), 1);
     subject.answer(Answer::Unknown);
@@ -204,16 +204,16 @@ fn who_is_forgotten_joins_again_where_it_was() {
 
 #[test]
 fn a_rejoin_is_never_given_up() {
-    let mut subject = Subject::in_state(State::Joined);
+    let mut subject = Subject::in_state(MembershipState::Joined);
     subject.after(KEEPALIVE);
     subject.answer(Answer::Unknown);
     subject.after(Nanos::from_secs(100));
-    assert_eq!(subject.member.state(), State::Joining);
+    assert_eq!(subject.member.state(), MembershipState::Joining);
 }
 
 #[test]
 fn a_silent_controller_is_told_once_and_when_it_is_back() {
-    let mut subject = Subject::in_state(State::Joined);
+    let mut subject = Subject::in_state(MembershipState::Joined);
     for tenths in 1..100 {
         subject.after(Nanos::from_millis(100 * tenths));
     }
@@ -226,7 +226,7 @@ fn a_silent_controller_is_told_once_and_when_it_is_back() {
 
 #[test]
 fn reports_are_repeated_until_answered() {
-    let mut subject = Subject::in_state(State::Joined);
+    let mut subject = Subject::in_state(MembershipState::Joined);
     subject.member.report(START, MemberId(1), ReportKind::Complete, MemberId(3), 9);
     assert_eq!(subject.pump(), 1);
     assert_eq!(subject.last.as_ref().map(|l| l.0), Some(Kind::Report));

@@ -7,7 +7,7 @@ mod common;
 use common::{queues_config, request, set_rate, switch_config, QUEUES_JSON, QUEUES_P4INFO};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{parse_port_link, Emitted, Output, Switch, SwitchConfig, SwitchStats};
+use groupflow_switch::core::{parse_port_link, Emitted, SentFrame, Switch, SwitchConfig, SwitchStats};
 use groupflow_switch::p4rt::{PipelineConfig, Runtime};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -44,7 +44,7 @@ fn general() -> Arc<PipelineConfig> {
 
 struct Run {
     switch: Switch,
-    left: Vec<Output>,
+    left: Vec<SentFrame>,
     next: Option<Nanos>,
 }
 
@@ -80,7 +80,7 @@ impl Run {
         (0..3).map(|cell| pipeline.register_get(seen, cell).unwrap()).collect()
     }
 
-    fn outcome(&self) -> (&[Output], Option<Nanos>, SwitchStats, Vec<u64>) {
+    fn outcome(&self) -> (&[SentFrame], Option<Nanos>, SwitchStats, Vec<u64>) {
         (&self.left, self.next, self.switch.stats(), self.seen())
     }
 }

@@ -23,7 +23,7 @@ use groupflow_switch::proto::p4::v1::{
     StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
-    ask, render, ControlRequest, ControlSocket, Limits, Service, Shared, ToControlPlane,
+    ask, render, ControlRequest, ControlSocket, LatenessLimits, Service, Shared, ToControlPlane,
 };
 use prost::Message;
 use tokio::sync::mpsc;
@@ -43,7 +43,7 @@ struct Running {
 /// A server on a port of the kernel's choice.
 async fn serve() -> Running {
     let switch = Switch::new(common::switch_config(&[])).unwrap();
-    let limits = Limits { lateness: Nanos::from_millis(10), kernel_drops: 0 };
+    let limits = LatenessLimits { lateness: Nanos::from_millis(10), kernel_drops: 0 };
     let shared = Arc::new(Shared::new(switch, vec!["a".into(); 4], limits).unwrap());
     let service = Service::new(Arc::clone(&shared), Runtime::new(DEVICE));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::ids::Seq;
 use crate::wire::{Flags, Header};
 
-/// An acknowledgement is due after this many packets ...
+/// An acknowledgement is due after this many packets, or [`DELAY`] after the first unacknowledged one.
 const EVERY: u32 = 16;
-/// ... or this long after the first unacknowledged one.
+/// The time from the first unacknowledged packet to its acknowledgement.
 const DELAY: Nanos = Nanos::from_millis(10);
 /// Answers to a poll are spread over this time.
 const POLL_SPREAD: Nanos = Nanos::from_millis(5);
@@ -17,9 +17,9 @@ const POLL_SPREAD: Nanos = Nanos::from_millis(5);
 /// Decides when the cumulative acknowledgement is sent.
 #[derive(Debug)]
 pub struct Acknowledger {
-    /// Last sent.
+    /// The value of the last acknowledgement that was sent.
     sent: Seq,
-    /// To be sent: every packet below this one is acknowledged.
+    /// The value of the next acknowledgement: every packet below this one is acknowledged.
     pub(crate) value: Seq,
     due: Option<Nanos>,
     /// The latest poll seen.
@@ -29,7 +29,7 @@ pub struct Acknowledger {
 }
 
 impl Acknowledger {
-    /// Acknowledges nothing yet: the first packet expected is `start`.
+    /// The acknowledgements of a stream of which the first packet expected is `start`.
     pub fn new(start: Seq) -> Acknowledger {
         Acknowledger { sent: start, value: start, due: None, poll: 0, answer_due: None, stamp: 0 }
     }
@@ -46,7 +46,7 @@ impl Acknowledger {
         }
     }
 
-    /// Everything below `value` may be acknowledged. Never moves back.
+    /// Allows every packet below `value` to be acknowledged. A lower value than before changes nothing.
     pub fn advance(&mut self, now: Nanos, value: Seq) {
         self.value = self.value.max(value);
         let unacknowledged = self.value.since(self.sent);
@@ -57,7 +57,7 @@ impl Acknowledger {
         }
     }
 
-    /// Acknowledge now, whether or not anything is new.
+    /// Makes an acknowledgement due now, whether or not there is anything new to acknowledge.
     pub fn hurry(&mut self, now: Nanos) {
         self.due = Some(now);
     }

@@ -1,4 +1,4 @@
-//! Puts a stream's packets in order and checks how datagrams are framed.
+//! Packets of a stream, put in order, and the framing of its datagrams, which is checked.
 //!
 //! A stream of datagrams is a byte stream too: each datagram begins a packet (flag BOUNDARY) and
 //! is preceded by its length (u32, big endian).
@@ -15,7 +15,7 @@ pub const MAX_DATAGRAM: usize = 16 << 20;
 /// Bytes of the length before a datagram.
 pub const DATAGRAM_PREFIX: usize = 4;
 
-/// Why a stream makes no sense.
+/// The fault of a malformed stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FormatError {
     /// Datagrams where a byte stream is expected.
@@ -35,9 +35,9 @@ pub enum FormatError {
 /// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
-    /// New: kept or delivered.
+    /// The packet is new, and is kept or delivered.
     New,
-    /// It was here before.
+    /// The packet arrived before.
     Duplicate,
     /// The packet is too far ahead to be kept.
     NoRoom,
@@ -49,24 +49,24 @@ struct Held {
     payload: Box<[u8]>,
 }
 
-/// How the stream is to be cut.
+/// How the stream is to be cut into datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Bytes,
-    /// Bytes the current datagram still lacks.
+    /// Bytes that are missing of the current datagram.
     Datagrams(usize),
-    /// Joined in the middle: nothing is delivered until a datagram begins.
+    /// The receiver joined in the middle: nothing is delivered until a datagram begins.
     Skipping,
 }
 
-/// The packets of one stream, on the way into order.
+/// The packets of one stream that arrived, as far as they are not taken.
 #[derive(Debug)]
 pub struct Assembly {
     /// The next packet expected.
     pub(crate) next: Seq,
     held: BTreeMap<u32, Held>,
     ready: Vec<u8>,
-    /// Packets it keeps at most, delivered but not taken ones included.
+    /// The most packets kept, including those that are delivered and not taken.
     capacity: u32,
     framing: Framing,
     /// Whether every packet up to the last was delivered.
@@ -78,7 +78,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Expects `start` first.
+    /// An assembly that expects packet `start` first.
     pub fn new(start: Seq, capacity: u32, datagrams: bool) -> Assembly {
         let framing = match (datagrams, start == Seq::FIRST) {
             (false, _) => Framing::Bytes,
@@ -97,7 +97,7 @@ impl Assembly {
         }
     }
 
-    /// Takes a packet in; delivers the packets that are now in order.
+    /// Takes a packet; delivers the packets that are now in order.
     pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) -> Result<Placed, FormatError> {
         if seq < self.next || self.finished || self.held.contains_key(&seq.0) {
             return Ok(Placed::Duplicate);
@@ -163,12 +163,12 @@ impl Assembly {
         Ok(true)
     }
 
-    /// Packets from here on have no room.
+    /// The first packet for which there is no room.
     pub fn limit(&self) -> Seq {
         self.next.forward(self.room())
     }
 
-    /// Packets that fit besides those delivered and not taken.
+    /// The number of packets for which there is room besides those that are delivered and not taken.
     pub fn room(&self) -> u32 {
         let waiting = self.ready.len().div_ceil(MAX_PAYLOAD);
         self.capacity.saturating_sub(u32::try_from(waiting).unwrap_or(u32::MAX))
@@ -179,7 +179,7 @@ impl Assembly {
         self.held.len()
     }
 
-    /// The bytes in order that were not taken.
+    /// The number of bytes in order that were not taken.
     pub fn ready(&self) -> &[u8] {
         &self.ready
     }
@@ -194,7 +194,7 @@ impl Assembly {
     }
 }
 
-/// The length at the beginning of a datagram, if it is there.
+/// The length at the beginning of a datagram, if all its bytes have arrived.
 pub fn datagram_length(bytes: &[u8]) -> Option<u32> {
     match bytes {
         [a, b, c, d, ..] => Some(u32::from_be_bytes([*a, *b, *c, *d])),

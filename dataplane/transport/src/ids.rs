@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The UDP port of the group header, 0x6766 ("gf").
 pub const GROUP_PORT: u16 = 26470;
-/// Bytes of payload a packet carries at most: a frame of 1514 bytes.
+/// The most payload bytes of a packet, which then fills a frame of 1514 bytes.
 pub const MAX_PAYLOAD: usize = 1448;
-/// Packets that may be on their way at most.
+/// The most packets that may be on their way.
 pub const WINDOW_MAX: u32 = 1 << 16;
 /// Bytes of a frame besides the payload: Ethernet 14, IPv4 20, UDP 8, group header 24.
 pub const FRAME_OVERHEAD: u64 = 66;
@@ -27,7 +27,7 @@ impl SessionId {
     }
 }
 
-/// A member of a session; as `source` it names the stream that member sends. 0 is nobody.
+/// A member of a session; as `source`, the stream that the member sends. 0 is no member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u16);
 
@@ -41,11 +41,11 @@ impl MemberId {
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Before every packet.
+    /// The number before that of every packet.
     pub const ZERO: Seq = Seq(0);
     /// The first packet of a stream.
     pub const FIRST: Seq = Seq(1);
-    /// The last number a packet can have: its acknowledgement, one more, still fits.
+    /// The last number of a packet: its acknowledgement, which is one more, still fits.
     pub const LAST: Seq = Seq(u32::MAX - 1);
 
     /// The following number.
@@ -58,17 +58,17 @@ impl Seq {
         Seq(self.0.saturating_sub(1))
     }
 
-    /// `n` packets later.
+    /// The number `n` packets later.
     pub const fn forward(self, n: u32) -> Seq {
         Seq(self.0.saturating_add(n))
     }
 
-    /// `n` packets earlier.
+    /// The number `n` packets earlier.
     pub const fn back(self, n: u32) -> Seq {
         Seq(self.0.saturating_sub(n))
     }
 
-    /// How many packets lie from `earlier` to here; 0 when it is not earlier.
+    /// The number of packets from `earlier` to this one; 0 if `earlier` is not earlier.
     pub const fn since(self, earlier: Seq) -> u32 {
         self.0.saturating_sub(earlier.0)
     }

@@ -3,13 +3,13 @@
 use groupflow_base::ranges::Ranges;
 
 use crate::ids::Seq;
-use crate::nack::Range;
+use crate::nack::PacketRange;
 
 /// Packet numbers as maximal ranges: neighbours are joined. Bounded by a number of ranges.
 #[derive(Debug, Clone)]
 pub struct IntervalSet {
     ranges: Ranges,
-    /// Ranges it holds at most.
+    /// The most ranges.
     bound: usize,
 }
 
@@ -19,8 +19,8 @@ impl IntervalSet {
         IntervalSet { ranges: Ranges::default(), bound }
     }
 
-    /// Adds `first..=last`. False, and nothing is added, when the set is full.
-    pub fn insert(&mut self, range: Range) -> bool {
+    /// Adds the packets of `range`. False: the set is full, and nothing was added.
+    pub fn insert(&mut self, range: PacketRange) -> bool {
         let range = half_open(range);
         if !range.is_empty() && self.ranges.count() >= self.bound && !self.ranges.touches(&range) {
             return false;
@@ -29,8 +29,8 @@ impl IntervalSet {
         true
     }
 
-    /// Takes `first..=last` out. A range split in two may exceed the bound by one.
-    pub fn remove(&mut self, range: Range) {
+    /// Removes the packets of `range`. A range split in two may exceed the bound by one.
+    pub fn remove(&mut self, range: PacketRange) {
         self.ranges.remove(half_open(range));
     }
 
@@ -39,7 +39,7 @@ impl IntervalSet {
         self.ranges.first().map(|range| Seq(range.start as u32))
     }
 
-    /// Takes the lowest packet out.
+    /// Removes the lowest packet.
     pub fn pop_first(&mut self) -> Option<Seq> {
         self.ranges.take_first(1).map(|range| Seq(range.start as u32))
     }
@@ -50,6 +50,6 @@ impl IntervalSet {
     }
 }
 
-fn half_open(range: Range) -> std::ops::Range<u64> {
+fn half_open(range: PacketRange) -> std::ops::Range<u64> {
     range.first.0.into()..u64::from(range.last.0) + 1
 }

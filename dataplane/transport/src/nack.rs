@@ -7,20 +7,20 @@ use groupflow_base::codec::{CodecError, Reader, Writer};
 
 use crate::ids::Seq;
 
-/// Ranges a NACK holds at most.
+/// The most ranges in a NACK.
 pub const MAX_RANGES: usize = 64;
 
 /// Packets `first..=last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
-    /// The lowest.
+pub struct PacketRange {
+    /// The lowest number.
     pub first: Seq,
-    /// The highest.
+    /// The highest number.
     pub last: Seq,
 }
 
-impl Range {
-    /// How many packets it holds.
+impl PacketRange {
+    /// The number of packets.
     pub fn count(self) -> u32 {
         self.last.since(self.first).saturating_add(1)
     }
@@ -32,7 +32,7 @@ pub struct Nack {
     /// The requester's next expected packet.
     pub next: Seq,
     /// The packets that are missing.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<PacketRange>,
 }
 
 impl Nack {
@@ -51,12 +51,12 @@ impl Nack {
     pub fn parse(payload: &[u8]) -> Result<Nack, CodecError> {
         let mut r = Reader::new(payload);
         let next = Seq(r.u32("next")?);
-        let mut ranges: Vec<Range> = Vec::new();
+        let mut ranges: Vec<PacketRange> = Vec::new();
         while !r.is_empty() {
             if ranges.len() == MAX_RANGES {
                 return Err(CodecError::value("ranges", MAX_RANGES as u64 + 1));
             }
-            let range = Range { first: Seq(r.u32("first")?), last: Seq(r.u32("last")?) };
+            let range = PacketRange { first: Seq(r.u32("first")?), last: Seq(r.u32("last")?) };
             let floor = ranges.last().map_or(Seq::ZERO, |before| before.last);
             if range.first <= floor {
                 return Err(CodecError::value("first", range.first.0));
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(Nack::parse(&payload(&words(64))).map(|n| n.ranges.len()), Ok(64));
         assert!(Nack::parse(&payload(&words(65))).is_err());
         let long = Nack::parse(&payload(&words(64))).map(|mut n| {
-            n.ranges.push(Range { first: Seq(1000), last: Seq(1000) });
+            n.ranges.push(PacketRange { first: Seq(1000), last: Seq(1000) });
             Nack::parse(&n.encode()).map(|n| n.ranges.len())
         });
         assert_eq!(long, Ok(Ok(64)));

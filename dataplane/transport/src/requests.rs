@@ -1,35 +1,34 @@
 //! The packets that are missing, and when they are asked for: the bookkeeping behind NACKs.
 //!
-//! A gap waits a random time before it is asked for (it may be reordering, or someone else's
-//! repair may fill it), is asked for again after an exponentially growing timeout, and counts
-//! against a window of outstanding requests, which paces repairs to a slow receiver: halved
-//! when many requests time out, grown by every answer until answers begin to
-//! queue.
+//! A gap waits a random time before it is asked for: it may be reordering, or a repair for another receiver
+//! may fill it. It is asked for again after an exponentially growing timeout. A window bounds the outstanding
+//! requests, and so paces repairs to a slow receiver: it is halved when many requests time out, and grows
+//! with every answer until answers begin to queue.
 
 use std::collections::BTreeMap;
 
 use groupflow_base::Nanos;
 
 use crate::ids::Seq;
-use crate::nack::{Range, MAX_RANGES};
+use crate::nack::{PacketRange, MAX_RANGES};
 use crate::rtt::{backoff, Rtt};
 
-/// Packets asked for and not yet here, at the beginning.
+/// The first window: packets that are asked for and have not arrived.
 const WINDOW: u32 = 256;
 /// The window's bounds.
 const WINDOW_MIN: u32 = 16;
 const WINDOW_MAX: u32 = 1024;
-/// The window is halved when more than one request in this many times out: a queue overflows then. Fewer are
-/// a lossy link's, which asking for less would not cure.
+/// The window is halved when more than one request in this many times out, because then a queue overflows.
+/// Fewer timeouts come from a lossy link, which fewer requests would not cure.
 const LOSS_SHARE: u32 = 8;
-/// The first timeout is at least this; no repeated one exceeds the cap, unless answers take that long.
+/// The shortest first timeout, and the longest repeated one, unless answers take longer.
 const TIMEOUT_MIN: Nanos = Nanos::from_millis(30);
 const TIMEOUT_CAP: Nanos = Nanos::from_millis(500);
-/// Before anything is measured.
+/// The round-trip time that is assumed before one is measured.
 const RTT_GUESS: Nanos = Nanos::from_millis(50);
-/// A full window reopens packet by packet: this keeps it from costing a NACK each.
+/// Time between NACKs while a full window reopens packet by packet, so that not each packet costs a NACK.
 const SPACING: Nanos = Nanos::from_millis(4);
-/// Gaps due this soon are asked for together.
+/// Gaps that are due within this time are asked for together.
 const TOGETHER: Nanos = Nanos::from_millis(1);
 
 /// A run of missing packets with one history.
@@ -38,7 +37,7 @@ struct Gap {
     last: u32,
     /// When to ask, for the first time or again.
     due: Nanos,
-    /// How often it was asked for.
+    /// The number of times the run was asked for.
     tries: u32,
     asked: Nanos,
 }
@@ -49,7 +48,7 @@ pub struct Requests {
     gaps: BTreeMap<u32, Gap>,
     rtt: Rtt,
     window: Window,
-    /// No gap is due before this.
+    /// No gap is due before this time.
     next_due: Option<Nanos>,
     /// Gaps are due, but the window is full.
     blocked: bool,
@@ -70,7 +69,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// More would only lengthen the queue where answers already wait.
+    /// A larger window would only lengthen the queue in which answers already wait.
     fn answer(&mut self, queued: bool) {
         self.answered = self.answered.saturating_add(1);
         if !queued {
@@ -90,7 +89,7 @@ impl Window {
 
 impl Requests {
     /// Notes that the packets `range` are missing, to be asked for at `due`; known gaps stay as they are.
-    pub fn add(&mut self, range: Range, due: Nanos) {
+    pub fn add(&mut self, range: PacketRange, due: Nanos) {
         let (mut first, last) = (range.first.0, range.last.0);
         while first <= last {
             let covered = self.gaps.range(..=first).next_back().map(|(_, gap)| gap.last);
@@ -112,7 +111,7 @@ impl Requests {
         }
     }
 
-    /// The packet is here. True when it was missing.
+    /// Notes that the packet has arrived. True: it was missing.
     pub fn arrived(&mut self, now: Nanos, seq: Seq) -> bool {
         let found = self.gaps.range(..=seq.0).next_back();
         let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else {
@@ -142,8 +141,8 @@ impl Requests {
         true
     }
 
-    /// These packets are of no interest any more.
-    pub fn forget(&mut self, range: Range) {
+    /// Forgets packets that are no longer needed.
+    pub fn forget(&mut self, range: PacketRange) {
         let (first, last) = (range.first.0, range.last.0);
         while let Some((&start, &gap)) = self.gaps.range(..=last).next_back() {
             if gap.last < first {
@@ -159,8 +158,8 @@ impl Requests {
         }
     }
 
-    /// The ranges to ask for now; empty when none is due. Ask again as long as there are any.
-    pub fn take_due(&mut self, now: Nanos) -> Vec<Range> {
+    /// The ranges to ask for now; must be called until there are none.
+    pub fn take_due(&mut self, now: Nanos) -> Vec<PacketRange> {
         if self.next_due.map_or(true, |due| due > now) {
             return Vec::new();
         }
@@ -168,7 +167,7 @@ impl Requests {
         let mut budget = self.budget(horizon);
         let firsts: Vec<u32> =
             self.gaps.iter().filter(|(_, gap)| gap.due <= horizon).map(|(&first, _)| first).collect();
-        let mut ranges: Vec<Range> = Vec::new();
+        let mut ranges: Vec<PacketRange> = Vec::new();
         self.blocked = false;
         let mut more = false;
         for first in firsts {
@@ -191,7 +190,7 @@ impl Requests {
         ranges
     }
 
-    /// How many packets may be asked for: the window less those asked for and still awaited.
+    /// The number of packets that may be asked for: the window less the packets that are awaited.
     fn budget(&mut self, horizon: Nanos) -> u32 {
         let count = |first: u32, gap: &Gap| gap.last - first + 1;
         let (mut awaited, mut timed_out) = (0_u32, 0_u32);
@@ -209,7 +208,7 @@ impl Requests {
     }
 
     /// Marks the gap at `first`, or the part that `budget` allows, as asked for.
-    fn ask(&mut self, now: Nanos, first: u32, budget: &mut u32) -> Option<Range> {
+    fn ask(&mut self, now: Nanos, first: u32, budget: &mut u32) -> Option<PacketRange> {
         let gap = self.gaps.remove(&first)?;
         let last = gap.last.min(first.saturating_add(*budget - 1));
         if last < gap.last {
@@ -220,10 +219,10 @@ impl Requests {
         let due = now + backoff(timeout, gap.tries, TIMEOUT_CAP.max(timeout));
         self.gaps.insert(first, Gap { last, due, tries: gap.tries.saturating_add(1), asked: now });
         *budget -= last - first + 1;
-        Some(Range { first: Seq(first), last: Seq(last) })
+        Some(PacketRange { first: Seq(first), last: Seq(last) })
     }
 
-    /// Finds the next deadline. Gaps that wait for the window wait for an answer or a timeout.
+    /// Computes the next deadline. Gaps without room in the window wait for an answer or a timeout.
     fn schedule(&mut self, now: Nanos, more: bool) {
         self.next_due = if more {
             Some(now)
@@ -242,7 +241,7 @@ impl Requests {
         Nanos(rtt.0.saturating_mul(2)).max(TIMEOUT_MIN)
     }
 
-    /// Not before this is there something to ask for.
+    /// The time before which there is nothing to ask for.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.next_due.filter(|_| !self.gaps.is_empty())
     }
@@ -268,7 +267,7 @@ impl Requests {
 }
 
 /// Appends a range, joined with the last one where they touch.
-fn push_joined(ranges: &mut Vec<Range>, range: Range) {
+fn push_joined(ranges: &mut Vec<PacketRange>, range: PacketRange) {
     match ranges.last_mut() {
         Some(before) if before.last.next() == range.first => before.last = range.last,
         _ => ranges.push(range),
@@ -279,8 +278,8 @@ fn push_joined(ranges: &mut Vec<Range>, range: Range) {
 mod tests {
     use super::*;
 
-    fn range(first: u32, last: u32) -> Range {
-        Range { first: Seq(first), last: Seq(last) }
+    fn range(first: u32, last: u32) -> PacketRange {
+        PacketRange { first: Seq(first), last: Seq(last) }
     }
 
     fn ms(n: u64) -> Nanos {
@@ -387,7 +386,7 @@ mod tests {
     #[test]
     fn the_last_packet_number_is_a_legal_gap() {
         let mut requests = Requests::default();
-        requests.add(Range { first: Seq(u32::MAX - 2), last: Seq::LAST }, ms(0));
+        requests.add(PacketRange { first: Seq(u32::MAX - 2), last: Seq::LAST }, ms(0));
         assert_eq!(requests.take_due(ms(0)).len(), 1);
         assert!(requests.arrived(ms(1), Seq::LAST));
         assert!(requests.arrived(ms(1), Seq(u32::MAX - 2)));

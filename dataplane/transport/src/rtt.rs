@@ -11,12 +11,12 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// Samples beyond this are echoes of something else.
+    /// Longer samples are echoes of another packet.
     const PLAUSIBLE: Nanos = Nanos::from_secs(10);
-    /// A difference of this much is no sign of a queue.
+    /// A smaller difference is no sign of a queue.
     const JITTER: Nanos = Nanos::from_millis(20);
 
-    /// Takes a measurement in, with weight 1/8.
+    /// Takes a measurement, with weight 1/8.
     pub fn sample(&mut self, measured: Nanos) {
         if measured > Self::PLAUSIBLE {
             return;
@@ -28,12 +28,12 @@ impl Rtt {
         });
     }
 
-    /// The smoothed time, if anything was measured.
+    /// The smoothed time; `None` before the first measurement.
     pub fn get(&self) -> Option<Nanos> {
         self.smoothed
     }
 
-    /// Whether answers wait in a queue: they take twice as long as the fastest did, and a little.
+    /// Whether answers wait in a queue: they take more than twice as long as the fastest did.
     pub fn inflated(&self) -> bool {
         let bound = |least: Nanos| Nanos(least.0.saturating_mul(2)) + Self::JITTER;
         self.smoothed.zip(self.least).is_some_and(|(smoothed, least)| smoothed > bound(least))

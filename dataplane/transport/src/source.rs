@@ -15,23 +15,23 @@ use crate::wire::Flags;
 /// Bytes of a buffer counted for a packet besides its payload.
 const PIECE_OVERHEAD: usize = 64;
 
-/// Why a source cannot give its bytes.
+/// The reason why a source cannot give its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SourceError {
     /// The bytes could not be read.
     #[error("reading failed: {0}")]
     Read(String),
-    /// More packets than there are numbers.
+    /// The stream has more packets than there are numbers.
     #[error("the stream is too long: there are {} packet numbers of {MAX_PAYLOAD} bytes", u32::MAX - 1)]
     TooLong,
 }
 
 /// Bytes that can be read anywhere, any number of times.
 pub trait SeekableBytes: Send {
-    /// How many there are. Must not change.
+    /// The number of bytes, which must not change.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// A file whose first packet has number `first`.
+    /// A file of which the first packet has number `first`.
     pub fn file(bytes: Box<dyn SeekableBytes>, first: Seq) -> Result<Source, SourceError> {
         FileSource::new(bytes, first).map(Source::File)
     }
@@ -106,14 +106,14 @@ impl Source {
         }
     }
 
-    /// Everything below `seq` was acknowledged.
+    /// Notes that all packets below `seq` were acknowledged.
     pub(crate) fn acknowledged(&mut self, seq: Seq) {
         if let Source::Written(written) = self {
             written.acknowledged(seq);
         }
     }
 
-    /// The number of the first packet that is still here.
+    /// The number of the first packet that is still available.
     pub(crate) fn first(&self) -> Seq {
         match self {
             Source::File(file) => file.first,
@@ -129,7 +129,7 @@ impl Source {
         }
     }
 
-    /// How long the stream is, when that is known.
+    /// The stream's length in bytes, if it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         match self {
             Source::File(file) => Some(file.bytes.len()),
@@ -208,7 +208,7 @@ impl WrittenSource {
         self.limit.saturating_sub(self.used + self.open.len())
     }
 
-    /// Appends to a byte stream as much as there is room for; returns how much.
+    /// Appends to a byte stream as many bytes as there is room for; returns their number.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let mut rest = &bytes[..bytes.len().min(self.room())];
         let accepted = rest.len();
@@ -223,13 +223,13 @@ impl WrittenSource {
         accepted
     }
 
-    /// Whether a datagram of `length` bytes has room now. One always has when nothing else waits.
+    /// Whether there is room for a datagram of `length` bytes. There always is if nothing else waits.
     pub fn has_room_for(&self, length: usize) -> bool {
         let fits = self.used + length + DATAGRAM_PREFIX <= self.limit || self.pieces.is_empty();
         self.datagrams && !self.finished && length <= MAX_DATAGRAM && fits
     }
 
-    /// Appends a datagram. False, and nothing happens, when it has no room.
+    /// Appends a datagram. False: there is no room, and nothing was appended.
     pub fn write_datagram(&mut self, datagram: &[u8]) -> bool {
         if !self.has_room_for(datagram.len()) {
             return false;
@@ -245,7 +245,7 @@ impl WrittenSource {
         true
     }
 
-    /// Nothing more will be written.
+    /// Ends the stream: nothing more will be written.
     pub fn finish(&mut self) {
         if self.finished {
             return;
@@ -275,7 +275,7 @@ impl WrittenSource {
     fn fresh(&mut self, seq: Seq) -> Result<Option<Piece>, SourceError> {
         let index = seq.since(self.base) as usize;
         if index == self.pieces.len() && !self.open.is_empty() {
-            // Less than a packet, but nothing else to send: do not make it wait.
+            // There is less than a packet, but nothing else to send, so that it need not wait.
             self.close();
         }
         let Some(piece) = self.pieces.get(index) else {

@@ -1,4 +1,4 @@
-//! How a stream is carried: which node acknowledges, and the effect of a slow receiver on the group.
+//! The terms of a stream: which node acknowledges, and the effect of a slow receiver on the group.
 
 use groupflow_base::{wire_enum, BitRate};
 
@@ -18,12 +18,12 @@ wire_enum!(
     Policy, "policy", {
         /// The whole group waits for the receiver.
         Strict = 0 => "strict",
-        /// Its cache decouples the receiver.
+        /// The receiver's cache decouples it from the group.
         Isolate = 1 => "isolate",
     }
 );
 
-/// How a stream is to be cached; a stream that is not delegated is only kept.
+/// The terms of a stream that is delegated to a cache; any other stream is only kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     /// Which node acknowledges.

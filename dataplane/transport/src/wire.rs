@@ -13,7 +13,7 @@
 //! 20 length   u16  payload bytes after the header
 //! 22 checksum u16  RFC 1071 over these 24 bytes
 //! ```
-//! Everything is big endian.
+//! All numbers are big endian.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::{wire_enum, Dest, Transmit};
@@ -22,7 +22,7 @@ use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
 /// Bytes of the header.
 pub const HEADER: usize = 24;
-/// The version this crate speaks.
+/// The version of this header.
 pub const VERSION: u8 = 1;
 
 wire_enum!(
@@ -36,7 +36,7 @@ wire_enum!(
         Ack = 3,
         /// Missing packets; seq is the lowest.
         Nack = 4,
-        /// How far the stream is; seq is the highest number sent.
+        /// The position of the stream; seq is the highest number sent.
         Sync = 5,
         /// Host to controller: take me into the session.
         Join = 6,
@@ -44,7 +44,7 @@ wire_enum!(
         Leave = 7,
         /// Host to controller: I am alive.
         Keepalive = 8,
-        /// Controller to host.
+        /// Controller to host: the answer to a request, or a notice.
         Reply = 9,
         /// Controller to pipeline; seq is the register's new value.
         Reset = 10,
@@ -194,7 +194,7 @@ impl<'a> Packet<'a> {
         Ok(Packet { header, payload })
     }
 
-    /// Parses a UDP payload that is to be of this session.
+    /// Parses a UDP payload; a packet of another session is refused.
     pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<Packet<'a>, CodecError> {
         let packet = Packet::parse(bytes)?;
         match packet.header.session == session {

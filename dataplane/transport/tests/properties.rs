@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use groupflow_transport::intervals::IntervalSet;
-use groupflow_transport::nack::{Nack, Range};
+use groupflow_transport::nack::{Nack, PacketRange};
 use groupflow_transport::wire::Packet;
 use groupflow_transport::Seq;
 use proptest::collection::vec;
@@ -41,7 +41,7 @@ proptest! {
             .map(|&(gap, more)| {
                 let first = at + gap;
                 at = first + more;
-                Range { first: Seq(first), last: Seq(at) }
+                PacketRange { first: Seq(first), last: Seq(at) }
             })
             .collect();
         let nack = Nack { next: Seq(next), ranges };

@@ -8,7 +8,7 @@ from groupflow.endpoint.gather.options import GatherSendOptions
 from groupflow.endpoint.stream import AgentStream, OnEvent
 
 
-class Sender(AgentStream):
+class GatherSender(AgentStream):
     """A stream, from `async with` to its end: the block ends when the server has all of it where it goes.
 
     Connections that die and a server that is started again cost nothing but time.

@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut stream = GatherStream::start(GatherSendArgs::new(to.parse()?, name, token, known)?)?;
     let copied = io::copy(&mut io::stdin(), &mut stream);
     // The stream knows better than the pipe why it is over.
-    let summary = stream.finish()?;
+    let (id, summary) = (stream.id(), stream.finish()?);
     copied?;
-    println!("{} bytes delivered in {:.1} s", summary.bytes, summary.seconds);
+    println!("stream {id}: {} bytes delivered in {:.1} s", summary.bytes, summary.seconds);
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::AgentError;
 use groupflow_host::output::{Output, BLOCK};
-use groupflow_host::progress::Meter;
+use groupflow_host::progress::Progress;
 use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
@@ -30,7 +30,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let config = ReceiveConfig { source, start, datagrams };
     let began = shell.clock.now();
     let mut receiver = Endpoint::receiving(began, args.common.member(args.session), config);
-    let mut transfer = Transfer::new(began, output);
+    let mut transfer = ReceiveProgress::new(began, output);
     loop {
         shell.exchange(&mut receiver)?;
         let now = shell.clock.now();
@@ -62,10 +62,10 @@ fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentE
     error
 }
 
-struct Transfer {
+struct ReceiveProgress {
     output: Output,
     joined_at: Nanos,
-    meter: Meter,
+    meter: Progress,
     started: Option<Nanos>,
     /// Bytes taken from the receiver but not written yet.
     buffer: Vec<u8>,
@@ -73,12 +73,12 @@ struct Transfer {
     finished: bool,
 }
 
-impl Transfer {
-    fn new(began: Nanos, output: Output) -> Transfer {
-        Transfer {
+impl ReceiveProgress {
+    fn new(began: Nanos, output: Output) -> ReceiveProgress {
+        ReceiveProgress {
             output,
             joined_at: began,
-            meter: Meter::default(),
+            meter: Progress::default(),
             started: None,
             buffer: Vec::with_capacity(2 * BLOCK),
             write_due: None,

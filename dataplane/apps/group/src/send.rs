@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::{exit, AgentError};
 use groupflow_host::input::FileBytes;
-use groupflow_host::progress::Meter;
+use groupflow_host::progress::Progress;
 use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::sending::Summary;
+use groupflow_session::sending::Completion;
 use groupflow_session::{Endpoint, MemberEvent, SendConfig, SendEvent, Sending};
 use groupflow_transport::source::Source;
 use groupflow_transport::Seq;
@@ -31,7 +31,7 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     reporter.ready(shell.socket.address());
     let config = SendConfig { receivers: args.members, cap: BitRate(args.rate) };
     let mut sender = Endpoint::sending(shell.clock.now(), args.common.member(args.session), config, source);
-    let mut outcome = Transfer::default();
+    let mut outcome = SendProgress::default();
     while !outcome.over {
         shell.exchange(&mut sender)?;
         outcome.events(&mut shell, &mut sender, reporter)?;
@@ -88,14 +88,14 @@ fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentE
 }
 
 #[derive(Default)]
-struct Transfer {
-    meter: Meter,
+struct SendProgress {
+    meter: Progress,
     started: bool,
     over: bool,
     exit: u8,
 }
 
-impl Transfer {
+impl SendProgress {
     fn events(
         &mut self,
         shell: &mut Shell,
@@ -150,7 +150,7 @@ impl Transfer {
         reporter.event("progress", Weight::Passing, fields, None);
     }
 
-    fn complete(&mut self, summary: &Summary, sender: &Endpoint<Sending>, reporter: &mut Reporter) {
+    fn complete(&mut self, summary: &Completion, sender: &Endpoint<Sending>, reporter: &mut Reporter) {
         self.meter.stop();
         self.exit = if summary.lost.is_empty() { 0 } else { exit::LOST };
         let stats = sender.stats();

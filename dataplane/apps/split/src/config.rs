@@ -20,7 +20,7 @@ const ALLOWANCE: u64 = 1 << 20;
 
 /// The place in a stream at which a late branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Join {
+pub enum LateStart {
     /// The branch begins at the join point.
     Now,
     /// The branch begins at the stream's start, if the cache still reaches back to it.
@@ -29,7 +29,7 @@ pub enum Join {
 
 /// The kind of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum BranchKind {
     Agent,
     /// A member's listener, with the member's number.
     Member(u32),
@@ -39,13 +39,13 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchSpec {
     /// Whether the branch is an agent or a member.
-    pub kind: Kind,
+    pub kind: BranchKind,
     /// The branch's name in events and errors.
     pub name: String,
     /// The address at which the branch listens.
     pub address: SocketAddrV4,
     /// The place in a stream at which the branch begins if it joins late.
-    pub join: Join,
+    pub join: LateStart,
 }
 
 /// How the members' replies are handled.
@@ -171,7 +171,7 @@ impl SessionSpec {
 
     /// Whether an agent at this address may hand streams on to this one.
     pub fn takes_from(&self, agent: Ipv4Addr) -> bool {
-        let neighbour = |b: &BranchSpec| b.kind == Kind::Agent && *b.address.ip() == agent;
+        let neighbour = |b: &BranchSpec| b.kind == BranchKind::Agent && *b.address.ip() == agent;
         self.upstream.is_some_and(|u| *u.ip() == agent)
             || self.neighbours.contains(&agent)
             || self.branches.iter().any(neighbour)
@@ -217,17 +217,17 @@ fn branches(fields: &mut ObjectReader<'_>) -> Result<Vec<BranchSpec>, FieldError
         }
         let member = fields.optional_number("member", 1..=u64::from(u32::MAX))?.map(|n| n as u32);
         let kind = match (kind, member) {
-            ("agent", None) => Kind::Agent,
+            ("agent", None) => BranchKind::Agent,
             ("agent", Some(_)) => return Err(fields.wrong("member", "absent for an agent")),
-            (_, Some(member)) => Kind::Member(member),
+            (_, Some(member)) => BranchKind::Member(member),
             (_, None) => return Err(fields.wrong("member", "a member's number")),
         };
-        if kind != Kind::Agent && branches.iter().any(|b| b.kind == kind) {
+        if kind != BranchKind::Agent && branches.iter().any(|b| b.kind == kind) {
             return Err(fields.wrong("member", "another one than that of another branch"));
         }
         let join = match fields.word("from", &["now", "start"], Some("now"))? {
-            "start" => Join::Start,
-            _ => Join::Now,
+            "start" => LateStart::Start,
+            _ => LateStart::Now,
         };
         fields.finish()?;
         branches.push(BranchSpec { kind, name, address, join });
@@ -256,7 +256,7 @@ mod tests {
     fn a_session_with_defaults() {
         let spec = SessionSpec::parse(&session()).expect("well formed");
         assert_eq!((spec.mode, spec.cache_bytes, spec.policy), (Mode::EndToEnd, CACHE, Policy::Strict));
-        assert_eq!((spec.replies, spec.branches[1].join), (Replies::Leader(2), Join::Start));
+        assert_eq!((spec.replies, spec.branches[1].join), (Replies::Leader(2), LateStart::Start));
         assert!(spec.takes_from([10, 0, 0, 2].into()) && !spec.takes_from([10, 0, 0, 9].into()));
     }
 

@@ -187,7 +187,7 @@ pub fn answer(id: &Value, result: Result<Value, RequestError>) -> Value {
     }
 }
 
-pub struct Client {
+pub struct ControlClient {
     /// Whether the client gets events.
     pub watching: bool,
     /// Whether the client is to be closed.
@@ -199,10 +199,10 @@ pub struct Client {
     dropped: u64,
 }
 
-impl Client {
+impl ControlClient {
     /// A client that has just connected.
-    pub fn new(connection: Socket, registration: Registration) -> Client {
-        Client {
+    pub fn new(connection: Socket, registration: Registration) -> ControlClient {
+        ControlClient {
             watching: false,
             over: false,
             connection,

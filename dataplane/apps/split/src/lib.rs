@@ -19,7 +19,7 @@
 //! | [`farewell`] | last frames of ended streams, for an agent that restarted |
 //! | [`control`] | the control socket |
 //! | [`keep`] | a process that holds connections while the agent restarts |
-//! | [`summary`], [`resources`] | statistics; the state that streams share |
+//! | [`tally`], [`resources`] | statistics; the state that streams share |
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -48,7 +48,7 @@ mod peers;
 pub mod preamble;
 mod resources;
 mod session;
-mod summary;
+mod tally;
 mod upstream;
 
 use agent::Agent;

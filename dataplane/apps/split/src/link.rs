@@ -12,13 +12,13 @@ use groupflow_transport::fanout::{BranchId, Fanout};
 use serde_json::json;
 
 use super::cache::ByteCache;
-use super::config::{BranchSpec, Kind, SessionSpec};
+use super::config::{BranchKind, BranchSpec, SessionSpec};
 use super::frame::{Decoder, MAX_REPLY};
 use super::preamble::Preamble;
 use super::resources::{Orphan, Resources, Target};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum LinkState {
     /// The connection is being opened.
     Connecting,
     /// The connection was refused or lost, and is retried at this time.
@@ -29,14 +29,14 @@ pub enum State {
     Open,
 }
 
-impl State {
+impl LinkState {
     /// The state's name in statistics.
     pub fn word(self) -> &'static str {
         match self {
-            State::Connecting => "connecting",
-            State::Waiting(_) => "waiting",
-            State::Resuming => "resuming",
-            State::Open => "open",
+            LinkState::Connecting => "connecting",
+            LinkState::Waiting(_) => "waiting",
+            LinkState::Resuming => "resuming",
+            LinkState::Open => "open",
         }
     }
 }
@@ -48,7 +48,7 @@ pub struct Link {
     pub key: u32,
     /// The branch's number in the stream's core.
     pub branch: BranchId,
-    pub state: State,
+    pub state: LinkState,
     /// When attempts to connect end.
     pub until: Instant,
     /// Whether the connection was ever made; a resumed stream had one before.
@@ -93,7 +93,7 @@ impl Link {
             spec,
             key,
             branch,
-            state: State::Connecting,
+            state: LinkState::Connecting,
             until,
             established: false,
             start,
@@ -118,14 +118,14 @@ impl Link {
 
     /// Whether the branch is another agent.
     pub fn is_agent(&self) -> bool {
-        self.spec.kind == Kind::Agent
+        self.spec.kind == BranchKind::Agent
     }
 
     /// The member's number, or 0.
     pub fn member(&self) -> u32 {
         match self.spec.kind {
-            Kind::Agent => 0,
-            Kind::Member(member) => member,
+            BranchKind::Agent => 0,
+            BranchKind::Member(member) => member,
         }
     }
 
@@ -143,11 +143,11 @@ impl Link {
         tcp::reset_on_close(&socket)?;
         let registration = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
         self.socket = Some((socket, registration));
-        self.state = State::Connecting;
+        self.state = LinkState::Connecting;
         self.decoder = Decoder::default();
         self.greeting = match self.spec.kind {
-            Kind::Member(_) => Vec::new(),
-            Kind::Agent => {
+            BranchKind::Member(_) => Vec::new(),
+            BranchKind::Agent => {
                 let resume = self.established;
                 Preamble { session: session.id, stream, offset, mode: session.mode, resume }.encode()
             }
@@ -180,7 +180,7 @@ impl Link {
         }
         let registration = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, registration));
-        (self.state, self.established, self.told_end) = (State::Open, true, told_end);
+        (self.state, self.established, self.told_end) = (LinkState::Open, true, told_end);
         self.start = orphan.start;
         self.origin = orphan.start + bytes;
         (self.skip_to, self.kept) = (self.origin, Some(orphan.key));
@@ -196,7 +196,7 @@ impl Link {
     /// Gives the keeper a copy of the connection, once the connection is made.
     pub fn keep(&mut self, resources: &mut Resources, stream: StreamId) {
         if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &resources.keeper, self.kept) {
-            if self.state == State::Connecting {
+            if self.state == LinkState::Connecting {
                 return;
             }
             let key = rand::random();
@@ -220,15 +220,15 @@ impl Link {
         let Some((socket, _)) = &self.socket else {
             return Ok(());
         };
-        if self.readable || (self.state == State::Connecting && self.writable) {
+        if self.readable || (self.state == LinkState::Connecting && self.writable) {
             if let Some(error) = tcp::failure(socket) {
                 return Err(error);
             }
         }
-        if self.state == State::Connecting && self.writable {
+        if self.state == LinkState::Connecting && self.writable {
             self.state = match self.is_agent() && self.established {
-                true => State::Resuming,
-                false => State::Open,
+                true => LinkState::Resuming,
+                false => LinkState::Open,
             };
         }
         Ok(())
@@ -236,7 +236,7 @@ impl Link {
 
     /// Sends the preamble, which tells the next agent which stream follows.
     pub fn greet(&mut self) -> io::Result<()> {
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state != State::Connecting) else {
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state != LinkState::Connecting) else {
             return Ok(());
         };
         while !self.greeting.is_empty() && self.writable {
@@ -255,7 +255,7 @@ impl Link {
     /// Handles WELCOME: the next agent has the bytes before `offset`, and wants those from there on.
     pub fn go_on(&mut self, resources: &mut Resources, offset: u64) {
         (self.origin, self.skip_to) = (offset, offset);
-        self.state = State::Open;
+        self.state = LinkState::Open;
         self.drop_old(resources);
     }
 
@@ -282,12 +282,12 @@ impl Link {
 
     /// Whether the connection may take bytes.
     pub fn is_writable(&self) -> bool {
-        self.state == State::Open && self.writable && self.greeting.is_empty()
+        self.state == LinkState::Open && self.writable && self.greeting.is_empty()
     }
 
     /// Whether the connection may have bytes to read.
     pub fn is_readable(&self) -> bool {
-        self.readable && self.state != State::Connecting && !self.replies_ended
+        self.readable && self.state != LinkState::Connecting && !self.replies_ended
     }
 
     /// Hands out cached bytes, once; returns their number.
@@ -319,7 +319,7 @@ impl Link {
     /// Tells the branch the end (half-close), when it is due. A branch that has the end from an earlier
     /// connection may have hung up.
     pub fn tell_end(&mut self, core: &mut Fanout) -> io::Result<()> {
-        let open = self.socket.is_some() && self.state == State::Open && self.greeting.is_empty();
+        let open = self.socket.is_some() && self.state == LinkState::Open && self.greeting.is_empty();
         if !core.end_due(self.branch) || !(open || self.is_complete) {
             return Ok(());
         }
@@ -333,7 +333,7 @@ impl Link {
 
     /// The offset that the branch's TCP has acknowledged, and whether it has acknowledged the end, too.
     pub fn acknowledged(&self) -> io::Result<Option<(u64, bool)>> {
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state == State::Open) else {
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state == LinkState::Open) else {
             return Ok(None);
         };
         // The FIN counts as one byte.
@@ -398,7 +398,7 @@ impl Link {
     /// is no connection and the next agent is called anew.
     pub fn can_resume(&self) -> bool {
         self.kept.is_some()
-            || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
+            || (self.is_agent() && matches!(self.state, LinkState::Waiting(_) | LinkState::Connecting))
     }
 }
 
@@ -406,7 +406,7 @@ impl Link {
 mod tests {
     use super::*;
     use crate::cache::Pool;
-    use crate::config::Join;
+    use crate::config::LateStart;
     use crate::keep::Keeper;
     use crate::resources::Limits;
     use groupflow_host::poller::Poller;
@@ -437,7 +437,7 @@ mod tests {
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
         let mut resources = resources(Keeper::at(ours.into()));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
-        let (kind, join) = (Kind::Member(1), Join::Now);
+        let (kind, join) = (BranchKind::Member(1), LateStart::Now);
         let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
         let mut link = Link::new(spec, 0, BranchId(0), 0, resources.now);
         // TCP_INFO is not known for this socket.

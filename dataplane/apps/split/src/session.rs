@@ -14,7 +14,7 @@ use super::config::SessionSpec;
 use super::control::RequestError;
 use super::live::Live;
 use super::resources::{Resources, Target};
-use super::summary;
+use super::tally;
 
 /// Ended streams that statistics still show.
 const REMEMBERED: usize = 16;
@@ -110,8 +110,8 @@ impl Session {
     }
 
     pub fn closed(&mut self, live: &Live, told: Value) {
-        self.bytes_in += live.summary.bytes_in;
-        self.bytes_out += live.summary.bytes_out;
+        self.bytes_in += live.tally.bytes_in;
+        self.bytes_out += live.tally.bytes_out;
         self.cache_peak = self.cache_peak.max(live.core.peak());
         self.closed.push_back(told);
         if self.closed.len() > REMEMBERED {
@@ -124,11 +124,11 @@ impl Session {
         let (mut bytes_in, mut bytes_out, mut peak) = (self.bytes_in, self.bytes_out, self.cache_peak);
         let (mut cache, mut told) = (0, Vec::new());
         for live in streams {
-            bytes_in += live.summary.bytes_in;
-            bytes_out += live.summary.bytes_out;
+            bytes_in += live.tally.bytes_in;
+            bytes_out += live.tally.bytes_out;
             peak = peak.max(live.core.peak());
             cache += live.core.cached();
-            told.push(summary::stream(live));
+            told.push(tally::stream(live));
         }
         json!({
             "id": self.spec.id,

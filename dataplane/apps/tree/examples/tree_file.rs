@@ -9,7 +9,7 @@ use std::io;
 
 use groupflow_host::options::StreamStart;
 use groupflow_host::secure::SecureSend;
-use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
+use groupflow_tree::agent::session::{HostOptions, TreeReader, TreeWriter};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "plain" => SecureSend::plain(),
         pin => SecureSend::pinned(pin).ok_or("PIN is no SHA-256")?,
     };
-    let mut options = Options::new(to.parse()?, token, known)?;
+    let mut options = HostOptions::new(to.parse()?, token, known)?;
     let summary = if what == "send" {
         options.members = members.first().map_or(Ok(1), |members| members.parse())?;
         let mut stream = TreeWriter::start(options)?;

@@ -15,7 +15,7 @@ use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_host::identity::Identity;
 use groupflow_host::secure::SecureSend;
-use groupflow_tree::agent::session::Options;
+use groupflow_tree::agent::session::HostOptions;
 use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, Join, Policy, Told};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::{json, Value};
@@ -97,18 +97,18 @@ impl Dispatch {
     }
 
     /// Of a host of this tree.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> HostOptions {
         options(self.address, self.pin.as_deref())
     }
 }
 
 /// Of a host whose dispatchers are there.
-pub fn options(to: SocketAddrV4, pin: Option<&str>) -> Options {
+pub fn options(to: SocketAddrV4, pin: Option<&str>) -> HostOptions {
     let known = match pin {
         Some(pin) => SecureSend::pinned(pin).expect("a fingerprint"),
         None => SecureSend::plain(),
     };
-    let mut options = Options::new(to, TOKEN, known).expect("options");
+    let mut options = HostOptions::new(to, TOKEN, known).expect("options");
     options.host.listen = "127.0.0.1:0".parse().expect("an address");
     options.host.patience = 5;
     options

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::options::StreamStart;
 use groupflow_tree::agent::args::{EdgesArg, SlowArg};
-use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
+use groupflow_tree::agent::session::{HostOptions, TreeReader, TreeWriter};
 use serde_json::Value;
 
 use super::dispatch::{Dispatch, TOKEN};
@@ -18,13 +18,13 @@ use super::sessions::{data, has, until, watched, Events};
 const RECORD: usize = 500;
 const HOME: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-fn over_quic(options: Options) -> Options {
+fn over_quic(options: HostOptions) -> HostOptions {
     let mut options = options;
     (options.from, options.host.children, options.host.edges) = (StreamStart::Start, 1, EdgesArg::Quic);
     options
 }
 
-fn over_datagrams(options: Options) -> Options {
+fn over_datagrams(options: HostOptions) -> HostOptions {
     let mut options = over_quic(options);
     (options.host.edges, options.host.slow, options.host.align) =
         (EdgesArg::Datagrams, SlowArg::Skip, RECORD as u64);
@@ -88,7 +88,7 @@ fn where_udp_is_blocked_the_stream_comes_over_tcp_and_that_is_said() {
     let mut options = tree.options();
     options.host.listen = taken;
     let mut source = TreeWriter::start(options).expect("it is not the source that wants QUIC");
-    for over in [over_quic as fn(Options) -> Options, over_datagrams] {
+    for over in [over_quic as fn(HostOptions) -> HostOptions, over_datagrams] {
         let began = Instant::now();
         let (options, events) = watched(over(tree.options()));
         let receiver = TreeReader::start(options).expect("started");
@@ -303,7 +303,7 @@ fn free_port() -> u16 {
 
 #[test]
 fn what_does_not_go_together_is_said() {
-    type Change = fn(&mut Options);
+    type Change = fn(&mut HostOptions);
     let cases: [(bool, Change, &str); 4] = [
         (true, |options| options.host.slow = SlowArg::Wait, "needs --slow skip"),
         (true, |options| options.host.parallel = 2, "one connection"),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::options::StreamStart;
 use groupflow_tree::agent::args::{EdgesArg, SlowArg};
-use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
+use groupflow_tree::agent::session::{HostOptions, TreeReader, TreeWriter};
 use serde_json::Value;
 
 use super::dispatch::Dispatch;
@@ -22,7 +22,7 @@ pub fn data(count: usize) -> Vec<u8> {
 /// Events of a host.
 pub type Events = Arc<Mutex<Vec<(String, Value)>>>;
 
-pub fn watched(options: Options) -> (Options, Events) {
+pub fn watched(options: HostOptions) -> (HostOptions, Events) {
     let events = Events::default();
     let told = events.clone();
     let options = options
@@ -43,7 +43,7 @@ pub fn has(events: &Events, name: &str) -> bool {
     events.lock().expect("alive").iter().any(|(event, _)| event == name)
 }
 
-fn from_start(tree: &Dispatch) -> Options {
+fn from_start(tree: &Dispatch) -> HostOptions {
     let mut options = tree.options();
     options.from = StreamStart::Start;
     options
@@ -202,7 +202,7 @@ fn a_receiver_that_is_dropped_is_not_missed() {
 fn a_slow_reader_is_told_where_it_goes_on() {
     const RECORD: usize = 1000;
     let tree = Dispatch::start(false);
-    let small = |mut options: Options| {
+    let small = |mut options: HostOptions| {
         (options.host.cache, options.host.slow, options.host.align) =
             (64 << 10, SlowArg::Skip, RECORD as u64);
         options
@@ -248,6 +248,6 @@ fn a_program_is_told_why_it_is_not_let_in() {
     let error = TreeWriter::start(options).expect("started").finish().expect_err("another certificate");
     assert!(error.cause.contains("another certificate"), "{error}");
     let secure = groupflow_host::secure::SecureSend::plain();
-    let error = Options::new(tree.address, "no token", secure).err().expect("no token");
+    let error = HostOptions::new(tree.address, "no token", secure).err().expect("no token");
     assert!(error.cause.contains("a token is"), "{error}");
 }

@@ -22,7 +22,7 @@ use crate::relays::Relay;
 use crate::sample::{CacheSample, FlowSample};
 use crate::wiring::Exit;
 
-/// Where an end is: its port, and its place there.
+/// The place of an end: the port, and the end's number there.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     port: u16,
@@ -41,18 +41,18 @@ enum Role {
 /// A split agent.
 #[derive(Debug)]
 pub struct Agent {
-    /// By port.
+    /// The interfaces, by port.
     interfaces: Vec<Option<Host>>,
     /// The flow of each end, by port and place.
     flows: Vec<Vec<FlowId>>,
     /// The role of each end in a stream, by port and place.
     roles: Vec<Vec<Option<Role>>>,
     streams: Vec<Split>,
-    /// When each interface has something to do.
+    /// The time at which each interface has something to do.
     deadlines: MinTree,
     /// How long the agent is busy with a packet, in or out.
     service: Nanos,
-    /// Until when the agent is busy with the packets it has taken.
+    /// The time until which the agent is busy with the packets it has taken.
     busy_until: Nanos,
     /// Ports at which something has changed.
     touched: Vec<u16>,
@@ -63,7 +63,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent without ports, that is busy with a packet for so long.
+    /// An agent without ports, which takes this time for a packet.
     pub fn new(service: Nanos) -> Agent {
         Agent {
             interfaces: Vec::new(),
@@ -139,7 +139,7 @@ impl Agent {
         }
     }
 
-    /// A frame arrives.
+    /// Handles a frame that arrives.
     pub fn receive(&mut self, port: u16, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
         let index = usize::from(port);
         let Some(Some(interface)) = self.interfaces.get_mut(index) else { return };

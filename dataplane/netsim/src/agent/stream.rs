@@ -7,7 +7,7 @@ use super::Spot;
 use crate::host::tcp_end::TcpEnd;
 use crate::host::Host;
 use crate::relays::Relay;
-use crate::tcp::Sender;
+use crate::tcp::TcpSender;
 
 /// A cache without bound (Table I of the paper).
 const UNBOUNDED: u64 = u64::MAX;
@@ -18,7 +18,7 @@ pub struct Split {
     stream: Fanout,
     /// How far upstream's acknowledgement may be beyond that of the branches; `None`: it is not held back.
     ahead: Option<u64>,
-    /// Whether all branches stand, and upstream has been told.
+    /// Whether all branches are connected, and upstream has been told.
     open: bool,
     /// The length of the stream in bytes, if it ends.
     length: Option<u64>,
@@ -30,7 +30,7 @@ impl Split {
     /// A stream whose branches begin with its first byte.
     pub fn new(relay: &Relay, upstream: Spot, branches: Vec<Spot>) -> Split {
         let mut stream = Fanout::new(relay.mode, UNBOUNDED);
-        // Nothing has come yet, so no branch is refused.
+        // No byte has come yet, so no branch is refused.
         let added = |spot| stream.add_branch(BranchStart::Start).ok().map(|branch| (spot, branch));
         let branches = branches.into_iter().filter_map(added).collect();
         Split { stream, ahead: relay.ahead, open: false, length: relay.length, upstream, branches }
@@ -65,7 +65,7 @@ impl Split {
         }
         for &(spot, branch) in &self.branches {
             self.stream.on_sent(branch, news)?;
-            let supply = |sender: &mut Sender| {
+            let supply = |sender: &mut TcpSender| {
                 sender.supply(news);
                 if ended {
                     sender.close();
@@ -78,8 +78,8 @@ impl Split {
         Ok(())
     }
 
-    /// Opens the branches when the stream has come, and answers upstream when they stand, where answers are
-    /// held back.
+    /// Opens the branches when the stream has come; answers upstream, if answers are held back, when the
+    /// branches are connected.
     fn connect(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
         if !with(interfaces, self.upstream, |tcp| tcp.connected()).unwrap_or(false) {
             return;
@@ -107,8 +107,8 @@ impl Split {
         touched.push(self.upstream.port);
     }
 
-    /// Takes the bytes acknowledged to a branch's TCP; upstream's may acknowledge those of all, where it is
-    /// held back.
+    /// Takes the bytes acknowledged to a branch's TCP. If upstream's acknowledgements are held back,
+    /// upstream's TCP may then acknowledge the bytes that all branches have.
     pub fn acknowledge(
         &mut self,
         now: Nanos,

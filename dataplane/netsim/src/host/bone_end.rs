@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_bone::machine::{
-    FileName, Hub, HubConfig, HubEvent, Offer, Outcome, Rim, RimConfig, RimEvent, RimId, TransferId,
+    FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferId, TransferOutcome,
 };
 
 use super::group_end::{pattern, write_datagram, Pattern};
@@ -42,7 +42,8 @@ pub struct BoneEnd {
 }
 
 impl BoneEnd {
-    /// `addresses` are those of its packets, but for the destination; `targets` the rims of unicast.
+    /// A hub or a rim. `addresses` are those of its packets except for the destination; `targets` are the
+    /// rims of unicast.
     pub fn new(addresses: Addresses, spec: &BoneSpec, targets: Vec<SocketAddrV4>, seed: u64) -> BoneEnd {
         let side = match &spec.role {
             BoneRole::Hub(hub) => Side::Hub(Box::new(make_hub(hub, targets))),
@@ -84,7 +85,7 @@ impl BoneEnd {
         self.pending
     }
 
-    /// The end's time has come.
+    /// Handles the end's deadline.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.stop <= now {
             self.stop = Nanos::MAX;
@@ -95,7 +96,7 @@ impl BoneEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// A datagram arrives: a UDP header and its payload.
+    /// Handles a datagram that arrives, from its UDP header on.
     pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
         let Some(bytes) = segment.get(UDP..).filter(|_| now >= self.start) else { return };
         self.received += 1;
@@ -122,7 +123,7 @@ impl BoneEnd {
         self.delivered = rim.bytes();
     }
 
-    /// Writes the packet to send now, if there is one. Gives its tail.
+    /// Writes the packet to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
         let transmit = match &mut self.side {
@@ -145,7 +146,7 @@ impl BoneEnd {
         for event in hub.events() {
             if let HubEvent::Ended(report) = event {
                 self.sample = BoneSample {
-                    done: report.outcome == Outcome::Done,
+                    done: report.outcome == TransferOutcome::Done,
                     duration: report.ended.saturating_sub(report.started),
                     sent_bytes: report.sent,
                     packets: report.packets,

@@ -101,7 +101,7 @@ impl End {
         }
     }
 
-    /// A packet arrives; `length` counts from the transport header on.
+    /// Handles a packet that arrives; `length` counts from the transport header on.
     pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8], length: u32, ecn: u8) {
         match &mut self.kind {
             EndKind::UdpSource { .. } => {}
@@ -112,7 +112,7 @@ impl End {
         }
     }
 
-    /// Writes the packet to send now, if there is one. Gives its tail.
+    /// Writes the packet to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         let tail = match &mut self.kind {
             EndKind::UdpSource { source, waiting, .. } => {

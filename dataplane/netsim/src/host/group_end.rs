@@ -80,9 +80,9 @@ pub struct GroupEnd {
     addresses: Addresses,
     seed: u64,
     start: Nanos,
-    /// `None` before the start.
+    /// The machine; `None` before the start.
     machine: Option<Box<dyn Simulated>>,
-    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    /// Since when the machine may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
     /// Time must pass between two timer calls.
     not_before: Nanos,
@@ -94,7 +94,7 @@ pub struct GroupEnd {
 }
 
 impl GroupEnd {
-    /// A member that joins at its start. `addresses` are those of its packets, but for the destination.
+    /// A member that joins at its start. `addresses` are those of its packets except for the destination.
     pub fn new(addresses: Addresses, spec: MemberSpec, seed: u64) -> GroupEnd {
         GroupEnd {
             start: Nanos(spec.start_ns),
@@ -127,7 +127,7 @@ impl GroupEnd {
         self.pending
     }
 
-    /// The end's time has come.
+    /// Handles the end's deadline.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.machine.is_none() {
             self.machine = self.begin(now);
@@ -158,7 +158,7 @@ impl GroupEnd {
         })
     }
 
-    /// A datagram arrives: a UDP header and its payload.
+    /// Handles a datagram that arrives, from its UDP header on.
     pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
         let Some(bytes) = segment.get(UDP..) else { return };
         self.received += 1;
@@ -168,7 +168,7 @@ impl GroupEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// Writes the packet to send now, if there is one. Gives its tail.
+    /// Writes the packet to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
         self.deliver(now);

@@ -34,7 +34,7 @@ use crate::wiring::Exit;
 pub struct Host {
     port: u16,
     interface: Pacer,
-    /// Until when the neighbour wants no frames.
+    /// The time until which the neighbour wants no frames.
     paused_until: Nanos,
     ends: Vec<End>,
     /// The end of each protocol and local port.
@@ -88,7 +88,7 @@ impl Host {
         }
     }
 
-    /// Does one thing that is due. Returns whether the host sent a packet.
+    /// Carries out one action that is due. Returns whether the host sent a packet.
     pub fn step(&mut self, exit: &mut Exit<'_>) -> bool {
         let now = exit.now;
         if self.timers.time() <= now {
@@ -112,13 +112,13 @@ impl Host {
         tail.is_some()
     }
 
-    /// A frame arrives, and the packets that it brings about are sent.
+    /// Handles a frame that arrives, and sends the packets that it causes.
     pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
         self.take_in(exit.now, head, tail);
         self.advance(exit);
     }
 
-    /// A frame arrives. Returns the place of the end that took it.
+    /// Handles a frame that arrives. Returns the place of the end that took it.
     pub fn take_in(&mut self, now: Nanos, head: &[u8], tail: u32) -> Option<usize> {
         match read(head, tail) {
             Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
@@ -154,7 +154,7 @@ impl Host {
         self.ends.iter().position(|end| end.flow == flow && matches!(end.kind, EndKind::Tcp(_)))
     }
 
-    /// A node tells a flow's rate.
+    /// Handles a flow's rate that a node tells.
     fn reshape(&mut self, flow: u16, rate: i32) {
         let Some(place) = self.ends.iter().position(|end| end.shaped_as == Some(flow)) else {
             self.unexpected += 1;

@@ -15,7 +15,7 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// No limit.
+    /// The rate that means no limit.
     pub const UNLIMITED: u32 = u32::MAX;
 
     /// A shaper that lets everything pass until it is told a rate.
@@ -45,7 +45,7 @@ impl Shaper {
         }
     }
 
-    /// A packet leaves. Time that was not used is not made up for.
+    /// Notes that a packet leaves. Unused time is not made up for.
     pub fn send(&mut self, now: Nanos) {
         let limited = self.rate != 0 && self.rate != Shaper::UNLIMITED;
         self.carry = if limited && self.sent.is_some() && now == self.next() {

@@ -7,15 +7,16 @@ use crate::error::BuildError;
 use crate::sample::{FlowSample, TcpSample};
 use crate::spec::{FlowSpec, MessagesSpec, TcpProfile, TcpSpec};
 use crate::tcp::{
-    decode, encode, Data, DelayedAck, Ecn, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
+    decode, encode, DataSource, DelayedAck, Ecn, TcpReceiver, TcpReceiverConfig, TcpSender, TcpSenderConfig,
+    Variant,
 };
 use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
 
 /// Either end of a connection.
 #[derive(Debug)]
 enum Side {
-    Sender(Box<Sender>),
-    Receiver(Box<Receiver>),
+    Sender(Box<TcpSender>),
+    Receiver(Box<TcpReceiver>),
 }
 
 /// An endpoint.
@@ -25,29 +26,29 @@ pub struct TcpEnd {
     /// The application's writes to a sender.
     messages: Option<Messages>,
     template: Template,
-    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    /// Since when the endpoint may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
-    /// Segments that were none.
+    /// Packets that were no valid segments.
     malformed: u64,
 }
 
 impl TcpEnd {
-    /// The end that sends; where there are messages, `config.data` is [`Data::Supplied`].
+    /// The end that sends; with messages, `config.data` must be [`DataSource::Supplied`].
     pub fn sending(
         addresses: &Addresses,
-        config: SenderConfig,
+        config: TcpSenderConfig,
         messages: Option<Messages>,
-    ) -> Result<TcpEnd, crate::tcp::ConfigError> {
-        let sender = Side::Sender(Box::new(Sender::new(config)?));
+    ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
+        let sender = Side::Sender(Box::new(TcpSender::new(config)?));
         Ok(TcpEnd { messages, ..TcpEnd::new(addresses, sender) })
     }
 
     /// The end that receives; `addresses` are those of its acknowledgements.
     pub fn receiving(
         addresses: &Addresses,
-        config: ReceiverConfig,
-    ) -> Result<TcpEnd, crate::tcp::ConfigError> {
-        Ok(TcpEnd::new(addresses, Side::Receiver(Box::new(Receiver::new(config)?))))
+        config: TcpReceiverConfig,
+    ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
+        Ok(TcpEnd::new(addresses, Side::Receiver(Box::new(TcpReceiver::new(config)?))))
     }
 
     fn new(addresses: &Addresses, side: Side) -> TcpEnd {
@@ -84,7 +85,7 @@ impl TcpEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// A segment arrives: its header, the rest of the head, and the size of the frame in bytes.
+    /// Handles a segment that arrives: its header, the rest of the head, and the size of the frame in bytes.
     pub fn receive(&mut self, now: Nanos, bytes: &[u8], length: u32, ecn: u8) {
         let Ok(mut segment) = decode(bytes) else {
             self.malformed += 1;
@@ -99,7 +100,7 @@ impl TcpEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// Writes the segment to send now, if there is one. Gives its tail.
+    /// Writes the segment to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         let segment = match &mut self.side {
             Side::Sender(sender) => sender.poll(now),
@@ -118,7 +119,7 @@ impl TcpEnd {
         Some(segment.payload)
     }
 
-    /// Whether the connection stands: a sender's SYN is acknowledged, a receiver's has come.
+    /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.
     pub fn connected(&self) -> bool {
         match &self.side {
             Side::Receiver(receiver) => receiver.connected(),
@@ -126,7 +127,7 @@ impl TcpEnd {
         }
     }
 
-    /// A sender begins, a receiver that is held back answers the SYN.
+    /// Lets a sender begin, or a receiver that is held back answer the SYN.
     pub fn open(&mut self, now: Nanos) {
         match &mut self.side {
             Side::Receiver(receiver) => receiver.open(),
@@ -136,14 +137,14 @@ impl TcpEnd {
     }
 
     /// Does something with the sender, which may have something to send then.
-    pub fn with_sender<R>(&mut self, now: Nanos, act: impl FnOnce(&mut Sender) -> R) -> Option<R> {
+    pub fn with_sender<R>(&mut self, now: Nanos, act: impl FnOnce(&mut TcpSender) -> R) -> Option<R> {
         let Side::Sender(sender) = &mut self.side else { return None };
         self.pending = self.pending.min(now);
         Some(act(sender))
     }
 
     /// Does something with the receiver, which may have something to send then.
-    pub fn with_receiver<R>(&mut self, now: Nanos, act: impl FnOnce(&mut Receiver) -> R) -> Option<R> {
+    pub fn with_receiver<R>(&mut self, now: Nanos, act: impl FnOnce(&mut TcpReceiver) -> R) -> Option<R> {
         let Side::Receiver(receiver) = &mut self.side else { return None };
         self.pending = self.pending.min(now);
         Some(act(receiver))
@@ -182,25 +183,25 @@ impl TcpEnd {
     }
 }
 
-fn data(tcp: &TcpSpec) -> Data {
+fn data(tcp: &TcpSpec) -> DataSource {
     match (tcp.bytes, tcp.messages) {
-        (_, Some(_)) => Data::Supplied,
-        (Some(bytes), None) => Data::Bytes(bytes),
-        (None, None) => Data::Greedy,
+        (_, Some(_)) => DataSource::Supplied,
+        (Some(bytes), None) => DataSource::Bytes(bytes),
+        (None, None) => DataSource::Greedy,
     }
 }
 
 /// The configuration of both ends.
-pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, ReceiverConfig), BuildError> {
-    let refuse = |field: &str, error: crate::tcp::ConfigError| {
+pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, TcpReceiverConfig), BuildError> {
+    let refuse = |field: &str, error: crate::tcp::TcpConfigError| {
         BuildError::new(format!("flows.{}.{field}", flow.name), error)
     };
     let variant: Variant = tcp.variant.parse().map_err(|error| refuse("variant", error))?;
     let base = match tcp.profile {
-        TcpProfile::Rfc => SenderConfig::new(variant, tcp.window_packets),
-        TcpProfile::Ns2 => SenderConfig::ns2(variant, tcp.window_packets),
+        TcpProfile::Rfc => TcpSenderConfig::new(variant, tcp.window_packets),
+        TcpProfile::Ns2 => TcpSenderConfig::ns2(variant, tcp.window_packets),
     };
-    let mut sender = SenderConfig {
+    let mut sender = TcpSenderConfig {
         source_port: flow.source_port,
         destination_port: flow.destination_port,
         mss: tcp.mss,
@@ -220,12 +221,12 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, Receiv
     sender.timestamps |= sender.heeds_window;
     if tcp.on_demand {
         sender.start = Nanos::MAX; // when it is told
-        if sender.data != Data::Greedy {
+        if sender.data != DataSource::Greedy {
             let problem = "what begins when it is told sends without end; leave out bytes and messages";
             return Err(BuildError::new(format!("flows.{}.on_demand", flow.name), problem));
         }
     }
-    let mut receiver = ReceiverConfig::for_sender(&sender);
+    let mut receiver = TcpReceiverConfig::for_sender(&sender);
     receiver.window = tcp.receive_window;
     if let Some(delay) = tcp.delayed_ack_ns {
         receiver.delayed_ack = DelayedAck::After(Nanos(delay));
@@ -242,7 +243,7 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, Receiv
         }
     }
     // The endpoints have the rest of the rules.
-    Sender::new(sender).map_err(|error| refuse("tcp", error))?;
-    Receiver::new(receiver).map_err(|error| refuse("tcp", error))?;
+    TcpSender::new(sender).map_err(|error| refuse("tcp", error))?;
+    TcpReceiver::new(receiver).map_err(|error| refuse("tcp", error))?;
     Ok((sender, receiver))
 }

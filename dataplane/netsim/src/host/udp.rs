@@ -11,7 +11,7 @@ use crate::wire::{Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
 const STAMP: usize = 16;
 /// The smallest frame of a source.
 pub const LEAST_FRAME: u32 = (TRANSPORT + UDP + STAMP) as u32;
-/// The largest: an IPv4 packet of 65,535 bytes.
+/// The largest frame of a source: an IPv4 packet of 65,535 bytes.
 pub const LARGEST_FRAME: u32 = 65_535 + 14;
 
 /// A source.
@@ -107,11 +107,11 @@ impl UdpSource {
 /// The counters of a sink.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpSink {
-    /// Frames.
+    /// Frames received.
     pub packets: u64,
-    /// Their payload bytes.
+    /// Payload bytes of these frames.
     pub bytes: u64,
-    /// The sum of their times from the source.
+    /// The sum of these frames' times from the source.
     pub delay_ns: u128,
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
@@ -119,7 +119,7 @@ pub struct UdpSink {
 }
 
 impl UdpSink {
-    /// A datagram arrives; `length` counts from the UDP header on.
+    /// Handles a datagram that arrives; `length` counts from the UDP header on.
     pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32) {
         self.packets += 1;
         self.bytes += u64::from(length) - UDP as u64;
@@ -138,7 +138,7 @@ fn mean_gap(spec: &UdpSpec) -> Nanos {
     Nanos(u64::from(spec.frame_bytes) * 8 * 1_000_000_000 / spec.rate_bps.max(1))
 }
 
-/// A time on or off; never nothing at all, so that time passes.
+/// A time on or off, which is never zero, so that time passes.
 fn span(random: &mut Random, nanos: u64, varies: bool) -> Nanos {
     let nanos = Nanos(nanos.max(1));
     if varies {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoneSpec {
-    /// Its name.
+    /// The name in results.
     pub name: String,
     /// The host that the machine runs on.
     pub host: String,
-    /// Its UDP port.
+    /// The machine's UDP port.
     pub udp_port: u16,
-    /// When the machine begins; before, it hears nothing.
+    /// When the machine begins; before, it receives nothing.
     #[serde(default)]
     pub start_ns: u64,
     /// When a rim leaves.
@@ -75,11 +75,11 @@ pub struct HubSpec {
     pub crowd: u32,
     /// The time allowed for an answer in such a crowd.
     pub per_answer_ns: u64,
-    /// How often in a row the hub asks a rim that does not answer.
+    /// The number of unanswered requests in a row after which a rim is dropped.
     pub patience: u8,
     /// The most rims.
     pub max_rims: u32,
-    /// Of unicast: the hosts of the rims, at the group's port.
+    /// With unicast: the hosts of the rims, at the group's port.
     #[serde(default)]
     pub targets: Vec<Ipv4Addr>,
 }

@@ -4,11 +4,11 @@
 use groupflow_base::Nanos;
 
 use super::advertised::WINDOW_SHIFT;
-use super::config::Data;
+use super::config::DataSource;
 use super::segment::Segment;
-use super::sender::Sender;
+use super::sender::TcpSender;
 
-impl Sender {
+impl TcpSender {
     /// Packets that may be in flight, apart from the congestion window.
     #[inline]
     pub(super) fn most(&self) -> u64 {
@@ -16,24 +16,25 @@ impl Sender {
         self.peer_edge.map_or(most, |edge| most.min(edge.saturating_sub(self.una)))
     }
 
-    /// An acknowledgement up to packet `acked` tells how much more the receiver takes. A late one changes
-    /// nothing.
+    /// Takes the receiver's window from an acknowledgement up to packet `acked`. A late acknowledgement
+    /// changes nothing.
     pub(super) fn heed_window(&mut self, acked: u64, segment: &Segment) {
         let packets = (u64::from(segment.window) << WINDOW_SHIFT) / u64::from(self.config.mss);
         self.peer_edge = self.peer_edge.max(Some(acked + packets));
     }
 
-    /// A greedy application has nothing new to send any more: only packets in flight are still delivered.
+    /// Notes that a greedy application has nothing new to send: only packets in flight are still delivered.
     pub fn pause(&mut self) {
-        if self.config.data == Data::Greedy {
+        if self.config.data == DataSource::Greedy {
             self.limit = self.max;
         }
     }
 
-    /// It has, or it begins. Where all had been delivered, it starts slowly, as a new connection does:
-    /// another window is stale by now (RFC 5681, section 4.1).
+    /// Notes that the application has data to send, again or for the first time. If all earlier data was
+    /// delivered, the sender starts slowly, as a new connection does, because its window is stale (RFC 5681,
+    /// section 4.1).
     pub fn resume(&mut self, now: Nanos) {
-        if self.config.data != Data::Greedy {
+        if self.config.data != DataSource::Greedy {
             return;
         }
         self.begin(now);
@@ -46,8 +47,8 @@ impl Sender {
     }
 
     fn restart(&mut self, now: Nanos) {
-        // The configuration was good when the sender was made.
-        let Ok(fresh) = Sender::new(self.config) else { return };
+        // The configuration was checked when the sender was made.
+        let Ok(fresh) = TcpSender::new(self.config) else { return };
         self.window.cwnd = f64::from(self.config.initial_window);
         (self.window.ssthresh, self.controller, self.recovery) =
             (fresh.window.ssthresh, fresh.controller, fresh.recovery);

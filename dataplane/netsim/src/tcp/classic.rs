@@ -5,12 +5,12 @@ use groupflow_base::Nanos;
 use super::config::Behaviour;
 use super::controller::Ack;
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, Sender};
+use super::sender::{Recovery, Reduction, TcpSender};
 
 /// NewReno in ns-2 sends at most so many new packets for each duplicate during recovery.
 const RECOVERY_BURST: u32 = 2;
 
-impl Sender {
+impl TcpSender {
     pub(super) fn on_ack_classic(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
         if acked > self.una {
             if self.recovering && acked < self.recover {

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-/// Which TCP a sender is.
+/// The variants of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// Fast retransmit, then slow start from one packet.
@@ -53,12 +53,12 @@ impl Variant {
 }
 
 impl std::str::FromStr for Variant {
-    type Err = ConfigError;
-    fn from_str(name: &str) -> Result<Variant, ConfigError> {
+    type Err = TcpConfigError;
+    fn from_str(name: &str) -> Result<Variant, TcpConfigError> {
         Variant::ALL
             .into_iter()
             .find(|variant| variant.name() == name)
-            .ok_or_else(|| ConfigError::Variant(name.to_owned()))
+            .ok_or_else(|| TcpConfigError::Variant(name.to_owned()))
     }
 }
 
@@ -73,12 +73,12 @@ pub enum Behaviour {
 
 /// The data of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Data {
-    /// As much as the window allows.
+pub enum DataSource {
+    /// A stream without end: as much as the window allows.
     Greedy,
-    /// So many bytes.
+    /// A stream of so many bytes.
     Bytes(u64),
-    /// The bytes that [`Sender::supply`](super::Sender::supply) hands over, in whole packets.
+    /// The bytes that [`TcpSender::supply`](super::TcpSender::supply) hands over, in whole packets.
     Supplied,
 }
 
@@ -112,12 +112,12 @@ impl RtoConfig {
     };
 }
 
-/// The settings of a [`Sender`](super::Sender).
+/// The settings of a [`TcpSender`](super::TcpSender).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SenderConfig {
-    /// Which TCP.
+pub struct TcpSenderConfig {
+    /// The variant.
     pub variant: Variant,
-    /// The RFCs or ns-2.
+    /// The model: the RFCs or ns-2.
     pub behaviour: Behaviour,
     /// Port of the sender.
     pub source_port: u16,
@@ -134,7 +134,7 @@ pub struct SenderConfig {
     /// Whether a SYN without payload goes first and the window opens with its acknowledgement.
     pub syn: bool,
     /// The data to send.
-    pub data: Data,
+    pub data: DataSource,
     /// When to begin.
     pub start: Nanos,
     /// When to send nothing new any more.
@@ -153,11 +153,11 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
 }
 
-impl SenderConfig {
+impl TcpSenderConfig {
     /// A greedy sender after the RFCs: timestamps, 1448 bytes beside them, an initial window of 10 (RFC
     /// 6928).
-    pub const fn new(variant: Variant, max_window: u32) -> SenderConfig {
-        SenderConfig {
+    pub const fn new(variant: Variant, max_window: u32) -> TcpSenderConfig {
+        TcpSenderConfig {
             variant,
             behaviour: Behaviour::Rfc,
             source_port: 40_000,
@@ -167,7 +167,7 @@ impl SenderConfig {
             initial_window: 10,
             initial_ssthresh: None,
             syn: true,
-            data: Data::Greedy,
+            data: DataSource::Greedy,
             start: Nanos::ZERO,
             stop: None,
             rto: RtoConfig::LINUX,
@@ -180,37 +180,37 @@ impl SenderConfig {
     }
 
     /// A greedy sender like ns-2 2.35's with default settings; its Vegas sends no SYN.
-    pub const fn ns2(variant: Variant, max_window: u32) -> SenderConfig {
-        SenderConfig {
+    pub const fn ns2(variant: Variant, max_window: u32) -> TcpSenderConfig {
+        TcpSenderConfig {
             behaviour: Behaviour::Ns2,
             mss: 1460,
             initial_window: 2,
             syn: !matches!(variant, Variant::Vegas),
             rto: RtoConfig::NS2,
             timestamps: false,
-            ..SenderConfig::new(variant, max_window)
+            ..TcpSenderConfig::new(variant, max_window)
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(super) fn check(&self) -> Result<(), TcpConfigError> {
         if self.mss == 0 || self.mss > 65_495 {
-            return Err(ConfigError::Mss(self.mss));
+            return Err(TcpConfigError::Mss(self.mss));
         }
         let bytes = u64::from(self.max_window) * u64::from(self.mss);
         if self.max_window == 0 || bytes >= 1 << 30 {
-            return Err(ConfigError::MaxWindow(self.max_window));
+            return Err(TcpConfigError::MaxWindow(self.max_window));
         }
         if self.initial_window == 0 {
-            return Err(ConfigError::InitialWindow);
+            return Err(TcpConfigError::InitialWindow);
         }
         if self.dupack_threshold == 0 {
-            return Err(ConfigError::DupackThreshold);
+            return Err(TcpConfigError::DupackThreshold);
         }
         if self.ecn && self.variant == Variant::Vegas {
-            return Err(ConfigError::Ecn);
+            return Err(TcpConfigError::Ecn);
         }
         if self.rto.tick == Nanos::ZERO || self.rto.min > self.rto.max {
-            return Err(ConfigError::Rto);
+            return Err(TcpConfigError::Rto);
         }
         Ok(())
     }
@@ -225,9 +225,9 @@ pub enum DelayedAck {
     After(Nanos),
 }
 
-/// The settings of a [`Receiver`](super::Receiver).
+/// The settings of a [`TcpReceiver`](super::TcpReceiver).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReceiverConfig {
+pub struct TcpReceiverConfig {
     /// Port of the receiver.
     pub source_port: u16,
     /// Port of the sender.
@@ -240,19 +240,19 @@ pub struct ReceiverConfig {
     pub delayed_ack: DelayedAck,
     /// SACK blocks in an acknowledgement: 0 to 4, or 3 with timestamps.
     pub sack_blocks: u8,
-    /// Acknowledge no more than [`Receiver::open`](super::Receiver::open) and
-    /// [`Receiver::release`](super::Receiver::release) allow.
+    /// Acknowledge no more than [`TcpReceiver::open`](super::TcpReceiver::open) and
+    /// [`TcpReceiver::release`](super::TcpReceiver::release) allow.
     pub held: bool,
     /// Bytes of the window that the receiver advertises at first; `None` is the largest.
-    /// [`Receiver::set_window`](super::Receiver::set_window) changes it.
+    /// [`TcpReceiver::set_window`](super::TcpReceiver::set_window) changes it.
     pub window: Option<u64>,
 }
 
-impl ReceiverConfig {
+impl TcpReceiverConfig {
     /// The receiver for that sender: acknowledges each packet, with up to three SACK blocks where the sender
     /// uses them.
-    pub const fn for_sender(sender: &SenderConfig) -> ReceiverConfig {
-        ReceiverConfig {
+    pub const fn for_sender(sender: &TcpSenderConfig) -> TcpReceiverConfig {
+        TcpReceiverConfig {
             source_port: sender.destination_port,
             destination_port: sender.source_port,
             mss: sender.mss,
@@ -265,31 +265,31 @@ impl ReceiverConfig {
     }
 }
 
-/// Why a configuration was refused.
+/// The reason why a configuration was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// No such TCP.
+pub enum TcpConfigError {
+    /// No variant has this name.
     #[error("variant: '{0}' is none of tahoe, reno, newreno, sack, vegas, cubic, compound")]
     Variant(String),
-    /// Packet size.
+    /// The packet size is invalid.
     #[error("mss: {0} bytes, but 1 to 65495 are possible")]
     Mss(u32),
-    /// Window.
+    /// The window is invalid.
     #[error("max_window: {0} packets, but at least 1 and less than 2^30 bytes are possible")]
     MaxWindow(u32),
-    /// First window.
+    /// The first window is invalid.
     #[error("initial_window: at least 1 packet")]
     InitialWindow,
-    /// Fast retransmit at once.
+    /// The number of duplicates for a fast retransmit is zero.
     #[error("dupack_threshold: at least 1")]
     DupackThreshold,
-    /// Vegas with ECN.
+    /// Vegas cannot use ECN.
     #[error("ecn: vegas does not react to it")]
     Ecn,
-    /// Timer.
+    /// The timer is invalid.
     #[error("rto: the tick must not be 0, nor min greater than max")]
     Rto,
-    /// SACK.
+    /// The number of SACK blocks is invalid.
     #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = super::MAX_SACK_BLOCKS)]
     SackBlocks(u8),
 }
@@ -300,17 +300,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_its_field() {
-        let good = SenderConfig::new(Variant::Reno, 100);
-        let refused = |config: SenderConfig| config.check().map_err(|error| error.to_string());
+        let good = TcpSenderConfig::new(Variant::Reno, 100);
+        let refused = |config: TcpSenderConfig| config.check().map_err(|error| error.to_string());
         assert_eq!(refused(good), Ok(()));
         let cases = [
-            (SenderConfig { mss: 0, ..good }, "mss: 0 bytes"),
-            (SenderConfig { max_window: 0, ..good }, "max_window: 0 packets"),
-            (SenderConfig { max_window: 800_000, ..good }, "max_window: 800000 packets"),
-            (SenderConfig { initial_window: 0, ..good }, "initial_window"),
-            (SenderConfig { dupack_threshold: 0, ..good }, "dupack_threshold"),
-            (SenderConfig { variant: Variant::Vegas, ecn: true, ..good }, "ecn: vegas"),
-            (SenderConfig { rto: RtoConfig { tick: Nanos::ZERO, ..good.rto }, ..good }, "rto"),
+            (TcpSenderConfig { mss: 0, ..good }, "mss: 0 bytes"),
+            (TcpSenderConfig { max_window: 0, ..good }, "max_window: 0 packets"),
+            (TcpSenderConfig { max_window: 800_000, ..good }, "max_window: 800000 packets"),
+            (TcpSenderConfig { initial_window: 0, ..good }, "initial_window"),
+            (TcpSenderConfig { dupack_threshold: 0, ..good }, "dupack_threshold"),
+            (TcpSenderConfig { variant: Variant::Vegas, ecn: true, ..good }, "ecn: vegas"),
+            (TcpSenderConfig { rto: RtoConfig { tick: Nanos::ZERO, ..good.rto }, ..good }, "rto"),
         ];
         for (config, field) in cases {
             assert!(refused(config).is_err_and(|error| error.starts_with(field)), "{field}");

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use groupflow_base::Nanos;
 
 use super::compound::Compound;
-use super::config::{Behaviour, SenderConfig, Variant};
+use super::config::{Behaviour, TcpSenderConfig, Variant};
 use super::cubic::Cubic;
 use super::vegas::Vegas;
 
@@ -114,7 +114,7 @@ pub(super) trait Controller: Debug + Send {
 }
 
 /// The controller of a sender's variant.
-pub(super) fn of(config: &SenderConfig) -> Box<dyn Controller> {
+pub(super) fn of(config: &TcpSenderConfig) -> Box<dyn Controller> {
     match config.variant {
         Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Box::new(Reno),
         Variant::Cubic => Box::<Cubic>::default(),

@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 
 use super::controller::{Ack, Late};
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, Sender};
+use super::sender::{Recovery, Reduction, TcpSender};
 
 #[derive(Debug)]
 pub(super) struct Departures {
@@ -45,7 +45,7 @@ impl Departures {
         *times = times.saturating_add(1);
     }
 
-    /// Packets `una..acked` are done with. Returns the last one's departure.
+    /// Forgets packets `una..acked`. Returns the departure of the last one.
     fn acknowledge(&mut self, una: u64, acked: u64) -> (Nanos, u8) {
         let last = *self.of(acked - 1);
         (una..acked).for_each(|packet| self.of(packet).1 = 0);
@@ -82,7 +82,7 @@ impl Departures {
         late
     }
 
-    /// `packet` is sent again. Returns when it left before, and how often.
+    /// Notes that `packet` is sent again. Returns when it left before, and how often.
     fn repeat(&mut self, packet: u64, in_flight: u64) -> (Nanos, u8) {
         let departure = *self.of(packet);
         self.worried = in_flight.min(2) as u32;
@@ -91,7 +91,7 @@ impl Departures {
     }
 }
 
-impl Sender {
+impl TcpSender {
     fn departures(&mut self) -> &mut Departures {
         match &mut self.recovery {
             Recovery::Departures(departures) => departures,

@@ -1,6 +1,6 @@
 //! TCP endpoints as values: no clock, no sockets, no randomness.
 //!
-//! A [`Sender`] sends one way to a [`Receiver`], which acknowledges. Both are driven alike:
+//! A [`TcpSender`] sends one way to a [`TcpReceiver`], which acknowledges. Both are driven alike:
 //!
 //! ```text
 //! on_segment(now, &segment)     a segment arrived
@@ -12,9 +12,9 @@
 //! Inside, sequence numbers count packets of one fixed size from 0 (the SYN, where there is one) in 64 bits.
 //! On the wire they count bytes in 32 bits as TCP's do, and endpoints unwrap them.
 //!
-//! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, with which the older papers
-//! measured; [`SenderConfig::new`] follows the RFCs. `docs/results/validation.md` holds the two against each
-//! other.
+//! [`TcpSenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, with which the older papers
+//! measured; [`TcpSenderConfig::new`] follows the RFCs. `docs/results/validation.md` holds the two against
+//! each other.
 //!
 //! | module | subject |
 //! |---|---|
@@ -51,11 +51,11 @@ mod vegas;
 mod wire;
 
 pub use config::{
-    Behaviour, ConfigError, Data, DelayedAck, ReceiverConfig, RtoConfig, SenderConfig, Variant,
+    Behaviour, DataSource, DelayedAck, RtoConfig, TcpConfigError, TcpReceiverConfig, TcpSenderConfig, Variant,
 };
-pub use receiver::Receiver;
+pub use receiver::TcpReceiver;
 pub use segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
-pub use sender::Sender;
-pub use stats::{ReceiverStats, SenderStats};
+pub use sender::TcpSender;
+pub use stats::{TcpReceiverStats, TcpSenderStats};
 pub use trips::Reading;
 pub use wire::{decode, encode, DecodeError, MAX_HEADER};

@@ -2,11 +2,11 @@
 
 use groupflow_base::Nanos;
 
-use super::config::{Behaviour, Data};
+use super::config::{Behaviour, DataSource};
 use super::segment::{Ecn, Flags, Sack, Segment, Timestamps};
-use super::sender::{Recovery, Sender};
+use super::sender::{Recovery, TcpSender};
 
-impl Sender {
+impl TcpSender {
     /// Sends `packet`: counts it, times it, sees that the timer runs.
     pub(super) fn emit(&mut self, now: Nanos, packet: u64) -> Segment {
         let repeated = packet < self.max;
@@ -62,7 +62,7 @@ impl Sender {
 
     fn payload(&self, packet: u64) -> u32 {
         match self.config.data {
-            Data::Bytes(total) if packet + 1 == self.limit => {
+            DataSource::Bytes(total) if packet + 1 == self.limit => {
                 let before = (packet - u64::from(self.config.syn)) * u64::from(self.config.mss);
                 // At most one packet is left.
                 u32::try_from(total - before).unwrap_or(self.config.mss).min(self.config.mss)

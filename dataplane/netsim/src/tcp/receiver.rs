@@ -1,4 +1,4 @@
-//! The receiver: puts packets in order, acknowledges.
+//! The receiver: it puts packets in order, and acknowledges.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,16 +7,16 @@ use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
 use super::advertised::Advertised;
-use super::config::{ConfigError, DelayedAck, ReceiverConfig};
+use super::config::{DelayedAck, TcpConfigError, TcpReceiverConfig};
 use super::segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
 use super::sequence::Numbering;
-use super::stats::ReceiverStats;
+use super::stats::TcpReceiverStats;
 use super::trips::{Reading, Trips};
 
 /// A TCP receiver. See the [module](super) on how to drive it.
 #[derive(Debug, Clone)]
-pub struct Receiver {
-    config: ReceiverConfig,
+pub struct TcpReceiver {
+    config: TcpReceiverConfig,
     numbers: Numbering,
     /// Lowest packet not received.
     next: u64,
@@ -39,7 +39,7 @@ pub struct Receiver {
     held: Option<Held>,
     /// The window, and the measurements to set it by; only where it is set while the connection runs.
     tuned: Option<(Advertised, Trips)>,
-    stats: ReceiverStats,
+    stats: TcpReceiverStats,
 }
 
 /// The reason to hold a receiver's acknowledgements back.
@@ -55,16 +55,16 @@ struct Held {
     telling: bool,
 }
 
-impl Receiver {
+impl TcpReceiver {
     /// A receiver that waits for its sender's first packet.
-    pub fn new(config: ReceiverConfig) -> Result<Receiver, ConfigError> {
+    pub fn new(config: TcpReceiverConfig) -> Result<TcpReceiver, TcpConfigError> {
         if config.mss == 0 || config.mss > 65_495 {
-            return Err(ConfigError::Mss(config.mss));
+            return Err(TcpConfigError::Mss(config.mss));
         }
         if usize::from(config.sack_blocks) > MAX_SACK_BLOCKS {
-            return Err(ConfigError::SackBlocks(config.sack_blocks));
+            return Err(TcpConfigError::SackBlocks(config.sack_blocks));
         }
-        Ok(Receiver {
+        Ok(TcpReceiver {
             numbers: Numbering::new(config.mss, config.syn),
             next: 0,
             next_byte: 0,
@@ -78,12 +78,12 @@ impl Receiver {
             timestamp: None,
             held: config.held.then(Held::default),
             tuned: config.window.map(|bytes| (Advertised::new(config.mss, bytes), Trips::new())),
-            stats: ReceiverStats::default(),
+            stats: TcpReceiverStats::default(),
             config,
         })
     }
 
-    /// Data or a SYN arrived. Anything else, and data outside any window, is ignored.
+    /// Handles data or a SYN that arrived. Any other segment, and data outside any window, is ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         let syn = segment.flags.has(Flags::SYN);
         let expected = if syn { self.config.syn } else { segment.payload > 0 };
@@ -127,7 +127,7 @@ impl Receiver {
         self.delayed_until
     }
 
-    /// The deadline may have passed.
+    /// Acts on the deadline, if it has passed.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.delayed_until.is_some_and(|at| now >= at) {
             self.delayed_until = None;
@@ -135,7 +135,7 @@ impl Receiver {
         }
     }
 
-    /// The SYN, which has come, may be answered; nothing happens where the receiver is not held back.
+    /// Allows the SYN, which has come, to be answered; does nothing if the receiver is not held back.
     pub fn open(&mut self) {
         if let Some(held) = self.held.as_mut().filter(|held| !held.open) {
             held.open = true;
@@ -148,7 +148,7 @@ impl Receiver {
         self.next > 0
     }
 
-    /// The first so many payload bytes may be acknowledged; nothing happens where the receiver is not held
+    /// Allows the first so many payload bytes to be acknowledged; does nothing if the receiver is not held
     /// back.
     pub fn release(&mut self, bytes: u64) {
         let Some(held) = self.held.as_mut().filter(|held| bytes > held.released) else { return };
@@ -173,7 +173,7 @@ impl Receiver {
         }
     }
 
-    /// The measurements where the configuration gave a window; nothing but zeros elsewhere.
+    /// The measurements, if the configuration gave a window; otherwise zeros.
     pub fn read(&mut self) -> Reading {
         let (delivered, packets) = (self.stats.bytes_delivered, self.stats.packets);
         self.tuned.as_mut().map_or(Reading::default(), |(_, trips)| trips.read(delivered, packets))
@@ -209,7 +209,7 @@ impl Receiver {
     }
 
     /// Figures so far.
-    pub fn stats(&self) -> ReceiverStats {
+    pub fn stats(&self) -> TcpReceiverStats {
         self.stats
     }
 
@@ -260,7 +260,7 @@ impl Receiver {
         }
     }
 
-    /// Packets `before..next` are in sequence now.
+    /// Notes that packets `before..next` are in sequence now.
     fn deliver(&mut self, before: u64) {
         let from = self.numbers.byte(before).max(u64::from(self.config.syn));
         let mut to = self.numbers.byte(self.next);

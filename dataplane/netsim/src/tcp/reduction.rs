@@ -1,12 +1,12 @@
-//! How a sender's window closes: by half, to one packet, or for an echo of congestion.
+//! Reductions of a sender's window: by half, to one packet, or for an echo of congestion.
 
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, Variant};
 use super::controller::{Late, Loss};
-use super::sender::{Recovery, Reduction, Sender};
+use super::sender::{Recovery, Reduction, TcpSender};
 
-impl Sender {
+impl TcpSender {
     /// Data in flight or window: the base of a reduction.
     pub(super) fn reduction_base(&self) -> f64 {
         let window = (self.window.cwnd + self.controller.delay_window() + self.inflation as f64)

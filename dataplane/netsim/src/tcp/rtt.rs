@@ -34,13 +34,14 @@ impl Rtt {
         }
     }
 
-    /// A packet sent at `sent` was acknowledged at `now`. The clock sees the ticks between the two.
+    /// Takes the round trip of a packet sent at `sent` and acknowledged at `now`. The clock sees the ticks
+    /// between the two.
     pub fn sample_ticks(&mut self, sent: Nanos, now: Nanos) {
         let tick = self.config.tick.0;
         self.update(now - sent, now.0 / tick - sent.0 / tick);
     }
 
-    /// A timestamp said so: the measure is rounded to a tick.
+    /// Takes a round trip that a timestamp told, rounded to a tick.
     pub fn sample_span(&mut self, span: Nanos) {
         let tick = self.config.tick.0;
         self.update(span, (span.0 + tick / 2) / tick);
@@ -76,7 +77,7 @@ impl Rtt {
         Nanos(base.0.saturating_mul(u64::from(self.backoff))).min(max).max(Nanos(2 * tick.0))
     }
 
-    /// After a timeout. Far backed off, the smoothed value is no longer believed, as in BSD.
+    /// Backs off after a timeout. After many, the smoothed value is no longer used, as in BSD.
     pub fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {
             self.backoff = self.backoff.saturating_mul(2);

@@ -19,9 +19,9 @@ use groupflow_base::Nanos;
 
 use super::scoreboard::Scoreboard;
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, Sender};
+use super::sender::{Recovery, Reduction, TcpSender};
 
-impl Sender {
+impl TcpSender {
     fn board(&mut self) -> &mut Scoreboard {
         match &mut self.recovery {
             Recovery::Sack(board) | Recovery::Sack1(board, _) => board,

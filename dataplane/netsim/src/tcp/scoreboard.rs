@@ -31,7 +31,7 @@ impl Scoreboard {
         self.sacked.is_empty()
     }
 
-    /// The cumulative acknowledgement moved to `una`.
+    /// Notes that the cumulative acknowledgement moved to `una`.
     pub fn advance(&mut self, una: u64) {
         let (below, repeated) = (&mut self.count_below_repeated, self.repeated);
         self.sacked.remove_below_with(una, |range| {
@@ -43,7 +43,7 @@ impl Scoreboard {
         }
     }
 
-    /// Packets `start..end` arrived. Returns how many of them are news.
+    /// Notes that packets `start..end` arrived. Returns how many of them are news.
     pub fn add(&mut self, start: u64, end: u64) -> u64 {
         let (mut news, repeated) = (0, self.repeated);
         let below = &mut self.count_below_repeated;
@@ -105,8 +105,8 @@ impl Scoreboard {
         self.sacked.last().map_or(0, |range| range.end)
     }
 
-    /// `packet` is sent again: the one that `next_hole` named, or the first of all, which a receiver that
-    /// breaks the rules may have acknowledged selectively.
+    /// Notes that `packet` is sent again: the one that `next_hole` named, or the first of all, which a
+    /// receiver that breaks the rules may have acknowledged selectively.
     pub fn mark_repeated(&mut self, una: u64, packet: u64) {
         let from = self.repeated.max(una);
         // Between the two lie acknowledged packets only.
@@ -115,13 +115,13 @@ impl Scoreboard {
         self.repeated = packet + 1;
     }
 
-    /// A timeout: all of `una..max` that was not acknowledged is lost, nothing of it repeated.
+    /// Notes a timeout: all packets of `una..max` that were not acknowledged are lost, and none is repeated.
     pub fn write_off(&mut self, una: u64, max: u64) {
         self.written_off = max;
         self.restart(una);
     }
 
-    /// A recovery begins: nothing is repeated yet.
+    /// Notes that a recovery begins, in which no packet is repeated yet.
     pub fn restart(&mut self, una: u64) {
         self.repeated = una;
         self.count_below_repeated = 0;

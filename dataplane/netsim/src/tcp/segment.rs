@@ -48,7 +48,7 @@ pub struct Flags(pub u8);
 impl Flags {
     /// First segment of a connection.
     pub const SYN: Flags = Flags(0x02);
-    /// The acknowledgement field counts.
+    /// The acknowledgement field is valid.
     pub const ACK: Flags = Flags(0x10);
     /// Congestion experienced, echoed (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
@@ -60,7 +60,7 @@ impl Flags {
         self.0 & bits.0 == bits.0
     }
 
-    /// Both.
+    /// Both sets of bits.
     pub const fn with(self, bits: Flags) -> Flags {
         Flags(self.0 | bits.0)
     }
@@ -82,7 +82,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// From the lower two bits of `bits`.
+    /// The field in the lower two bits of `bits`.
     pub const fn from_bits(bits: u8) -> Ecn {
         match bits & 3 {
             0 => Ecn::NotEct,

@@ -1,18 +1,18 @@
-//! The sender: one for all variants. It owns the timer and what is sent; a [`Recovery`] finds losses, and a
-//! [`Controller`] sets the window.
+//! The sender: one for all variants. It owns the timer and the data to send; a [`Recovery`] finds losses, and
+//! a [`Controller`] sets the window.
 
 use groupflow_base::Nanos;
 
-use super::config::{Behaviour, ConfigError, Data, SenderConfig, Variant};
+use super::config::{Behaviour, DataSource, TcpConfigError, TcpSenderConfig, Variant};
 use super::controller::{self, Controller, Window};
 use super::departures::Departures;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::sequence::Numbering;
-use super::stats::SenderStats;
+use super::stats::TcpSenderStats;
 
-/// Why the window was last reduced.
+/// The reason why the window was last reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reduction {
     None,
@@ -24,7 +24,7 @@ pub(super) enum Reduction {
     Ecn,
 }
 
-/// How losses are found and repaired.
+/// The way in which losses are found and repaired.
 #[derive(Debug)]
 pub(super) enum Recovery {
     Tahoe,
@@ -40,8 +40,8 @@ pub(super) enum Recovery {
 
 /// A TCP sender. See the [module](super) on how to drive it.
 #[derive(Debug)]
-pub struct Sender {
-    pub(super) config: SenderConfig,
+pub struct TcpSender {
+    pub(super) config: TcpSenderConfig,
     pub(super) numbers: Numbering,
     pub(super) recovery: Recovery,
     pub(super) controller: Box<dyn Controller>,
@@ -72,13 +72,13 @@ pub struct Sender {
     pub(super) partial_seen: bool,
     pub(super) last_reduction: Reduction,
 
-    /// The packet goes out first, even where the window allows none.
+    /// This packet is sent next, even if the window allows none.
     pub(super) resend: Option<u64>,
     /// A new packet goes out even where the congestion window allows none: limited transmit (RFC 3042).
     pub(super) extra: bool,
     /// Packets `poll` may send before the next event.
     pub(super) burst: u32,
-    /// Say CWR in the next packet.
+    /// The next packet carries CWR.
     pub(super) reduced: bool,
 
     started: bool,
@@ -86,12 +86,12 @@ pub struct Sender {
     /// The packet whose round trip is measured and when it left (without timestamps).
     pub(super) timed: Option<(u64, Nanos)>,
     pub(super) echo: u32,
-    pub(super) stats: SenderStats,
+    pub(super) stats: TcpSenderStats,
 }
 
-impl Sender {
+impl TcpSender {
     /// A sender that begins at `config.start`.
-    pub fn new(config: SenderConfig) -> Result<Sender, ConfigError> {
+    pub fn new(config: TcpSenderConfig) -> Result<TcpSender, TcpConfigError> {
         config.check()?;
         let ns2 = config.behaviour == Behaviour::Ns2;
         let recovery = match config.variant {
@@ -106,12 +106,12 @@ impl Sender {
         };
         let syn_packets = u64::from(config.syn);
         let limit = match config.data {
-            Data::Greedy => u64::MAX,
-            Data::Supplied => syn_packets,
-            Data::Bytes(bytes) => syn_packets + bytes.div_ceil(u64::from(config.mss)),
+            DataSource::Greedy => u64::MAX,
+            DataSource::Supplied => syn_packets,
+            DataSource::Bytes(bytes) => syn_packets + bytes.div_ceil(u64::from(config.mss)),
         };
         let slow = config.syn || config.variant == Variant::Vegas;
-        Ok(Sender {
+        Ok(TcpSender {
             numbers: Numbering::new(config.mss, config.syn),
             recovery,
             controller: controller::of(&config),
@@ -140,12 +140,12 @@ impl Sender {
             retransmit_at: None,
             timed: None,
             echo: 0,
-            stats: SenderStats::default(),
+            stats: TcpSenderStats::default(),
             config,
         })
     }
 
-    /// The sender begins now, not at the start that was configured.
+    /// Begins now, not at the start that was configured.
     pub fn begin(&mut self, now: Nanos) {
         if !self.started {
             self.config.start = now;
@@ -157,26 +157,27 @@ impl Sender {
         self.una > 0 || !self.config.syn
     }
 
-    /// The application hands over so many bytes more. Whole packets only are sent: the rest waits for
-    /// more. Nothing happens where the configuration does not say [`Data::Supplied`].
+    /// Takes so many more bytes of the application. Only whole packets are sent; the rest waits for more.
+    /// Does nothing unless the configuration says [`DataSource::Supplied`].
     pub fn supply(&mut self, bytes: u64) {
-        if self.config.data == Data::Supplied {
+        if self.config.data == DataSource::Supplied {
             self.supplied += bytes;
             self.limit = u64::from(self.config.syn) + self.supplied / u64::from(self.config.mss);
             self.burst = u32::MAX;
         }
     }
 
-    /// The application has handed over everything: a last short packet is sent, too.
+    /// Notes that the application has handed over all data: a last short packet is sent, too.
     pub fn close(&mut self) {
-        if self.config.data == Data::Supplied {
-            self.config.data = Data::Bytes(self.supplied);
+        if self.config.data == DataSource::Supplied {
+            self.config.data = DataSource::Bytes(self.supplied);
             self.limit = u64::from(self.config.syn) + self.supplied.div_ceil(u64::from(self.config.mss));
             self.burst = u32::MAX;
         }
     }
 
-    /// An acknowledgement arrived. A segment without one, or one for data never sent, is ignored.
+    /// Handles an acknowledgement that arrived. A segment without one, or with one for data never sent, is
+    /// ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         if !segment.flags.has(Flags::ACK) || !self.started {
             return;
@@ -215,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// The deadline may have passed.
+    /// Acts on the deadline, if it has passed.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.deadline().map_or(true, |at| now < at) {
             return;
@@ -261,8 +262,8 @@ impl Sender {
     }
 
     /// Figures so far.
-    pub fn stats(&self) -> SenderStats {
-        SenderStats {
+    pub fn stats(&self) -> TcpSenderStats {
+        TcpSenderStats {
             cwnd: self.window.cwnd + self.controller.delay_window(),
             ssthresh: self.window.ssthresh,
             in_flight: self.max - self.una,
@@ -271,13 +272,13 @@ impl Sender {
         }
     }
 
-    /// Whether everything there is to send is acknowledged.
+    /// Whether all data is acknowledged.
     pub fn is_finished(&self) -> bool {
         self.una >= self.limit
     }
 
-    /// The configuration it was made with.
-    pub fn config(&self) -> &SenderConfig {
+    /// The sender's configuration.
+    pub fn config(&self) -> &TcpSenderConfig {
         &self.config
     }
 
@@ -322,7 +323,7 @@ impl Sender {
         })
     }
 
-    /// New data is acknowledged: the part that all variants share.
+    /// Handles newly acknowledged data: the part that all variants share.
     pub(super) fn advance(&mut self, now: Nanos, acked: u64, segment: &Segment) {
         self.dupacks = 0;
         self.acknowledge(acked);
@@ -352,7 +353,7 @@ impl Sender {
             bytes -= 1;
         }
         if acked == self.limit {
-            if let Data::Bytes(total) = self.config.data {
+            if let DataSource::Bytes(total) = self.config.data {
                 bytes = bytes.min(total - self.stats.bytes_acked);
             }
         }
@@ -368,7 +369,7 @@ impl Sender {
         }
     }
 
-    /// Runs the timer anew, or stops it where nothing is in flight.
+    /// Restarts the timer, or stops it if nothing is in flight.
     pub(super) fn restart_timer(&mut self, now: Nanos) {
         self.retransmit_at = (self.una < self.max).then(|| now + self.rtt.timeout());
     }

@@ -29,7 +29,7 @@ impl Numbering {
         }
     }
 
-    /// The same on the wire.
+    /// The first byte of `packet`, as on the wire.
     pub fn wire(self, packet: u64) -> u32 {
         self.byte(packet) as u32
     }

@@ -4,7 +4,7 @@ use groupflow_base::Nanos;
 
 /// A sender's figures, now and since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct SenderStats {
+pub struct TcpSenderStats {
     /// Congestion window in packets, without fast recovery's inflation; Compound: both its windows.
     pub cwnd: f64,
     /// Slow-start threshold in packets.
@@ -31,7 +31,7 @@ pub struct SenderStats {
 
 /// A receiver's figures since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReceiverStats {
+pub struct TcpReceiverStats {
     /// Segments received.
     pub packets: u64,
     /// Payload received in sequence, in bytes: an application could have read as much.

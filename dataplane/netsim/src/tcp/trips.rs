@@ -44,7 +44,7 @@ impl Trips {
         }
     }
 
-    /// A packet came.
+    /// Notes that a packet came.
     pub fn arrived(&mut self, packet: u64) {
         self.missing += packet.saturating_sub(self.above);
         self.above = self.above.max(packet + 1);

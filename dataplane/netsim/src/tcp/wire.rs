@@ -12,15 +12,15 @@ const OPTION_NOP: u8 = 1;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
 
-/// Why bytes are not a TCP segment.
+/// The reason why bytes are not a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Fewer bytes than the header has.
     #[error("TCP header: {have} bytes, but {need} are needed")]
     Truncated {
-        /// Bytes there are.
+        /// The bytes that there are.
         have: usize,
-        /// Bytes the header has.
+        /// The bytes that the header has.
         need: usize,
     },
     /// The data offset is below 5 words.
@@ -134,7 +134,7 @@ fn read_sack(body: &[u8]) -> Option<Sack> {
     Some(sack)
 }
 
-/// Callers have checked that there are so many bytes.
+/// Callers have checked that there are enough bytes.
 fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }

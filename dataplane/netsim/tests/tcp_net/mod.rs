@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use groupflow_base::Nanos;
-use groupflow_netsim::tcp::{Ecn, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+use groupflow_netsim::tcp::{Ecn, Segment, TcpReceiver, TcpReceiverConfig, TcpSender, TcpSenderConfig};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -110,21 +110,26 @@ fn size(segment: &Segment) -> u64 {
 pub struct Flow {
     pub from: usize,
     pub to: usize,
-    pub sender: Sender,
-    pub receiver: Receiver,
+    pub sender: TcpSender,
+    pub receiver: TcpReceiver,
     /// Where the timers were seen last.
     sender_at: Units,
     receiver_at: Units,
 }
 
 impl Flow {
-    pub fn new(from: usize, to: usize, config: SenderConfig) -> Flow {
-        Flow::with_receiver(from, to, config, ReceiverConfig::for_sender(&config))
+    pub fn new(from: usize, to: usize, config: TcpSenderConfig) -> Flow {
+        Flow::with_receiver(from, to, config, TcpReceiverConfig::for_sender(&config))
     }
 
-    pub fn with_receiver(from: usize, to: usize, config: SenderConfig, receiver: ReceiverConfig) -> Flow {
-        let sender = Sender::new(config).unwrap();
-        let receiver = Receiver::new(receiver).unwrap();
+    pub fn with_receiver(
+        from: usize,
+        to: usize,
+        config: TcpSenderConfig,
+        receiver: TcpReceiverConfig,
+    ) -> Flow {
+        let sender = TcpSender::new(config).unwrap();
+        let receiver = TcpReceiver::new(receiver).unwrap();
         Flow { from, to, sender_at: 0, receiver_at: NEVER, sender, receiver }
     }
 }

@@ -14,8 +14,8 @@ use crate::packet::metadata::{arrive, become_clone, depart, preserve, set};
 use crate::packet::pool::{Phv, Pool};
 use crate::packet::wire_length;
 use crate::packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
-    Preserved, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance,
+    Packet, Preserved, Unicast, Verdict,
 };
 use crate::port::Port;
 use crate::program::calculation::Checksum;
@@ -76,11 +76,11 @@ pub(crate) fn egress(
     packet: Packet,
     departure: &Departure,
     frame: &mut Frame,
-) -> Outcome {
+) -> EgressOutcome {
     let Parts { program, externs, states, pool } = parts;
     let Packet(mut body) = packet;
     let Some(phv) = body.fields.own_slots(program.layout.initial.len()) else {
-        return Outcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
+        return EgressOutcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
     };
     let payload = body.payload.as_deref().map_or(&[][..], |payload| payload);
     let drop_port = externs.options.drop_port;
@@ -91,7 +91,7 @@ pub(crate) fn egress(
     control::run(&mut interpreter, states, program.egress);
 
     if let Some(reason) = interpreter.pass.failed {
-        return Outcome { fate: Fate::Drop(reason), clone: None };
+        return EgressOutcome { fate: Fate::Drop(reason), clone: None };
     }
     let mut clone = None;
     if let Some((session, list)) = interpreter.pass.clone {
@@ -103,7 +103,7 @@ pub(crate) fn egress(
         clone = Some(CloneRequest { session, packet });
     }
     if program.standard.egress_spec.bits(interpreter.phv) == u128::from(drop_port.0) {
-        return Outcome { fate: Fate::Drop(DropReason::Marked), clone };
+        return EgressOutcome { fate: Fate::Drop(DropReason::Marked), clone };
     }
     update_checksums(&mut interpreter);
     interpreter.run(&program.deparser.ops, &[]);
@@ -117,7 +117,7 @@ pub(crate) fn egress(
         None => Fate::Send,
     };
     pool.take_back(body);
-    Outcome { fate, clone }
+    EgressOutcome { fate, clone }
 }
 
 /// Sets `parser_error`, verifies the checksums and sets `checksum_error`.

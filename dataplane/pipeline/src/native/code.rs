@@ -4,19 +4,19 @@ use std::io;
 
 /// Machine code that can be run and no longer written.
 #[derive(Debug)]
-pub(crate) struct Code {
+pub(crate) struct MachineCode {
     first: *mut libc::c_void,
     len: usize,
 }
 
 // SAFETY: the memory is never written after `new`, and unmapped only when the last owner drops the value.
-unsafe impl Send for Code {}
+unsafe impl Send for MachineCode {}
 // SAFETY: as above.
-unsafe impl Sync for Code {}
+unsafe impl Sync for MachineCode {}
 
-impl Code {
+impl MachineCode {
     /// Copies code into memory of its own.
-    pub fn new(bytes: &[u8]) -> io::Result<Code> {
+    pub fn new(bytes: &[u8]) -> io::Result<MachineCode> {
         let len = bytes.len().max(1);
         // SAFETY: a new private mapping; nothing else refers to it.
         let first = unsafe {
@@ -27,7 +27,7 @@ impl Code {
         if first == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let code = Code { first, len };
+        let code = MachineCode { first, len };
         // SAFETY: the mapping has room for `bytes`, and is writable until `mprotect`.
         let result = unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), first.cast::<u8>(), bytes.len());
@@ -45,7 +45,7 @@ impl Code {
     }
 }
 
-impl Drop for Code {
+impl Drop for MachineCode {
     fn drop(&mut self) {
         // SAFETY: `new` mapped it, and no code runs in it: callers borrow the value while it does.
         unsafe { libc::munmap(self.first, self.len) };

@@ -12,7 +12,7 @@ use cranelift_codegen::Context as Compilation;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use crate::native::bounds::Extents;
-use crate::native::code::Code;
+use crate::native::code::MachineCode;
 use crate::native::context::{Context, Word};
 use crate::native::gen::{Gen, NotNative};
 use crate::native::helpers;
@@ -44,7 +44,7 @@ type Entry = unsafe extern "C" fn(*mut Context);
 pub(crate) struct Compiled {
     pub layout: NativeLayout,
     pub rare: Rare,
-    code: Code,
+    code: MachineCode,
     pub ingress: usize,
     pub egress: usize,
     pub deparse: usize,
@@ -84,7 +84,7 @@ impl Compiled {
         };
         let egress = add(&mut rare, egress)?;
         let deparse = add(&mut rare, deparse)?;
-        let code = Code::new(&code).map_err(|error| error.to_string())?;
+        let code = MachineCode::new(&code).map_err(|error| error.to_string())?;
         Ok(Compiled { layout, rare, code, ingress, egress, deparse })
     }
 

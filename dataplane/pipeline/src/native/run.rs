@@ -12,8 +12,8 @@ use crate::native::table::NativeTable;
 use crate::packet::metadata::{become_clone, preserve};
 use crate::packet::pool::{Body, Phv};
 use crate::packet::{
-    Arrival, CloneRequest, Departure, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet, Unicast,
-    Verdict,
+    Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
+    Unicast, Verdict,
 };
 use crate::port::Port;
 use crate::program::Program;
@@ -125,7 +125,7 @@ impl Native {
         bytes: &[u8],
         departure: &Departure,
         frame: &mut Frame,
-    ) -> Outcome {
+    ) -> EgressOutcome {
         let payload = self.payload(bytes);
         let context = &mut self.context;
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
@@ -256,10 +256,10 @@ impl Native {
         packet: Packet,
         departure: &Departure,
         frame: &mut Frame,
-    ) -> Outcome {
+    ) -> EgressOutcome {
         let Packet(mut body) = packet;
         let Some(words) = body.fields.own_native(self.compiled.layout.initial.len()) else {
-            return Outcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
+            return EgressOutcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
         };
         self.prepare(&mut parts, words.as_mut_ptr(), now);
         let Body { fields, payload, tail, received, length, truncate, .. } = &mut *body;
@@ -283,7 +283,7 @@ impl Native {
         tail: u32,
         departure: &Departure,
         frame: &mut Frame,
-    ) -> Outcome {
+    ) -> EgressOutcome {
         let context = &mut self.context;
         (context.egress_port, context.instance) = (u64::from(departure.port.0), departure.instance as u64);
         context.rid = u64::from(departure.rid);
@@ -295,14 +295,14 @@ impl Native {
         unsafe { self.compiled.run(self.compiled.egress, &mut self.context) };
 
         if let Some(reason) = self.failed() {
-            return Outcome { fate: Fate::Drop(reason), clone: None };
+            return EgressOutcome { fate: Fate::Drop(reason), clone: None };
         }
         let mut clone = None;
         if let Some(list) = self.context.clone_list.checked_sub(1) {
             clone = Some(self.clone_out(parts, fields, list, payload, tail));
         }
         if self.context.egress_spec == self.context.drop_port {
-            return Outcome { fate: Fate::Drop(DropReason::Marked), clone };
+            return EgressOutcome { fate: Fate::Drop(DropReason::Marked), clone };
         }
         frame.bytes.clear();
         frame.bytes.reserve(self.most_header_bytes + payload.len());
@@ -324,7 +324,7 @@ impl Native {
             }
             None => Fate::Send,
         };
-        Outcome { fate, clone }
+        EgressOutcome { fate, clone }
     }
 
     /// The clone that egress asks for: the packet as it is, only the fields of a list kept.

@@ -162,7 +162,7 @@ pub struct Unicast {
 
 /// The result of egress for a packet whose frame is in a buffer of the caller.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct EgressOutcome {
     /// The way of the frame.
     pub fate: Fate,
     /// A clone to make, through a clone session, of the packet as it is after egress.

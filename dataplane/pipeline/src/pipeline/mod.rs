@@ -11,10 +11,10 @@ use crate::interpret;
 use crate::native::Native;
 use crate::packet::pool::Pool;
 use crate::packet::{
-    Arrival, Departure, DropReason, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
+    Arrival, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Packet, Unicast, Verdict,
 };
 use crate::program::Program;
-use crate::state::options::{Engine, Options, Stats};
+use crate::state::options::{Engine, PipelineOptions, Stats};
 use crate::state::table::TableState;
 use crate::state::{Externs, Parts};
 
@@ -31,11 +31,11 @@ pub struct Pipeline {
 impl Pipeline {
     /// The program with its initial state and BMv2's drop port.
     pub fn new(program: Arc<Program>) -> Pipeline {
-        Pipeline::with_options(program, Options::default())
+        Pipeline::with_options(program, PipelineOptions::default())
     }
 
     /// The program with its initial state.
-    pub fn with_options(program: Arc<Program>, options: Options) -> Pipeline {
+    pub fn with_options(program: Arc<Program>, options: PipelineOptions) -> Pipeline {
         let externs = Externs::new(&program, options);
         let tables = program.match_tables.iter().map(TableState::new).collect();
         let native = Native::new(&program, &externs);
@@ -81,7 +81,7 @@ impl Pipeline {
         packet: Packet,
         departure: Departure,
         frame: &mut Frame,
-    ) -> Outcome {
+    ) -> EgressOutcome {
         let (parts, native) = self.parts();
         match native {
             Some(native) => native.egress(parts, now, packet, &departure, frame),
@@ -149,7 +149,7 @@ impl AtHand<'_> {
     /// Runs egress, as [`Pipeline::egress_into`]. Only for a packet that [`AtHand::unicast`] describes: of
     /// any other packet it loses the rest of the requests of ingress.
     #[inline]
-    pub fn egress(self, departure: &Departure, frame: &mut Frame) -> Outcome {
+    pub fn egress(self, departure: &Departure, frame: &mut Frame) -> EgressOutcome {
         debug_assert!(self.unicast().is_some(), "it has to be held");
         let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
         let (mut parts, native) = pipeline.parts();
@@ -158,7 +158,7 @@ impl AtHand<'_> {
             (None, Some(Ingress { packet: Some(packet), .. })) => {
                 interpret::egress(parts, now, packet, departure, frame)
             }
-            _ => Outcome { fate: Fate::Drop(DropReason::Marked), clone: None },
+            _ => EgressOutcome { fate: Fate::Drop(DropReason::Marked), clone: None },
         }
     }
 

@@ -19,7 +19,7 @@ use crate::program::phv::mask;
 use crate::program::Program;
 use crate::state::cells::Cells;
 use crate::state::meter::Meter;
-use crate::state::options::{Options, Stats};
+use crate::state::options::{PipelineOptions, Stats};
 use crate::state::table::TableState;
 
 /// A small generator for the `random` extern (SplitMix64): repeatable, not secret.
@@ -48,7 +48,7 @@ impl Random {
 /// Registers, counters and meters, and the memory that both engines work in.
 #[derive(Debug)]
 pub(crate) struct Externs {
-    pub options: Options,
+    pub options: PipelineOptions,
     pub stats: Stats,
     pub random: Random,
     pub registers: Vec<Register>,
@@ -127,7 +127,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Externs {
-    pub fn new(program: &Program, options: Options) -> Externs {
+    pub fn new(program: &Program, options: PipelineOptions) -> Externs {
         let register = |info: &crate::program::info::RegisterInfo| Register {
             width: info.width as u8,
             cells: Cells::new(0, if info.width > 64 { 0 } else { info.size }),

@@ -17,7 +17,7 @@ pub enum Engine {
 
 /// A target's options for a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct PipelineOptions {
     /// Where `mark_to_drop` sends packets; BMv2's default is 511.
     pub drop_port: Port,
     /// Seeds the `random` extern.
@@ -26,9 +26,9 @@ pub struct Options {
     pub engine: Engine,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { drop_port: Port(511), seed: 1, engine: Engine::Auto }
+impl Default for PipelineOptions {
+    fn default() -> PipelineOptions {
+        PipelineOptions { drop_port: Port(511), seed: 1, engine: Engine::Auto }
     }
 }
 

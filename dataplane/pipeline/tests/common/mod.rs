@@ -9,8 +9,8 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, CloneRequest, Departure, DropReason, Entry, EntryKey, Fate, Frame, Match, Outcome,
-    Packet, Pipeline, Preserved, Program, TableId, Verdict,
+    ActionCall, Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Entry, EntryKey, Fate, Frame,
+    Match, Packet, Pipeline, Preserved, Program, TableId, Verdict,
 };
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
@@ -40,7 +40,7 @@ pub enum Emission {
 }
 
 impl Egress {
-    pub fn of(Outcome { fate, clone }: Outcome, frame: Frame) -> Egress {
+    pub fn of(EgressOutcome { fate, clone }: EgressOutcome, frame: Frame) -> Egress {
         let emission = match fate {
             Fate::Drop(reason) => Emission::Drop(reason),
             Fate::Send => Emission::Send(frame),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Engine, Entry, EntryKey, Frame, Ingress, Instance, Match, MatchKind,
-    Options, Outcome, Packet, Pipeline, Program, TableInfo, Unicast, Verdict,
+    ActionCall, Arrival, Departure, EgressOutcome, Engine, Entry, EntryKey, Frame, Ingress, Instance, Match,
+    MatchKind, Packet, Pipeline, PipelineOptions, Program, TableInfo, Unicast, Verdict,
 };
 use proptest::prelude::*;
 
@@ -31,7 +31,10 @@ pub struct Twin([Pipeline; 2]);
 impl Twin {
     pub fn new(program: &Arc<Program>) -> Twin {
         let pipelines = [Engine::Interpreter, Engine::Native].map(|engine| {
-            Pipeline::with_options(Arc::clone(program), Options { engine, ..Options::default() })
+            Pipeline::with_options(
+                Arc::clone(program),
+                PipelineOptions { engine, ..PipelineOptions::default() },
+            )
         });
         assert_eq!(pipelines[0].engine(), Engine::Interpreter);
         Twin(pipelines)
@@ -98,7 +101,7 @@ impl Twin {
     }
 
     /// The interpreter held a packet that went through native code at once.
-    fn passed(&mut self, now: u64, held: Ingress, met: Unicast, passed: (Outcome, Frame), round: u8) {
+    fn passed(&mut self, now: u64, held: Ingress, met: Unicast, passed: (EgressOutcome, Frame), round: u8) {
         assert!(self.is_alone(&held));
         let packet = held.packet.expect("a packet for a port");
         let bytes = packet.wire_len() as u32;

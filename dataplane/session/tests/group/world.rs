@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
-use groupflow_session::sending::Summary;
+use groupflow_session::sending::Completion;
 use groupflow_session::{
     Caching, Endpoint, MemberConfig, MemberError, MemberEvent, ReceiveConfig, ReceiveError, ReceiveEvent,
     Receiving, SendConfig, SendError, SendEvent, Sending,
@@ -55,7 +55,7 @@ pub struct Host {
     pub paused: bool,
     pub started: Option<Nanos>,
     pub completed: Option<Nanos>,
-    pub summary: Option<Summary>,
+    pub summary: Option<Completion>,
     pub member_error: Option<MemberError>,
     pub send_error: Option<SendError>,
     pub receive_error: Option<ReceiveError>,

@@ -29,7 +29,7 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// Nothing to do at `places` places.
+    /// An empty agenda for `places` places.
     pub fn new(places: usize) -> Agenda {
         Agenda { first: MinTree::new(places), due: vec![[Nanos::MAX; STAGES.len()]; places] }
     }
@@ -64,7 +64,7 @@ impl Agenda {
         if !self.is_due(now) {
             return None;
         }
-        // On a tie the lowest place.
+        // On a tie, the event at the lowest place is next.
         let (time, place) = (self.first.time(), self.first.first());
         let due = &mut self.due[place];
         let stage = STAGES.into_iter().find(|stage| due[*stage as usize] == time)?;

@@ -16,7 +16,7 @@ pub const MAX_PRIORITIES: u8 = 64;
 /// Queues of a port by default: v1model's `priority` has 3 bits.
 pub const DEFAULT_PRIORITIES: u8 = 8;
 
-/// Why a switch cannot be made.
+/// The reason why a switch cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// A port number that P4 cannot express.
@@ -28,13 +28,13 @@ pub enum ConfigError {
     /// A link of a port that is not attached.
     #[error("there is no {0}")]
     NoSuchPort(Port),
-    /// No queue at all, or too many.
+    /// A port without a queue, or with too many queues.
     #[error("{0} is no number of priorities between 1 and {MAX_PRIORITIES}")]
     Priorities(u8),
     /// A queue that a port does not have: the port, the queue, and the port's last queue.
     #[error("{0} has queues 0 to {2}, not {1}")]
     NoSuchQueue(Port, u8, u8),
-    /// A packet size that makes no sense.
+    /// An invalid packet size.
     #[error("{0} is no packet size between 1 and {MAX_FRAME} bytes")]
     PacketSize(u32),
 }
@@ -44,19 +44,19 @@ pub enum ConfigError {
 pub struct SwitchConfig {
     /// The ports that have an interface.
     pub ports: Vec<Port>,
-    /// How their links differ from ideal ones, in order.
+    /// The differences of their links from ideal links, in order.
     pub links: Vec<(Port, LinkChange)>,
     /// Packets for this port go to the controller, and those of the controller come from it.
     pub cpu_port: Port,
     /// Packets for this port are dropped.
     pub drop_port: Port,
-    /// Queues a port.
+    /// The number of queues of each port.
     pub priorities: u8,
     /// The settings of the queues, in order.
     pub queues: Vec<(QueuePlace, QueueChange)>,
     /// Bytes of a packet where packets/s are computed from a port's bit rate.
     pub nominal_packet: u32,
-    /// Of everything random.
+    /// The seed of everything random.
     pub seed: u64,
     /// Whether a frame is handed over when its port begins to send it, with the time at which it will have
     /// left. For simulators: it saves an event a frame. A link that goes down then loses the frames that

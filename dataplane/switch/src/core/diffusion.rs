@@ -12,7 +12,7 @@ const QUIET: u8 = 2;
 
 #[derive(Debug, Clone, Copy)]
 struct Flow {
-    /// L.
+    /// The available bandwidth L of the queue's flow.
     share: PacketRate,
     /// How often the program asked for a rate since the queue last had a packet.
     quiet: u8,
@@ -23,12 +23,12 @@ struct Flow {
 pub struct Shares(Vec<Flow>);
 
 impl Shares {
-    /// No flow in any of the queues.
+    /// The shares of a port whose queues have no flow.
     pub fn new(queues: usize) -> Shares {
         Shares(vec![Flow { share: PacketRate::UNLIMITED, quiet: QUIET }; queues])
     }
 
-    /// Notes that a queue gets a packet; tells whether a flow is present now that was not.
+    /// Notes that a queue gets a packet; returns whether a flow is present now that was not present before.
     #[inline]
     pub fn note_packet(&mut self, queue: u8) -> bool {
         let flow = self.0.get_mut(usize::from(queue));
@@ -42,13 +42,14 @@ impl Shares {
         }
     }
 
-    /// L of each queue, from queue 0 on; [`PacketRate::UNLIMITED`] where there is none.
+    /// L of each queue, from queue 0 on; [`PacketRate::UNLIMITED`] for a queue without a flow.
     pub fn iter(&self) -> impl Iterator<Item = PacketRate> + '_ {
         self.0.iter().map(|flow| flow.share)
     }
 
-    /// Computes eq. 13 where the port carries B = `port` packets/s and `demands` are J~ of the queues; tells
-    /// the shares that changed. A queue without a flow is told the share that it would get with one.
+    /// Computes eq. 13, with B = `port` packets/s of the port and the queues' J~ in `demands`; calls
+    /// `changed` for each share that changed. The share of a queue without a flow is the one that it would
+    /// get with a flow.
     pub fn update(
         &mut self,
         port: Option<PacketRate>,
@@ -74,7 +75,7 @@ impl Shares {
         }
     }
 
-    /// Forgets the shares, as their program is gone.
+    /// Forgets the shares, because their program is gone.
     pub fn clear(&mut self) {
         self.0.iter_mut().for_each(|flow| flow.share = PacketRate::UNLIMITED);
     }

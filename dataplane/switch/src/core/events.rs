@@ -2,12 +2,13 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Port, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, EgressOutcome, Fate, Frame, Ingress, Instance, Packet, Port, Unicast,
+    Verdict,
 };
 
 use super::agenda::Stage;
 use super::port::MAX_FRAME;
-use super::switch::{Output, Switch, ToController};
+use super::switch::{SentFrame, Switch, ToController};
 use super::traffic_manager::{EnqueueError, Queued, Served, Service};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
@@ -24,17 +25,17 @@ struct Way {
     /// The port's place.
     place: u16,
     queue: u8,
-    /// Its length when it was queued.
+    /// The packet's length when it was queued.
     bytes: u32,
     /// How many times egress cloned its way to this packet.
     generation: u8,
-    /// Bytes to keep, where a clone session says so.
+    /// The number of bytes to keep, if a clone session says so.
     truncate: Option<usize>,
 }
 
 impl Switch {
-    /// Lets everything happen that is due by `now`, without a look at the output: before a change that
-    /// is to take effect at `now`.
+    /// Carries out all events that are due by `now` and keeps their output: for a change that takes effect at
+    /// `now`.
     #[inline]
     pub fn catch_up(&mut self, now: Nanos) {
         if self.agenda.is_due(now) {
@@ -179,7 +180,7 @@ impl Switch {
     fn multicast(&mut self, now: Nanos, group: u16, packet: Packet) {
         let replicas = self.forwarding.as_ref().and_then(|f| f.replication.group(group)).cloned();
         let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
-            // A group without replicas sends nothing, but it is there.
+            // A group without replicas exists, and sends nothing.
             self.drops.no_such_group += u64::from(replicas.is_none());
             return self.recycle(packet);
         };
@@ -263,7 +264,7 @@ impl Switch {
         }
     }
 
-    /// Comes back to a port when its wire is free and a queue's rate lets something leave.
+    /// Schedules the port for when its wire is free and a queue's rate lets a packet leave.
     pub(super) fn schedule_transmit(&mut self, now: Nanos, place: u16) {
         let state = &self.ports[usize::from(place)];
         if let Some(eligible) = state.out_queues.eligible() {
@@ -292,8 +293,8 @@ impl Switch {
 
     /// Carries out the decision of egress.
     #[inline(always)]
-    fn leave(&mut self, now: Nanos, way: Way, outcome: Outcome, mut frame: Frame) {
-        let Outcome { fate, clone } = outcome;
+    fn leave(&mut self, now: Nanos, way: Way, outcome: EgressOutcome, mut frame: Frame) {
+        let EgressOutcome { fate, clone } = outcome;
         self.obey_registers(now);
         if let Some(length) = way.truncate {
             frame.truncate(length);
@@ -341,7 +342,7 @@ impl Switch {
         match at_once {
             Some(time) => {
                 let Frame { bytes, tail } = frame;
-                self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+                self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
             }
             None => self.spare.push(frame.bytes),
         }
@@ -360,7 +361,7 @@ impl Switch {
     fn depart(&mut self, now: Nanos, place: u16) {
         let state = &mut self.ports[usize::from(place)];
         while let Some((time, Frame { bytes, tail })) = state.out_wire.arrive(now) {
-            self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+            self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
         }
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, Stage::Depart);
@@ -379,7 +380,8 @@ impl Switch {
             self.drops.loopback_full += 1;
             return;
         }
-        // Late arrivals may be older than packets in the loop already; it stays first in, first out.
+        // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
+        // first out.
         let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _, _)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
         self.loopback.push_back((due, arrival, bytes));

@@ -12,10 +12,10 @@ pub const GENERATOR_LIMIT: u8 = 64;
 /// The shortest period: it bounds the share of the switch's time that a generator can take.
 pub const PERIOD_MIN: Nanos = Nanos::from_micros(1);
 
-/// Why a generator cannot be.
+/// The reason why a generator cannot be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum GeneratorError {
-    /// A number that no generator has.
+    /// A number beyond that of the last generator.
     #[error("id: {0} is not between 0 and 63")]
     Id(u64),
     /// A period that is too short.
@@ -27,10 +27,10 @@ pub enum GeneratorError {
     /// A port that P4 cannot express.
     #[error("port: {} is above the highest, {MAX_PORT}", .0.0)]
     Port(Port),
-    /// The generator is there already.
+    /// The generator exists already.
     #[error("it exists already")]
     AlreadyExists,
-    /// The generator is not there.
+    /// The generator does not exist.
     #[error("it does not exist")]
     NotFound,
 }
@@ -77,7 +77,7 @@ impl Generator {
 struct Running {
     id: u8,
     generator: Generator,
-    /// Its next tick; never where it is disabled.
+    /// The generator's next tick; never if the generator is disabled.
     next: Nanos,
     ticks: u64,
 }
@@ -135,7 +135,7 @@ impl Generators {
 
     /// Takes the next tick if it is due by `now`: its time, its port, and its frame, copied to `frame`.
     pub(super) fn tick(&mut self, now: Nanos, frame: &mut Vec<u8>) -> Option<(Nanos, Port)> {
-        // The first of several at a time is that with the lowest number.
+        // Of several ticks at one time, the generator with the lowest number is first.
         let running = self.running.iter_mut().min_by_key(|running| running.next)?;
         let time = running.next;
         if time > now || time == Nanos::MAX {

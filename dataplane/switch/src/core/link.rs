@@ -50,7 +50,7 @@ impl LinkParameters {
 pub struct WireCounters {
     /// Packets put on the wire, lost ones included.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Packets lost at random.
     pub lost: u64,
@@ -89,12 +89,12 @@ impl Span {
 /// The wire itself; the packets that wait for it are kept elsewhere.
 #[derive(Debug)]
 pub struct Wire<T> {
-    /// Changes take effect with the next packet.
+    /// The effect of the link. A change counts from the next packet on.
     pub parameters: LinkParameters,
     up: bool,
     busy_until: Nanos,
     remainder: u64,
-    /// How long the last frame took, and the remainder of that: most frames are as long as the one before.
+    /// The transmission time of the last frame, and its remainder: most frames are as long as the one before.
     span: Span,
     /// When the last frame was or will be at the far end.
     last_due: Nanos,
@@ -104,7 +104,7 @@ pub struct Wire<T> {
 }
 
 impl<T> Wire<T> {
-    /// An idle wire. `stream` tells the wires of one `seed` apart.
+    /// An idle wire. Wires with the same `seed` draw different numbers by their `stream`.
     pub fn new(parameters: LinkParameters, seed: u64, stream: u64) -> Wire<T> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
@@ -140,8 +140,8 @@ impl<T> Wire<T> {
         self.up = up;
     }
 
-    /// Whether a packet gets across a wire without any emulation; counts it, or its loss, as [`Wire::send`]
-    /// would.
+    /// Whether a packet crosses a wire without any emulation; counts the packet, or its loss, as
+    /// [`Wire::send`] would.
     #[inline(always)]
     pub fn cross(&mut self, bytes: usize) -> bool {
         self.account(bytes)
@@ -157,11 +157,12 @@ impl<T> Wire<T> {
         self.line.push_back((due, item));
     }
 
-    /// As [`Wire::send`], without keeping the packet: when it will be at the far end, unless it is lost.
+    /// Does the same as [`Wire::send`] without keeping the packet; returns when the packet will be at the far
+    /// end, unless it is lost.
     #[inline(always)]
     pub fn send_eagerly(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
         if let Some(rate) = self.parameters.rate {
-            // After a pause nothing is owed for the rounding of earlier packets.
+            // After a pause, the rounding of earlier packets does not count any more.
             let remainder = if start > self.busy_until { 0 } else { self.remainder };
             let (span, remainder) = self.span.of(rate, bytes, remainder);
             self.busy_until = start + span;
@@ -182,7 +183,7 @@ impl<T> Wire<T> {
         self.line.front().map(|(due, _)| *due)
     }
 
-    /// The next packet that has arrived by `now`, and when it did.
+    /// The next packet that has arrived by `now`, and its time of arrival.
     pub fn arrive(&mut self, now: Nanos) -> Option<(Nanos, T)> {
         if self.due()? <= now {
             self.line.pop_front()
@@ -196,7 +197,7 @@ impl<T> Wire<T> {
         self.counters
     }
 
-    /// Counts a packet; false if it will not arrive.
+    /// Counts a packet. False: the packet will not arrive.
     #[inline(always)]
     fn account(&mut self, bytes: usize) -> bool {
         if !self.up {

@@ -1,4 +1,4 @@
-//! `rate=100mbit,delay=10ms,loss=0.01,queue=200,dir=out,down`: how users describe a link.
+//! The form in which users describe a link: `rate=100mbit,delay=10ms,loss=0.01,queue=200,dir=out,down`.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use super::spec_text::{number, once, SpecError};
 /// Which directions of a link a description is about, seen from the switch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Both.
+    /// Both directions.
     #[default]
     Both,
     /// Towards the switch.
@@ -26,7 +26,7 @@ pub enum Direction {
 /// The changes of a description; `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkChange {
-    /// Which directions the parameters are for. Up and down are always for both.
+    /// The directions to which the parameters apply. Up and down always apply to both.
     pub direction: Direction,
     /// A new rate; `Some(None)` is unlimited.
     pub rate: Option<Option<BitRate>>,
@@ -36,7 +36,7 @@ pub struct LinkChange {
     pub loss: Option<Loss>,
     /// A new queue limit.
     pub queue_packets: Option<u32>,
-    /// Up or down.
+    /// Whether the link is up.
     pub up: Option<bool>,
 }
 
@@ -52,12 +52,12 @@ impl LinkChange {
         }
     }
 
-    /// Whether it is about packets towards the switch.
+    /// Whether the direction of packets towards the switch is meant.
     pub fn inbound(&self) -> bool {
         self.direction != Direction::Out
     }
 
-    /// Whether it is about packets from the switch.
+    /// Whether the direction of packets from the switch is meant.
     pub fn outbound(&self) -> bool {
         self.direction != Direction::In
     }

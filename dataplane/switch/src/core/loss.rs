@@ -1,4 +1,4 @@
-//! Proportions of packets that are lost, and how people write them.
+//! Proportions of packets that are lost, and their text form.
 
 use std::str::FromStr;
 
@@ -9,11 +9,11 @@ use groupflow_base::quantity::{parse_decimal, QuantityError};
 pub struct Loss(u32);
 
 impl Loss {
-    /// Nothing is lost.
+    /// The proportion zero: no packet is lost.
     pub const NONE: Loss = Loss(0);
     const WHOLE: u32 = 1_000_000_000;
 
-    /// `parts` of 10^9; `None` above the whole.
+    /// A proportion of `parts` in 10^9; `None` above the whole.
     pub const fn parts_per_billion(parts: u32) -> Option<Loss> {
         if parts <= Loss::WHOLE {
             Some(Loss(parts))
@@ -22,7 +22,7 @@ impl Loss {
         }
     }
 
-    /// Parts of 10^9.
+    /// The proportion in parts of 10^9.
     pub const fn get(self) -> u32 {
         self.0
     }

@@ -64,4 +64,4 @@ pub use stats::{
     CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
     SwitchStats,
 };
-pub use switch::{Emitted, Forwarding, Output, Switch, ToController};
+pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};

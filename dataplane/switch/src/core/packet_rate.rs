@@ -11,9 +11,9 @@ use groupflow_base::BitRate;
 pub struct PacketRate(u32);
 
 impl PacketRate {
-    /// Nothing leaves.
+    /// The rate zero: no packet leaves.
     pub const ZERO: PacketRate = PacketRate(0);
-    /// No limit: the largest number is not a rate.
+    /// The largest number, which is no rate but means that there is no limit.
     pub const UNLIMITED: PacketRate = PacketRate(u32::MAX);
     /// Units in one packet/s.
     pub const ONE: u64 = 64;
@@ -28,7 +28,8 @@ impl PacketRate {
         self.0
     }
 
-    /// The packets of `bytes` that a bit rate carries in a second, rounded down, at most the largest rate.
+    /// The number of packets of `bytes` that a bit rate carries in a second, rounded down, and at most the
+    /// largest rate.
     pub fn carried(rate: BitRate, bytes: u32) -> PacketRate {
         let units = u128::from(rate.0) * u128::from(PacketRate::ONE) / (u128::from(bytes.max(1)) * 8);
         PacketRate::saturating(u64::try_from(units).unwrap_or(u64::MAX))

@@ -15,23 +15,23 @@ use super::traffic_manager::PortQueues;
 /// The longest frame that enters or leaves a switch, in bytes.
 pub const MAX_FRAME: usize = 9216;
 
-/// Everything there is to know of a queue.
+/// The settings, rates and counters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueState {
     /// The settings of the port.
     pub settings: QueueSettings,
     /// J~, the rate that the program asked for.
     pub demand: Option<PacketRate>,
-    /// L, its share of the port by eq. 13; [`PacketRate::UNLIMITED`] where there is none.
+    /// L, the queue's share of the port by eq. 13; [`PacketRate::UNLIMITED`] without a share.
     pub share: PacketRate,
     /// The counters of the port.
     pub counters: QueueCounters,
 }
 
-/// Everything about one port.
+/// The settings and counters of one port.
 #[derive(Debug)]
 pub struct PortState {
-    /// Its number.
+    /// The port's number.
     pub port: Port,
     /// The frames that wait for the inbound wire.
     pub in_queue: Queue<Frame>,
@@ -97,19 +97,19 @@ impl PortState {
         self.out_wire.parameters.is_transparent() && self.out_wire.due().is_none()
     }
 
-    /// Whether a packet of `bytes` need wait for nothing on its way out; counts it where that is so.
+    /// Whether a packet of `bytes` need not wait on its way out; if so, the packet is counted.
     #[inline]
     pub fn lets_through(&mut self, now: Nanos, queue: u8, bytes: u32) -> bool {
         let (ready, limit) = (self.out_wire.ready(), self.out_depth());
         let through = ready <= now && self.out_queues.lets_through(queue, bytes, limit, ready < now);
         if through {
-            // The program asks for no rate for this queue, or it would limit the queue: no share changes.
+            // The program has asked for no rate for this queue, which would limit it: so no share changes.
             self.shares.note_packet(queue);
         }
         through
     }
 
-    /// The program asks for a rate for a queue, or not any more. False where nothing changed.
+    /// Notes that the program asks for a rate for a queue, or no longer does. False: nothing changed.
     pub fn demand(&mut self, now: Nanos, queue: u8, demand: Option<PacketRate>) -> bool {
         if self.out_queues.is_empty(queue) {
             self.shares.note_quiet(queue);
@@ -128,7 +128,7 @@ impl PortState {
         self.out_queues.flush()
     }
 
-    /// Everything there is to know of each queue, from queue 0 on.
+    /// The settings, rates and counters of each queue, from queue 0 on.
     pub fn queue_states(&self) -> impl Iterator<Item = QueueState> + '_ {
         let queues = self.out_queues.states().zip(self.out_queues.demands()).zip(self.shares.iter());
         queues.map(|(((settings, counters), demand), share)| QueueState { settings, demand, share, counters })

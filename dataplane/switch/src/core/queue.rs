@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 /// Packets and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Amount {
-    /// How many.
+    /// The number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 
 impl Amount {
-    /// One more, of `bytes`.
+    /// Adds a packet of `bytes`.
     pub fn count(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
@@ -22,13 +22,13 @@ impl Amount {
 /// Packets that a queue did not deliver, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct QueueDrops {
-    /// The queue held as many packets as it may.
+    /// Packets that would have exceeded the queue's limit in packets.
     pub full_packets: Amount,
-    /// The packets would have been more bytes than may wait.
+    /// Packets that would have exceeded the queue's limit in bytes.
     pub full_bytes: Amount,
-    /// They left the queue for a link that was down. These count as sent, too.
+    /// Packets that left the queue for a link that was down. These count as sent, too.
     pub link_down: Amount,
-    /// The packets waited when another program was loaded.
+    /// Packets that waited when another program was loaded.
     pub reloaded: Amount,
 }
 
@@ -37,15 +37,15 @@ pub struct QueueDrops {
 pub struct QueueCounters {
     /// Packets accepted.
     pub enqueued: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub enqueued_bytes: u64,
     /// Packets taken out to be sent.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
     /// Packets refused because the queue was full.
     pub dropped: u64,
-    /// Everything that was not delivered, by reason.
+    /// Packets that were not delivered, by reason.
     pub drops: QueueDrops,
     /// Packets waiting now.
     pub packets: u32,
@@ -66,7 +66,7 @@ pub struct Depth {
     pub bytes: u64,
 }
 
-/// First in, first out, tail drop.
+/// A queue: first in, first out, with tail drop.
 #[derive(Debug)]
 pub struct Queue<T> {
     items: VecDeque<(T, u32)>,
@@ -80,7 +80,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Whether there is room for an item of `bytes`; counts a drop where there is none.
+    /// Whether there is room for an item of `bytes`; if not, a drop is counted.
     pub fn admit(&mut self, bytes: u32, limit: Depth) -> bool {
         let counters = &mut self.counters;
         let length = u64::from(bytes);
@@ -102,7 +102,7 @@ impl<T> Queue<T> {
         self.counters.packets < limit.packets && self.counters.bytes + u64::from(bytes) <= limit.bytes
     }
 
-    /// Appends an item of `bytes` that was admitted; gives the number of packets.
+    /// Appends an item of `bytes` that was admitted; returns the number of packets.
     pub fn push(&mut self, item: T, bytes: u32) -> u32 {
         let counters = &mut self.counters;
         counters.enqueued += 1;
@@ -143,12 +143,12 @@ impl<T> Queue<T> {
         self.items.front().map(|(_, bytes)| *bytes)
     }
 
-    /// A packet of `bytes` that was taken out met a link that was down.
+    /// Notes that a packet of `bytes` that was taken out met a link that was down.
     pub fn count_link_down(&mut self, bytes: u32) {
         self.counters.drops.link_down.count(bytes.into());
     }
 
-    /// Discards everything; gives the number of packets.
+    /// Discards all items; returns their number.
     pub fn flush(&mut self) -> u64 {
         let flushed = Amount { packets: self.counters.packets.into(), bytes: self.counters.bytes };
         let reloaded = &mut self.counters.drops.reloaded;
@@ -170,7 +170,7 @@ impl<T> Queue<T> {
         self.items.is_empty()
     }
 
-    /// State and history.
+    /// The queue's state and history.
     pub fn counters(&self) -> QueueCounters {
         self.counters
     }

@@ -12,7 +12,7 @@ use super::queue_settings::{QueueChange, QueueSettings};
 use super::switch::Switch;
 
 impl Switch {
-    /// Changes a queue. It takes effect at [`Switch::reached`], also for packets that wait already.
+    /// Changes a queue. The change takes effect at [`Switch::reached`], also for packets that wait already.
     pub fn change_queue(&mut self, port: Port, queue: u8, change: &QueueChange) -> Result<(), ConfigError> {
         let (place, old) = self.queue(port, queue)?;
         let queues = &mut self.ports[usize::from(place)].out_queues;
@@ -58,8 +58,8 @@ impl Switch {
         result
     }
 
-    /// Carries out the controller's writes to registers of queues; the program's writes are seen by
-    /// itself.
+    /// Carries out the controller's writes to registers of queues. The switch notices the program's own
+    /// writes.
     pub fn obey_controller(&mut self) {
         self.obey_registers(self.reached);
     }
@@ -79,7 +79,7 @@ impl Switch {
     }
 
     fn obey_written(&mut self, now: Nanos) {
-        // Only the register of rates is watched.
+        // Only writes to the register of rates are noted.
         while let Some((_, index)) = self.forwarding.as_mut().and_then(|f| f.pipeline.pop_written()) {
             self.obey(now, index);
         }
@@ -93,7 +93,7 @@ impl Switch {
         let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
         let changed = self.ports[usize::from(place)].demand(now, queue, Some(demand));
-        // Also without a change: a flow may have come to another queue of the port, or gone.
+        // This is done without a change, too: a flow may have come to another queue of the port, or gone.
         self.reshare(place);
         if changed {
             self.schedule_transmit(now, place);

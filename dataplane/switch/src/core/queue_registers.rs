@@ -8,14 +8,14 @@ use groupflow_pipeline::{Port, RegisterId};
 pub struct QueueRegister {
     /// The program's register.
     pub register: RegisterId,
-    /// Cells a port.
+    /// Cells of each port.
     pub stride: usize,
-    /// Cells in all.
+    /// Cells of all ports.
     pub size: usize,
 }
 
 impl QueueRegister {
-    /// The cell of a queue; `None` where the array has none for it.
+    /// The cell of a queue; `None` if the array has no cell for it.
     pub fn cell(&self, port: Port, queue: u8) -> Option<usize> {
         let queue = usize::from(queue);
         let index = usize::from(port.0) * self.stride + queue;

@@ -1,4 +1,4 @@
-//! `level=3,weight=2,rate=1000pps,packets=100,bytes=64000,pause`: how users describe a queue.
+//! The form in which users describe a queue: `level=3,weight=2,rate=1000pps,packets=100,bytes=64000,pause`.
 
 use std::str::FromStr;
 
@@ -19,11 +19,12 @@ pub const NOMINAL_PACKET: u32 = 1514;
 pub struct QueueSettings {
     /// Higher levels are served before lower ones.
     pub level: u8,
-    /// Its part of the service of its level.
+    /// The queue's share of the service of its level.
     pub weight: u16,
-    /// The most that leaves it; `None` is no limit. A rate that a program wrote to a register goes first.
+    /// The rate at which packets leave at most; `None` is no limit. A rate that a program wrote to a register
+    /// takes precedence.
     pub rate: Option<QueueRate>,
-    /// Whether nothing leaves.
+    /// Whether the queue is paused: no packet leaves.
     pub paused: bool,
     /// The most packets that wait; `None` is the link's.
     pub limit_packets: Option<u32>,
@@ -112,7 +113,7 @@ impl FromStr for QueueChange {
     }
 }
 
-/// Which queues a description is about.
+/// The queues to which a description applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePlace {
     /// The port; `None` is every port that has an interface.

@@ -31,30 +31,30 @@ pub struct CloneSession {
     pub truncate: Option<usize>,
 }
 
-/// Why the engine refused an operation. Its state is as before.
+/// The reason why the engine refused an operation, which then changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplicationError {
-    /// The group or session is there already.
+    /// The group or session exists already.
     #[error("it exists already")]
     AlreadyExists,
-    /// The group or session is not there.
+    /// The group or session does not exist.
     #[error("it does not exist")]
     NotFound,
-    /// No room.
+    /// There is no room for another one.
     #[error("the replication engine is full")]
     Full,
-    /// More than [`REPLICA_LIMIT`].
+    /// There are more than [`REPLICA_LIMIT`] replicas.
     #[error("more than {REPLICA_LIMIT} replicas")]
     TooManyReplicas,
-    /// The same port and instance twice.
+    /// Two replicas have the same port and instance.
     #[error("{0} with instance {1} is there twice")]
     Duplicate(Port, u16),
 }
 
-/// Groups and sessions.
+/// The multicast groups and clone sessions of a switch.
 #[derive(Debug, Default)]
 pub struct ReplicationEngine {
-    /// By id, as far as the highest that was ever used: every multicast packet looks here.
+    /// The groups by id, up to the highest id that was ever used: each multicast packet needs a look-up.
     groups: Vec<Option<Arc<[Replica]>>>,
     sessions: HashMap<u32, CloneSession>,
 }

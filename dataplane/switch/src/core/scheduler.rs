@@ -1,4 +1,5 @@
-//! Which queue of a port is served next: strict priority between levels, in proportion within a level.
+//! The choice of the queue that a port serves next: by strict priority between levels, in proportion within a
+//! level.
 //!
 //! Within a level this is start-time fair queueing (Goyal, Vin and Cheng, 1996): a packet's start tag is the
 //! later of the level's virtual time and the finish tag of the queue's packet before, its finish tag is
@@ -46,7 +47,7 @@ struct Lane {
     level: u8,
     share: Share,
     pace: u64,
-    /// How far its finish tag is ahead of its group's virtual time.
+    /// The distance of the queue's finish tag from its group's virtual time.
     ahead: u64,
 }
 
@@ -95,7 +96,7 @@ impl Scheduler {
         }
     }
 
-    /// Which of the `ready` queues is served next; the highest number on a tie.
+    /// The queue among `ready` that is served next; on a tie, the one with the highest number.
     pub fn choose(&self, ready: Mask) -> Option<usize> {
         let mut candidates = self.groups.iter().map(|group| group & ready).find(|mask| *mask != 0)?;
         let mut best = highest(candidates);
@@ -110,7 +111,7 @@ impl Scheduler {
         Some(best)
     }
 
-    /// A packet of `bytes` of a queue is served.
+    /// Notes that a packet of `bytes` of a queue is served.
     #[inline]
     pub fn serve(&mut self, queue: usize, bytes: u32) {
         if self.alone & (1 << queue) == 0 {
@@ -136,7 +137,7 @@ impl Scheduler {
         self.running = true;
     }
 
-    /// The port had nothing to send for a while: no queue is ahead any more.
+    /// Notes that the port had nothing to send for a while, so that no queue is ahead any more.
     pub fn restart(&mut self) {
         if std::mem::take(&mut self.running) {
             self.lanes.iter_mut().for_each(|lane| lane.ahead = 0);

@@ -24,14 +24,14 @@ pub struct Shaper {
     rate: Option<QueueRate>,
     paused: bool,
     credit: u64,
-    /// Credit is as of then.
+    /// The time of the credit.
     since: Nanos,
     /// When the head may leave.
     eligible: Nanos,
 }
 
 impl Default for Shaper {
-    /// No rate: everything leaves at once.
+    /// A shaper without a rate, which holds no packet back.
     fn default() -> Shaper {
         Shaper { rate: None, paused: false, credit: u64::MAX, since: Nanos::ZERO, eligible: Nanos::ZERO }
     }
@@ -43,12 +43,12 @@ impl Shaper {
         self.eligible
     }
 
-    /// Whether there is anything to wait for at all.
+    /// Whether a head may ever have to wait.
     pub fn limits(&self) -> bool {
         self.paused || self.rate.is_some()
     }
 
-    /// From now on a new rate, or none, and whether the queue is paused. `head` is the head's length.
+    /// Sets a new rate, or none, from now on, and whether the queue is paused. `head` is the head's length.
     pub fn set(&mut self, now: Nanos, rate: Option<QueueRate>, paused: bool, head: Option<u32>) {
         if (rate, paused) == (self.rate, self.paused) {
             return;
@@ -57,10 +57,10 @@ impl Shaper {
         self.accrue(now);
         let head = head.unwrap_or(0);
         self.credit = match (self.rate, rate) {
-            // Where nothing was counted, the head goes first and the next waits.
+            // Before, no credit was counted: the head leaves at once, and the next packet waits.
             (None, _) if waits => cost(rate, head),
             (None, _) => u64::MAX,
-            // Packets cannot be turned into bits.
+            // Credit in packets cannot be converted to credit in bits.
             (Some(QueueRate::Packets(_)), Some(QueueRate::Bits(_)))
             | (Some(QueueRate::Bits(_)), Some(QueueRate::Packets(_))) => 0,
             (old, _) if waits => self.credit.min(cost(old, head).saturating_mul(2)),
@@ -70,14 +70,14 @@ impl Shaper {
         self.judge(waits.then_some(head));
     }
 
-    /// A packet of `bytes` came to the head of an empty queue.
+    /// Notes that a packet of `bytes` came to the head of an empty queue.
     pub fn first(&mut self, now: Nanos, bytes: u32) {
         self.accrue(now);
         self.credit = self.credit.min(cost(self.rate, bytes));
         self.judge(Some(bytes));
     }
 
-    /// The head, of `bytes`, leaves; the next is of `next` bytes.
+    /// Notes that the head, of `bytes`, leaves; the next packet has `next` bytes.
     pub fn leave(&mut self, now: Nanos, bytes: u32, next: Option<u32>) {
         let cost = cost(self.rate, bytes);
         self.accrue(now);
@@ -91,7 +91,7 @@ impl Shaper {
         self.credit = self.credit.saturating_add(self.speed().saturating_mul(span.0));
     }
 
-    /// Credit a nanosecond.
+    /// Credit that accrues in a nanosecond.
     fn speed(&self) -> u64 {
         match self.rate {
             _ if self.paused => 0,

@@ -7,13 +7,13 @@ use std::str::FromStr;
 use groupflow_base::quantity::QuantityError;
 use thiserror::Error;
 
-/// Why a text does not describe a link or a queue.
+/// The fault of a text that should describe a link or a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// A part that no such description has.
+    /// A part with an unknown key.
     #[error(transparent)]
     Part(#[from] QuantityError),
-    /// The same key twice.
+    /// A key that is given twice.
     #[error("{0} is given twice")]
     Twice(&'static str),
     /// A value that does not parse, or is out of range.

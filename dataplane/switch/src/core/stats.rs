@@ -1,4 +1,4 @@
-//! The counters of a switch, as users see them. All packets that vanish are in one of these counters.
+//! The counters of a switch, as users see them. Each packet that vanishes is in one of them.
 
 use groupflow_pipeline::Stats;
 use serde::Serialize;
@@ -11,64 +11,64 @@ use super::queue::QueueCounters;
 /// Packets that vanished inside the switch, apart from ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SwitchDrops {
-    /// The program dropped them in ingress.
+    /// Packets that the program dropped in ingress.
     pub ingress: u64,
-    /// There was no program.
+    /// Packets that arrived when there was no program.
     pub no_program: u64,
     /// Copies for a port that the switch does not have.
     pub no_such_port: u64,
-    /// For a multicast group that is not there.
+    /// Packets for a multicast group that does not exist.
     pub no_such_group: u64,
-    /// Resubmitted or recirculated, and too many of these were under way.
+    /// Packets that were resubmitted or recirculated when too many of these were under way.
     pub loopback_full: u64,
     /// Copies of copies that egress cloned again and again.
     pub clone_limit: u64,
-    /// Waiting when another program was loaded.
+    /// Packets that waited when another program was loaded.
     pub reloaded: u64,
 }
 
 /// Packets that vanished on their way into the switch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct InDrops {
-    /// The emulated link's queue was full.
+    /// Packets for which the emulated link's queue was full.
     pub queue_full: u64,
     /// The emulated link lost them.
     pub loss: u64,
     /// The link was down.
     pub down: u64,
-    /// Longer than any frame the switch takes.
+    /// Frames longer than the switch takes.
     pub oversize: u64,
     /// Too many on the way at once.
     pub line_full: u64,
-    /// The kernel had no room for them. Known to the shell only.
+    /// Packets for which the kernel had no room; only the shell knows their number.
     pub kernel: u64,
 }
 
 /// Packets that vanished on their way out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OutDrops {
-    /// The queue was full.
+    /// Packets for which the queue was full.
     pub queue_full: u64,
-    /// The program dropped them in egress.
+    /// Packets that the program dropped in egress.
     pub egress: u64,
     /// The emulated link lost them.
     pub loss: u64,
     /// The link was down.
     pub down: u64,
-    /// Longer than any frame the switch sends.
+    /// Frames longer than the switch sends.
     pub oversize: u64,
     /// Too many on the way at once.
     pub line_full: u64,
-    /// The port has no queue of their priority.
+    /// Packets for whose priority the port has no queue.
     pub priority: u64,
-    /// The interface refused them. Known to the shell only.
+    /// Packets that the interface refused; only the shell knows their number.
     pub interface: u64,
 }
 
 /// A link's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LinkStats {
-    /// `None` is unlimited.
+    /// The bit rate; `None` is unlimited.
     pub rate_bps: Option<u64>,
     /// Propagation delay.
     pub delay_ns: u64,
@@ -83,7 +83,7 @@ pub struct LinkStats {
 pub struct InStats {
     /// Packets given to the pipeline.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Packets that vanished.
     pub drops: InDrops,
@@ -96,23 +96,23 @@ pub struct InStats {
 /// A queue of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QueueStats {
-    /// Its number; 0 is the lowest.
+    /// The queue's number; 0 is the lowest.
     pub priority: u8,
     /// Higher levels are served first.
     pub level: u8,
-    /// The queue's part of its level.
+    /// The queue's share of the service of its level.
     pub weight: u16,
-    /// The rate it was set to, such as `1000pps`; `None` is no limit.
+    /// The rate that was set, such as `1000pps`; `None` is no limit.
     pub rate: Option<String>,
-    /// Whether nothing leaves.
+    /// Whether the queue is paused: no packet leaves.
     pub paused: bool,
     /// The most packets that wait; `None` is the link's.
     pub limit_packets: Option<u32>,
     /// The most bytes that wait.
     pub limit_bytes: Option<u64>,
-    /// J~: the rate that the program asked for, in 1/64 packet/s. It goes before `rate`.
+    /// J~: the rate that the program asked for, in 1/64 packet/s, which takes precedence over `rate`.
     pub demand: Option<u32>,
-    /// L: its part of the port by eq. 13, in 1/64 packet/s, where there is one.
+    /// L: the queue's share of the port by eq. 13, in 1/64 packet/s, if it has one.
     pub share: Option<u32>,
     /// State and history.
     #[serde(flatten)]
@@ -143,7 +143,7 @@ impl QueueStats {
 pub struct OutStats {
     /// Packets put on the wire, lost ones included.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Packets that vanished.
     pub drops: OutDrops,
@@ -158,11 +158,11 @@ pub struct OutStats {
 /// A port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortStats {
-    /// Its number.
+    /// The port's number.
     pub port: u16,
-    /// Its interface. Known to the shell only.
+    /// The port's interface, which only the shell knows.
     pub interface: Option<String>,
-    /// Whether its link is up.
+    /// Whether the port's link is up.
     pub up: bool,
     /// Towards the switch.
     #[serde(rename = "in")]
@@ -190,20 +190,20 @@ pub struct CpuDrops {
     pub queue_full: u64,
     /// The program dropped them in egress.
     pub egress: u64,
-    /// No controller was primary. Known to the shell only.
+    /// Packets for which no controller was primary; only the shell knows their number.
     pub no_primary: u64,
 }
 
-/// Everything a switch counted.
+/// All counters of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SwitchStats {
     /// The ports in the order of their numbers.
     pub ports: Vec<PortStats>,
     /// The controller's port.
     pub cpu: CpuStats,
-    /// Packets that vanished in between.
+    /// Packets that vanished between ports.
     pub drops: SwitchDrops,
-    /// The program's own troubles.
+    /// The errors that the program itself met.
     pub pipeline: Stats,
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Arrival, Digest, Frame, Options, Pipeline, Port, Program};
+use groupflow_pipeline::{Arrival, Digest, Frame, Pipeline, PipelineOptions, Port, Program};
 
 use super::agenda::{Agenda, Stage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};
@@ -23,10 +23,10 @@ const SPARE_BUFFERS: usize = 1024;
 
 /// A frame that leaves the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct SentFrame {
     /// When the frame left.
     pub time: Nanos,
-    /// Where the frame left.
+    /// The port by which the frame left.
     pub port: Port,
     /// The frame.
     pub bytes: Vec<u8>,
@@ -46,15 +46,15 @@ pub struct ToController {
 /// The output of a switch.
 #[derive(Debug, Default)]
 pub struct Emitted {
-    /// Frames.
-    pub outputs: Vec<Output>,
+    /// Frames that leave.
+    pub outputs: Vec<SentFrame>,
     /// Packets for the controller.
     pub packet_ins: Vec<ToController>,
     /// Digest messages for the controller.
     pub digests: Vec<(Nanos, Digest)>,
 }
 
-/// The processing of packets: the program with its state, and all that comes and goes with it.
+/// The processing of packets: the program with its state, and the parts that are replaced with it.
 #[derive(Debug)]
 pub struct Forwarding {
     /// The program with tables, registers, counters and meters.
@@ -79,9 +79,9 @@ pub struct Switch {
     pub(super) places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
     pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>)>,
-    /// The time that the program sees: that of the event.
+    /// The time that the program sees, which is that of the event.
     pub(super) clock: Nanos,
-    /// Everything before this has happened.
+    /// All events before this time have happened.
     pub(super) reached: Nanos,
     /// Buffers for frames to come.
     pub(super) spare: Vec<Vec<u8>>,
@@ -135,8 +135,11 @@ impl Switch {
 
     /// The state that a program starts with on this switch.
     pub fn fresh(&self, program: Arc<Program>, registers: QueueRegisters) -> Forwarding {
-        let options =
-            Options { drop_port: self.config.drop_port, seed: self.config.seed, ..Options::default() };
+        let options = PipelineOptions {
+            drop_port: self.config.drop_port,
+            seed: self.config.seed,
+            ..PipelineOptions::default()
+        };
         let mut pipeline = Pipeline::with_options(program, options);
         if let Some(rate) = registers.rate {
             pipeline.watch(rate.register);
@@ -156,7 +159,7 @@ impl Switch {
     }
 
     /// Replaces program and state. Packets that wait for the old program's egress are dropped; queues keep
-    /// what they were set to, but not what the old program asked for.
+    /// their settings, but not the rates that the old program asked for.
     pub fn install(&mut self, forwarding: Forwarding) {
         let waiting: u64 = self.ports.iter_mut().map(|port| port.flush()).sum();
         self.drops.reloaded += waiting + self.loopback.len() as u64;
@@ -192,7 +195,7 @@ impl Switch {
         Ok(())
     }
 
-    /// A frame arrives at a port's interface. Events due before happen first.
+    /// Takes a frame that arrives at a port's interface, after the events that are due before.
     ///
     /// `now` may be a little before the time already advanced to (a frame that was read late): it then
     /// still goes through the emulated link as of its arrival.
@@ -200,7 +203,7 @@ impl Switch {
         self.inject_with_tail(now, port, bytes, 0);
     }
 
-    /// As [`Switch::inject`], a frame that has `tail` further bytes which exist only as a length.
+    /// Does the same as [`Switch::inject`] for a frame with `tail` further bytes that exist only as a length.
     pub fn inject_with_tail(&mut self, now: Nanos, port: Port, bytes: &[u8], tail: u32) {
         self.catch_up(now);
         let Some(place) = self.place(port).filter(|_| port != self.config.cpu_port) else {
@@ -224,27 +227,27 @@ impl Switch {
         }
     }
 
-    /// A packet of the controller, with the program's `packet_out` header in front.
+    /// Takes a packet of the controller, with the program's `packet_out` header in front.
     pub fn packet_out(&mut self, now: Nanos, bytes: &[u8]) {
         self.catch_up(now);
         self.cpu.packet_outs += 1;
         self.ingress(now, Arrival::on(self.config.cpu_port), bytes);
     }
 
-    /// Up to when everything has happened.
+    /// The time until which all events have happened.
     pub fn reached(&self) -> Nanos {
         self.reached
     }
 
     /// Takes back the buffers of frames that left, for frames to come: a caller that does this with all of
     /// them makes the switch allocate none.
-    pub fn reuse(&mut self, outputs: &mut Vec<Output>) {
+    pub fn reuse(&mut self, outputs: &mut Vec<SentFrame>) {
         let room = SPARE_BUFFERS.saturating_sub(self.spare.len());
         self.spare.extend(outputs.drain(..).take(room).map(|output| output.bytes));
     }
 
-    /// Lets everything happen that is due by `now`, adds the output to `emitted`, and returns when the
-    /// next thing is due.
+    /// Carries out all events that are due by `now`, adds the output to `emitted`, and returns when the next
+    /// event is due.
     pub fn advance(&mut self, now: Nanos, emitted: &mut Emitted) -> Option<Nanos> {
         self.catch_up(now);
         if emitted.outputs.is_empty() {
@@ -257,10 +260,10 @@ impl Switch {
         self.agenda.next()
     }
 
-    /// As [`Switch::advance`], for a caller that is done with each frame as soon as it has seen it: frames go
-    /// to `send` one by one and their buffers are used again, the rest is left for [`Switch::take_messages`].
+    /// Does the same as [`Switch::advance`] for a caller that needs each frame only once: frames go to `send`
+    /// one by one and their buffers are used again; the other output is left for [`Switch::take_messages`].
     #[inline]
-    pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&Output)) -> Option<Nanos> {
+    pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&SentFrame)) -> Option<Nanos> {
         self.catch_up(now);
         for output in self.emitted.outputs.drain(..) {
             send(&output);
@@ -279,7 +282,7 @@ impl Switch {
         (!empty).then(|| std::mem::take(&mut self.emitted))
     }
 
-    /// When the next thing is due.
+    /// When the next event is due.
     pub fn deadline(&self) -> Option<Nanos> {
         self.agenda.next()
     }

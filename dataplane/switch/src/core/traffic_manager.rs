@@ -14,11 +14,11 @@ use super::shaper::Shaper;
 pub struct Queued {
     /// The packet.
     pub packet: Packet,
-    /// Which copy of a multicast group or clone session.
+    /// The instance of the copy in a multicast group or clone session.
     pub rid: u16,
     /// The origin of the packet.
     pub instance: Instance,
-    /// Bytes to keep, where a clone session says so.
+    /// The number of bytes to keep, if a clone session says so.
     pub truncate: Option<usize>,
     /// How many times egress cloned its way to this packet.
     pub generation: u8,
@@ -40,11 +40,11 @@ pub enum EnqueueError {
 /// The packets that the port may send.
 #[derive(Debug)]
 pub enum Service {
-    /// This packet.
+    /// The port may send this packet.
     Packet(Served),
-    /// Nothing before this time.
+    /// The port may send no packet before this time.
     At(Nanos),
-    /// Nothing until something changes.
+    /// The port may send no packet until a queue changes.
     Nothing,
 }
 
@@ -53,21 +53,21 @@ pub enum Service {
 pub struct Served {
     /// The packet.
     pub queued: Queued,
-    /// Its queue.
+    /// The packet's queue.
     pub queue: u8,
-    /// Its length when it was queued.
+    /// The packet's length when it was queued.
     pub bytes: u32,
     /// Packets in the queue without it.
     pub depth: u32,
 }
 
-/// One queue with everything about it.
+/// One queue with its settings and its shaper.
 #[derive(Debug)]
 struct PortQueue {
     packets: Queue<Queued>,
     shaper: Shaper,
     settings: QueueSettings,
-    /// The rate that the program asked for, if it did.
+    /// The rate that the program asked for; `None`: it asked for none.
     demand: Option<PacketRate>,
 }
 
@@ -84,7 +84,7 @@ impl PortQueue {
     }
 }
 
-/// The queues of one port, one a priority.
+/// The queues of one port, one for each priority.
 #[derive(Debug)]
 pub struct PortQueues {
     queues: Vec<PortQueue>,
@@ -96,7 +96,7 @@ pub struct PortQueues {
 }
 
 impl PortQueues {
-    /// Empty queues for `priorities` priorities, at most 64.
+    /// Empty queues for each of `priorities` priorities, at most 64.
     pub fn new(priorities: u8) -> PortQueues {
         let priorities = priorities.clamp(1, 64);
         let queue = |number| PortQueue {
@@ -113,8 +113,8 @@ impl PortQueues {
         }
     }
 
-    /// Whether a queue has room for a packet of `bytes`; counts a drop where it has none. `link` limits a
-    /// queue that has no limits of its own.
+    /// Whether a queue has room for a packet of `bytes`; if not, a drop is counted. `link` limits a queue
+    /// that has no limits of its own.
     pub fn admit(&mut self, priority: u8, bytes: u32, link: Depth) -> Result<(), EnqueueError> {
         let queue = self.queues.get_mut(usize::from(priority)).ok_or(EnqueueError::Priority)?;
         let limit = queue.limit(link);
@@ -125,8 +125,8 @@ impl PortQueues {
         }
     }
 
-    /// Whether an admitted packet of `bytes` that the port can take now need not wait for anything; counts
-    /// it. `rested` is as for [`PortQueues::pop`].
+    /// Whether an admitted packet of `bytes` that the port can take now need not wait; if so, the packet is
+    /// counted. `rested` is as for [`PortQueues::pop`].
     #[inline]
     pub fn serve_at_once(&mut self, priority: u8, bytes: u32, rested: bool) -> bool {
         let number = usize::from(priority);
@@ -141,8 +141,8 @@ impl PortQueues {
         true
     }
 
-    /// Whether a packet of `bytes` that the port can take now would be admitted and need not wait; counts it
-    /// where that is so, and else does nothing. `rested` is as for [`PortQueues::pop`].
+    /// Whether a packet of `bytes` that the port can take now would be admitted and need not wait; if so, the
+    /// packet is counted. `rested` is as for [`PortQueues::pop`].
     #[inline]
     pub fn lets_through(&mut self, priority: u8, bytes: u32, link: Depth, rested: bool) -> bool {
         let room = |queue: &PortQueue| queue.packets.has_room(bytes, queue.limit(link));
@@ -150,7 +150,7 @@ impl PortQueues {
         queue.is_some_and(room) && self.serve_at_once(priority, bytes, rested)
     }
 
-    /// Queues a packet of `bytes` that was admitted; gives the number of packets that wait now.
+    /// Queues a packet of `bytes` that was admitted; returns the number of packets that wait now.
     pub fn push(&mut self, now: Nanos, mut packet: Queued, priority: u8, bytes: u32) -> u32 {
         let number = usize::from(priority);
         let queue = &mut self.queues[number];
@@ -184,8 +184,8 @@ impl PortQueues {
         }
     }
 
-    /// When the first packet that waits may leave, as far as its queue's rate is concerned; `None`: nothing
-    /// waits, or nothing of it may leave before something changes.
+    /// When the first waiting packet may leave, as far as its queue's rate is concerned; `None`: no packet
+    /// waits, or none may leave before a queue changes.
     pub fn eligible(&self) -> Option<Nanos> {
         if self.waiting & !self.limited != 0 {
             return Some(Nanos::ZERO);
@@ -218,12 +218,12 @@ impl PortQueues {
         Service::Packet(Served { queued, queue: number as u8, bytes, depth })
     }
 
-    /// Whether nothing waits in a queue.
+    /// Whether the queue has no packet.
     pub fn is_empty(&self, queue: u8) -> bool {
         self.queues.get(usize::from(queue)).is_some_and(|queue| queue.packets.is_empty())
     }
 
-    /// How many queues there are.
+    /// The number of queues.
     pub fn len(&self) -> usize {
         self.queues.len()
     }
@@ -233,8 +233,7 @@ impl PortQueues {
         self.queues.get(usize::from(queue)).map(|queue| queue.settings)
     }
 
-    /// Sets a queue; its rate takes effect also for packets that wait already. False where there is no such
-    /// queue.
+    /// Sets a queue; its rate also takes effect for packets that wait already. False: there is no such queue.
     pub fn configure(&mut self, now: Nanos, queue: u8, settings: QueueSettings) -> bool {
         let number = usize::from(queue);
         let Some(queue) = self.queues.get_mut(number) else { return false };
@@ -243,7 +242,7 @@ impl PortQueues {
         true
     }
 
-    /// The program asks for a rate for a queue, or not any more. False where nothing changed.
+    /// Notes that the program asks for a rate for a queue, or no longer does. False: nothing changed.
     pub fn demand(&mut self, now: Nanos, queue: u8, demand: Option<PacketRate>) -> bool {
         let number = usize::from(queue);
         let demand = demand.filter(|rate| *rate != PacketRate::UNLIMITED);
@@ -271,7 +270,7 @@ impl PortQueues {
         self.scheduler.set(number, queue.settings.level, share);
     }
 
-    /// A packet of `bytes` that a queue sent met a link that was down.
+    /// Notes that a packet of `bytes` that a queue sent met a link that was down.
     pub fn count_link_down(&mut self, queue: u8, bytes: u32) {
         if let Some(queue) = self.queues.get_mut(usize::from(queue)) {
             queue.packets.count_link_down(bytes);
@@ -284,7 +283,7 @@ impl PortQueues {
         let flushed = self.queues.iter_mut().map(|queue| queue.packets.flush()).sum();
         for number in 0..self.queues.len() {
             self.queues[number].demand = None;
-            // The time does not matter where nothing waits: credit only grows.
+            // The time does not matter for an empty queue, whose credit only grows.
             self.apply(Nanos::ZERO, number);
         }
         flushed

@@ -2,7 +2,7 @@
 
 use groupflow_pipeline::RegisterId;
 
-use super::binding::{BoundArray, Mismatch};
+use super::binding::{BindingError, BoundArray};
 use crate::core::{QueueRegister, QueueRegisters, MAX_PRIORITIES};
 
 /// The prefix of this project's annotations.
@@ -13,13 +13,13 @@ const SHARE: &str = "groupflow_queue_share";
 /// Bits of a cell.
 const WIDTH: u32 = 32;
 
-/// Binds a register as its annotations say, or names the one that is wrong.
+/// Binds a register as its annotations say; the error names the wrong annotation.
 pub fn bind(
     queues: &mut QueueRegisters,
     array: &BoundArray<RegisterId>,
     annotations: &[String],
-) -> Result<(), Mismatch> {
-    let wrong = |what: String| Mismatch(format!("register {}: {what}", array.name));
+) -> Result<(), BindingError> {
+    let wrong = |what: String| BindingError(format!("register {}: {what}", array.name));
     let mut bound = None;
     for annotation in annotations {
         let text = annotation.trim().trim_start_matches('@');

@@ -30,7 +30,7 @@ pub struct Arbitration {
 }
 
 impl Arbitration {
-    /// No client so far.
+    /// A device without clients.
     pub fn new(device_id: u64) -> Arbitration {
         Arbitration { device_id, highest: None, clients: BTreeMap::new() }
     }
@@ -148,7 +148,7 @@ impl Arbitration {
     }
 }
 
-/// The words for a device id that is not ours.
+/// The refusal of another device's id.
 pub fn wrong_device(got: u64, ours: u64) -> String {
     format!("no device {got} here, only device {ours}")
 }

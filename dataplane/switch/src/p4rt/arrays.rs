@@ -12,7 +12,7 @@ use super::bytestring::{decode, decode_signed, encode, encode_signed};
 use super::direct::{counter_data, counter_value, meter_config, meter_rates, refuse_colours};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Data, RegisterEntry};
@@ -21,7 +21,7 @@ use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Da
 pub fn write_register(
     state: &ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &RegisterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "register_entry")?;
@@ -56,7 +56,7 @@ pub fn read_register(
 pub fn write_counter(
     state: &ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &CounterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "counter_entry")?;
@@ -91,7 +91,7 @@ pub fn read_counter(
 pub fn write_meter(
     state: &ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &MeterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "meter_entry")?;
@@ -189,9 +189,9 @@ fn index(cell: usize) -> Index {
     Index { index: i64::try_from(cell).unwrap_or(i64::MAX) }
 }
 
-fn only_modify(kind: Kind, what: &str) -> Result<(), Refusal> {
+fn only_modify(kind: UpdateKind, what: &str) -> Result<(), Refusal> {
     match kind {
-        Kind::Modify => Ok(()),
+        UpdateKind::Modify => Ok(()),
         _ => Err(Refusal::invalid(format!("{what}: it can only be modified"))),
     }
 }

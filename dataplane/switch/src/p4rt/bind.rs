@@ -6,14 +6,14 @@ use groupflow_pipeline::{MatchKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
 use super::binding::{
-    Binding, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, Mismatch, Scope,
+    Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, Scope,
 };
 use crate::proto::p4::config::v1 as info;
 use info::match_field::{Match, MatchType};
 
 impl Binding {
-    /// Binds P4Info to a program, or names the first difference.
-    pub fn new(p4info: &info::P4Info, program: &Program) -> Result<Binding, Mismatch> {
+    /// Binds P4Info to a program; the error names the first difference.
+    pub fn new(p4info: &info::P4Info, program: &Program) -> Result<Binding, BindingError> {
         let mut binding = Binding::default();
         let actions = actions_by_id(p4info)?;
         for table in &p4info.tables {
@@ -54,7 +54,7 @@ impl Binding {
 
 type Actions<'a> = BTreeMap<u32, &'a info::Action>;
 
-fn actions_by_id(p4info: &info::P4Info) -> Result<Actions<'_>, Mismatch> {
+fn actions_by_id(p4info: &info::P4Info) -> Result<Actions<'_>, BindingError> {
     let mut actions = BTreeMap::new();
     for action in &p4info.actions {
         unique(&mut actions, preamble(&action.preamble, "an action")?.id, "action", action)?;
@@ -67,15 +67,15 @@ fn bind_table(
     actions: &Actions<'_>,
     p4info: &info::P4Info,
     program: &Program,
-) -> Result<BoundTable, Mismatch> {
+) -> Result<BoundTable, BindingError> {
     let name = &preamble(&table.preamble, "a table")?.name;
     let found = program.table(name).ok_or_else(|| absent("table", name))?;
     if table.implementation_id != 0 {
-        return Err(Mismatch(format!("table {name} has an action profile, which is not supported")));
+        return Err(BindingError(format!("table {name} has an action profile, which is not supported")));
     }
     if table.match_fields.len() != found.key.len() {
         let (info, program) = (table.match_fields.len(), found.key.len());
-        return Err(Mismatch(format!(
+        return Err(BindingError(format!(
             "table {name} has {info} key fields in P4Info, {program} in the program"
         )));
     }
@@ -85,7 +85,8 @@ fn bind_table(
     let mut bound_actions = BTreeMap::new();
     for reference in &table.action_refs {
         let action = actions.get(&reference.id);
-        let action = action.ok_or_else(|| Mismatch(format!("table {name}: no action {}", reference.id)))?;
+        let action =
+            action.ok_or_else(|| BindingError(format!("table {name}: no action {}", reference.id)))?;
         let bound = bind_action(found, action, reference, program)?;
         unique(&mut bound_actions, reference.id, "action", bound)?;
     }
@@ -112,26 +113,26 @@ fn bind_field(
     table: &str,
     field: &info::MatchField,
     key: &groupflow_pipeline::KeyInfo,
-) -> Result<BoundField, Mismatch> {
+) -> Result<BoundField, BindingError> {
     let place = format!("table {table}, key field {}", field.name);
     if field.name != key.name && !key.name.is_empty() {
-        return Err(Mismatch(format!("{place} is {} in the program", key.name)));
+        return Err(BindingError(format!("{place} is {} in the program", key.name)));
     }
     let kind = match &field.r#match {
         Some(Match::MatchType(kind)) => match_kind(*kind),
         _ => None,
     };
-    let kind = kind.ok_or_else(|| Mismatch(format!("{place}: its match type is not supported")))?;
+    let kind = kind.ok_or_else(|| BindingError(format!("{place}: its match type is not supported")))?;
     let same_kind = kind == key.kind || (kind == MatchKind::Optional && key.kind == MatchKind::Ternary);
     if !same_kind {
         let (info, program) = (kind_name(kind), kind_name(key.kind));
-        return Err(Mismatch(format!("{place} is {info} in P4Info, {program} in the program")));
+        return Err(BindingError(format!("{place} is {info} in P4Info, {program} in the program")));
     }
     // A translated type has the controller's width in P4Info, an enum or error none: the program's counts.
     let width_is_said = field.type_name.is_none() && field.bitwidth != 0;
     if width_is_said && u32::try_from(field.bitwidth) != Ok(key.width) {
         let (info, program) = (field.bitwidth, key.width);
-        return Err(Mismatch(format!("{place} has {info} bits in P4Info, {program} in the program")));
+        return Err(BindingError(format!("{place} has {info} bits in P4Info, {program} in the program")));
     }
     Ok(BoundField { id: field.id, name: field.name.clone(), width: key.width, kind, program_kind: key.kind })
 }
@@ -163,22 +164,22 @@ fn bind_action(
     action: &info::Action,
     reference: &info::ActionRef,
     program: &Program,
-) -> Result<BoundAction, Mismatch> {
+) -> Result<BoundAction, BindingError> {
     let name = &preamble(&action.preamble, "an action")?.name;
     let found = program
         .table_action(table.id, name)
-        .ok_or_else(|| Mismatch(format!("table {} has no action {name} in the program", table.name)))?;
+        .ok_or_else(|| BindingError(format!("table {} has no action {name} in the program", table.name)))?;
     if found.params.len() != action.params.len() {
         let (info, program) = (action.params.len(), found.params.len());
         let message = format!("action {name} has {info} parameters in P4Info, {program} in the program");
-        return Err(Mismatch(message));
+        return Err(BindingError(message));
     }
     let mut params = Vec::new();
     for (param, known) in action.params.iter().zip(&found.params) {
         if param.type_name.is_none() && u32::try_from(param.bitwidth) != Ok(known.width) {
             let (info, program) = (param.bitwidth, known.width);
             let place = format!("action {name}, parameter {}", param.name);
-            return Err(Mismatch(format!("{place} has {info} bits in P4Info, {program} in the program")));
+            return Err(BindingError(format!("{place} has {info} bits in P4Info, {program} in the program")));
         }
         params.push((param.id, param.name.clone(), known.width));
     }
@@ -193,7 +194,7 @@ fn bind_action(
 fn bind_register(
     register: &info::Register,
     program: &Program,
-) -> Result<(u32, BoundArray<RegisterId>), Mismatch> {
+) -> Result<(u32, BoundArray<RegisterId>), BindingError> {
     use info::p4_bitstring_like_type_spec::TypeSpec as Bits;
     use info::p4_data_type_spec::TypeSpec;
     let named = preamble(&register.preamble, "a register")?;
@@ -214,12 +215,12 @@ fn bind_register(
             "register {} has cells of {width} bits in P4Info, {} in the program",
             named.name, found.width
         );
-        return Err(Mismatch(message));
+        return Err(BindingError(message));
     }
     Ok((named.id, array(found.id, &found.name, found.size, found.width, signed)))
 }
 
-fn bind_digest(digest: &info::Digest, program: &Program) -> Result<BoundDigest, Mismatch> {
+fn bind_digest(digest: &info::Digest, program: &Program) -> Result<BoundDigest, BindingError> {
     use info::p4_data_type_spec::TypeSpec;
     let named = preamble(&digest.preamble, "a digest")?;
     let found = program.digests().iter().find(|known| known.name == named.name);
@@ -229,31 +230,33 @@ fn bind_digest(digest: &info::Digest, program: &Program) -> Result<BoundDigest, 
     Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), scalar })
 }
 
-fn bind_header(binding: &mut Binding, header: &info::ControllerPacketMetadata) -> Result<(), Mismatch> {
+fn bind_header(binding: &mut Binding, header: &info::ControllerPacketMetadata) -> Result<(), BindingError> {
     let named = preamble(&header.preamble, "a controller header")?;
     let mut fields = Vec::new();
     for field in &header.metadata {
         let width = u32::try_from(field.bitwidth).ok().filter(|width| (1..=128).contains(width));
         let width = width.ok_or_else(|| {
-            Mismatch(format!("{}.{}: {} bits are not supported", named.name, field.name, field.bitwidth))
+            BindingError(format!("{}.{}: {} bits are not supported", named.name, field.name, field.bitwidth))
         })?;
         fields.push((field.id, field.name.clone(), width));
     }
     match named.name.as_str() {
         "packet_in" => binding.packet_in = fields,
         "packet_out" => binding.packet_out = fields,
-        other => return Err(Mismatch(format!("controller header {other} is not packet_in or packet_out"))),
+        other => {
+            return Err(BindingError(format!("controller header {other} is not packet_in or packet_out")))
+        }
     }
     Ok(())
 }
 
 /// A table that P4Info does not know could never be filled: the file is of another program. Tables with
 /// constant entries or without a key may be hidden from the controller.
-fn all_tables_are_bound(binding: &Binding, program: &Program) -> Result<(), Mismatch> {
+fn all_tables_are_bound(binding: &Binding, program: &Program) -> Result<(), BindingError> {
     let bound = |table: &TableInfo| binding.tables.values().any(|known| known.table == table.id);
     let to_fill = program.tables().iter().filter(|table| !table.key.is_empty() && !table.const_entries);
     match to_fill.into_iter().find(|table| !bound(table)) {
-        Some(table) => Err(Mismatch(format!("table {} of the program is not in P4Info", table.name))),
+        Some(table) => Err(BindingError(format!("table {} of the program is not in P4Info", table.name))),
         None => Ok(()),
     }
 }
@@ -262,28 +265,31 @@ fn array<Id>(array: Id, name: &str, size: usize, width: u32, signed: bool) -> Bo
     BoundArray { array, name: name.into(), size, width, signed }
 }
 
-fn preamble<'a>(preamble: &'a Option<info::Preamble>, what: &str) -> Result<&'a info::Preamble, Mismatch> {
-    let preamble = preamble.as_ref().ok_or_else(|| Mismatch(format!("{what} has no preamble")))?;
+fn preamble<'a>(
+    preamble: &'a Option<info::Preamble>,
+    what: &str,
+) -> Result<&'a info::Preamble, BindingError> {
+    let preamble = preamble.as_ref().ok_or_else(|| BindingError(format!("{what} has no preamble")))?;
     if preamble.id == 0 {
-        return Err(Mismatch(format!("{what} {:?} has no id", preamble.name)));
+        return Err(BindingError(format!("{what} {:?} has no id", preamble.name)));
     }
     Ok(preamble)
 }
 
-fn unique<T>(map: &mut BTreeMap<u32, T>, id: u32, what: &str, value: T) -> Result<(), Mismatch> {
+fn unique<T>(map: &mut BTreeMap<u32, T>, id: u32, what: &str, value: T) -> Result<(), BindingError> {
     match map.insert(id, value) {
-        Some(_) => Err(Mismatch(format!("{what} {id} is there twice"))),
+        Some(_) => Err(BindingError(format!("{what} {id} is there twice"))),
         None => Ok(()),
     }
 }
 
-fn absent(what: &str, name: &str) -> Mismatch {
-    Mismatch(format!("{what} {name} is not in the program"))
+fn absent(what: &str, name: &str) -> BindingError {
+    BindingError(format!("{what} {name} is not in the program"))
 }
 
-fn same_size(what: &str, name: &str, info: i64, program: usize) -> Result<(), Mismatch> {
+fn same_size(what: &str, name: &str, info: i64, program: usize) -> Result<(), BindingError> {
     if i64::try_from(program) == Ok(info) {
         return Ok(());
     }
-    Err(Mismatch(format!("{what} {name} has {info} cells in P4Info, {program} in the program")))
+    Err(BindingError(format!("{what} {name} has {info} cells in P4Info, {program} in the program")))
 }

@@ -7,34 +7,34 @@ use thiserror::Error;
 
 use crate::core::QueueRegisters;
 
-/// Where P4Info and program differ.
+/// A difference between P4Info and program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("P4Info does not match the program: {0}")]
-pub struct Mismatch(pub String);
+pub struct BindingError(pub String);
 
 /// A field of a table's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundField {
     /// P4Info's id.
     pub id: u32,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
     /// The program's width in bits.
     pub width: u32,
-    /// How the controller matches the field.
+    /// The controller's match kind of the field.
     pub kind: MatchKind,
-    /// How the program does: p4c writes optional fields as ternary ones.
+    /// The program's match kind of the field: p4c writes optional fields as ternary ones.
     pub program_kind: MatchKind,
 }
 
-/// In which entries of a table an action may be used.
+/// The entries of a table in which an action may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// In all.
+    /// All entries.
     Any,
-    /// Not in the default entry.
+    /// All entries but the default entry.
     TableOnly,
-    /// Only in the default entry.
+    /// Only the default entry.
     DefaultOnly,
 }
 
@@ -43,9 +43,9 @@ pub enum Scope {
 pub struct BoundAction {
     /// The program's action.
     pub action: ActionId,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// Where the action may be used.
+    /// The entries in which the action may be used.
     pub scope: Scope,
     /// P4Info's id, the name and the width of each parameter, in the program's order.
     pub params: Vec<(u32, String, u32)>,
@@ -56,7 +56,7 @@ pub struct BoundAction {
 pub struct BoundTable {
     /// The program's table.
     pub table: TableId,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
     /// Its key in the program's order.
     pub fields: Vec<BoundField>,
@@ -81,7 +81,7 @@ pub struct BoundTable {
 pub struct BoundArray<Id> {
     /// The program's array.
     pub array: Id,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
     /// The number of cells.
     pub size: usize,
@@ -98,7 +98,7 @@ pub struct BoundDigest {
     pub id: u32,
     /// The program's digest.
     pub digest: DigestId,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
     /// Whether its data is one value and not a struct.
     pub scalar: bool,
@@ -107,10 +107,10 @@ pub struct BoundDigest {
 /// The fields of the packet-in or packet-out header: id, name and width in bits, in wire order.
 pub type ControllerHeader = Vec<(u32, String, u32)>;
 
-/// Everything of a program by the controller's ids.
+/// The objects of a program by the controller's ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Binding {
-    /// Tables.
+    /// The tables.
     pub tables: BTreeMap<u32, BoundTable>,
     /// Registers.
     pub registers: BTreeMap<u32, BoundArray<RegisterId>>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupflow_pipeline::{LoadError, Program};
 use thiserror::Error;
 
-use super::binding::{Binding, Mismatch};
+use super::binding::{Binding, BindingError};
 use super::p4info_file::{parse_p4info, P4InfoError};
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
@@ -13,7 +13,7 @@ use crate::proto::p4::v1::{
     ForwardingPipelineConfig,
 };
 
-/// Why a configuration cannot be used.
+/// The reason why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigurationError {
     /// `p4_device_config` is empty.
@@ -33,7 +33,7 @@ pub enum ConfigurationError {
     P4Info(#[from] P4InfoError),
     /// `p4info` is of another program.
     #[error("{0}")]
-    Mismatch(#[from] Mismatch),
+    Mismatch(#[from] BindingError),
 }
 
 impl ConfigurationError {
@@ -50,7 +50,7 @@ impl ConfigurationError {
     }
 }
 
-/// A checked configuration. It does not change; writes are kept elsewhere.
+/// A checked configuration, which does not change; writes are kept elsewhere.
 #[derive(Debug)]
 pub struct PipelineConfig {
     /// The program.

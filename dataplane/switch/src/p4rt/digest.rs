@@ -11,7 +11,7 @@ use super::binding::{Binding, BoundDigest};
 use super::bytestring::encode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
@@ -40,7 +40,7 @@ struct Learner {
 }
 
 impl Digests {
-    /// A message of the data plane. Gives a list if this completes one.
+    /// Takes a message of the data plane; returns a list if the message completes one.
     pub fn learn(&mut self, now: Nanos, binding: &Binding, message: Digest) -> Option<DigestList> {
         let id = binding.digest(message.digest)?.id;
         let learner = self.enabled.get_mut(&id)?;
@@ -57,7 +57,7 @@ impl Digests {
         due.then(|| learner.list(now, id, &mut self.next_list))
     }
 
-    /// The lists whose time has come.
+    /// The lists that are due.
     pub fn due(&mut self, now: Nanos) -> Vec<DigestList> {
         let Digests { enabled, next_list } = self;
         let ready = enabled.iter_mut().filter(|(_, learner)| learner.deadline().is_some_and(|at| at <= now));
@@ -69,7 +69,7 @@ impl Digests {
         self.enabled.values().filter_map(Learner::deadline).min()
     }
 
-    /// The controller has acted on a list.
+    /// Notes that the controller has acted on a list.
     pub fn acknowledge(&mut self, binding: &Binding, ack: &DigestListAck) -> Result<(), Refusal> {
         if !binding.digests.contains_key(&ack.digest_id) {
             return Err(Refusal::invalid(format!("digest_id: the program has no digest {}", ack.digest_id)));
@@ -139,29 +139,29 @@ impl Learner {
 }
 
 /// Enables, changes or disables a digest.
-pub fn write(state: &mut ControlState, kind: Kind, entry: &DigestEntry) -> Result<(), Refusal> {
+pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) -> Result<(), Refusal> {
     let digest = find(&state.config.binding, entry.digest_id)?.clone();
     let context = format!("digest {}", digest.name);
     let enabled = &mut state.digests.enabled;
     let is_enabled = enabled.contains_key(&digest.id);
     let result = match (kind, is_enabled) {
-        (Kind::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is enabled already")),
-        (Kind::Modify | Kind::Delete, false) => Err(Refusal::not_found("it is not enabled")),
-        (Kind::Delete, true) => {
+        (UpdateKind::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is enabled already")),
+        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Refusal::not_found("it is not enabled")),
+        (UpdateKind::Delete, true) => {
             enabled.remove(&digest.id);
             Ok(())
         }
-        (Kind::Insert, false) => config(entry).map(|config| {
+        (UpdateKind::Insert, false) => config(entry).map(|config| {
             enabled.insert(digest.id, Learner::new(config, &digest));
         }),
-        (Kind::Modify, true) => config(entry).map(|config| {
+        (UpdateKind::Modify, true) => config(entry).map(|config| {
             enabled.entry(digest.id).and_modify(|learner| learner.config = config);
         }),
     };
     result.map_err(|refusal| refusal.within(&context))
 }
 
-/// Adds the digests that a request asks for; only enabled ones are there.
+/// Adds the enabled digests that a request asks for.
 pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Vec<Entity>) -> Result<(), Refusal> {
     if filter.digest_id != 0 {
         find(&state.config.binding, filter.digest_id)?;

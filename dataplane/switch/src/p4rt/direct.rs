@@ -9,34 +9,34 @@ use super::matching;
 use super::state::ControlState;
 use super::status::Refusal;
 use super::table;
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
 
 /// The counter and meter in a write of a table entry.
 #[derive(Debug)]
-pub struct Resources {
+pub struct DirectResources {
     counter: Option<CounterValue>,
     /// The new rates; an entry without any passes everything.
     meter: Option<MeterConfig>,
 }
 
-impl Resources {
+impl DirectResources {
     /// Checks the counter and meter of an entry.
-    pub fn of(table: &BoundTable, entry: &TableEntry) -> Result<Resources, Refusal> {
+    pub fn of(table: &BoundTable, entry: &TableEntry) -> Result<DirectResources, Refusal> {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Refusal::invalid("counter_data: the table has no direct counter"));
         }
         if entry.meter_config.is_some() && !table.direct_meter {
             return Err(Refusal::invalid("meter_config: the table has no direct meter"));
         }
-        Ok(Resources {
+        Ok(DirectResources {
             counter: entry.counter_data.as_ref().map(counter_value).transpose()?,
             meter: entry.meter_config.as_ref().map(meter_rates).transpose()?,
         })
     }
 
-    /// Sets counter and meter. A counter that is not mentioned stays, a meter is reset.
+    /// Sets counter and meter. A counter that the entry does not mention stays, and such a meter is reset.
     pub fn apply(self, pipeline: &mut Pipeline, table: &BoundTable, key: &EntryKey) -> Result<(), Refusal> {
         if let Some(value) = self.counter {
             pipeline.direct_counter_write(table.table, key, value).map_err(table::refusal)?;
@@ -52,7 +52,7 @@ impl Resources {
 pub fn write_counter(
     state: &ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &DirectCounterEntry,
 ) -> Result<(), Refusal> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_counter_entry")?;
@@ -70,7 +70,7 @@ pub fn write_counter(
 pub fn write_meter(
     state: &ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &DirectMeterEntry,
 ) -> Result<(), Refusal> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_meter_entry")?;
@@ -174,11 +174,11 @@ pub fn refuse_colours(data: &Option<v1::MeterCounterData>) -> Result<(), Refusal
 
 fn target<'a>(
     state: &'a ControlState,
-    kind: Kind,
+    kind: UpdateKind,
     entry: Option<&TableEntry>,
     what: &str,
 ) -> Result<(&'a BoundTable, EntryKey), Refusal> {
-    if kind != Kind::Modify {
+    if kind != UpdateKind::Modify {
         return Err(Refusal::invalid(format!("{what}: it can only be modified")));
     }
     let entry = entry.ok_or_else(|| Refusal::invalid(format!("{what}.table_entry: it is missing")))?;

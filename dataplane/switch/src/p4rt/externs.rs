@@ -6,9 +6,9 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
-use super::fields::{Builder, Fields};
+use super::fields::{Fields, StructBuilder};
 use super::status::{Code, Refusal};
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::core::{
     parse_queue_rate, Amount, ConfigError, Generator, GeneratorError, Generators, PacketRate, QueueChange,
     QueueState, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
@@ -28,11 +28,11 @@ const GENERATOR_FIELDS: &str = "id, period_ns, first_ns, frame, port, enabled";
 /// 2^53: later times are not exact in a Struct.
 const LATEST: u64 = 1 << 53;
 
-/// Carries out an update. Generators are those of a saved program where there is one.
+/// Carries out an update. If a program is saved, its generators are changed.
 pub fn write(
     switch: &mut Switch,
     saved: Option<&mut Generators>,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &ExternEntry,
 ) -> Result<(), Refusal> {
     check_id(entry)?;
@@ -58,7 +58,7 @@ pub fn read(
         QUEUE => (QUEUE, queues(switch, fields).map_err(|e| e.within("queue"))?),
         PORT => (PORT, ports(switch, fields).map_err(|e| e.within("port"))?),
         GENERATOR => (GENERATOR, all_generators(generators, fields).map_err(|e| e.within("generator"))?),
-        // Of everything that can be removed: clients ask for it to clean up.
+        // A read of any type gives the generators, which can be removed: clients ask for it to clean up.
         0 if fields.is_empty() => (GENERATOR, all_generators(generators, fields)?),
         0 => return Err(Refusal::invalid("extern_type_id: it is zero, so nothing else can be asked for")),
         other => return Err(unknown(other)),
@@ -70,7 +70,7 @@ pub fn read(
     Ok(())
 }
 
-fn write_queue(switch: &mut Switch, kind: Kind, mut fields: Fields) -> Result<(), Refusal> {
+fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Refusal> {
     only_modify(kind)?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let queue = fields.required("queue", 0, u8::MAX.into())? as u8;
@@ -89,7 +89,7 @@ fn write_queue(switch: &mut Switch, kind: Kind, mut fields: Fields) -> Result<()
     switch.change_queue(Port(port), queue, &change).map_err(config_refusal)
 }
 
-fn write_port(switch: &mut Switch, kind: Kind, mut fields: Fields) -> Result<(), Refusal> {
+fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Refusal> {
     only_modify(kind)?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let nominal = fields.number("nominal_packet", 1, MAX_FRAME as u64)?;
@@ -103,19 +103,19 @@ fn write_port(switch: &mut Switch, kind: Kind, mut fields: Fields) -> Result<(),
 fn write_generator(
     switch: &mut Switch,
     saved: Option<&mut Generators>,
-    kind: Kind,
+    kind: UpdateKind,
     mut fields: Fields,
 ) -> Result<(), Refusal> {
     let now = switch.reached();
     let id = fields.required("id", 0, u64::from(GENERATOR_LIMIT) - 1)? as u8;
     let generator = match kind {
-        Kind::Delete => None,
+        UpdateKind::Delete => None,
         _ => Some(generator(&mut fields, now)?),
     };
-    fields.finish(if kind == Kind::Delete { "id" } else { GENERATOR_FIELDS })?;
+    fields.finish(if kind == UpdateKind::Delete { "id" } else { GENERATOR_FIELDS })?;
     let change = |generators: &mut Generators, now: Nanos| match (kind, generator) {
-        (Kind::Insert, Some(generator)) => generators.insert(now, id, generator),
-        (Kind::Modify, Some(generator)) => generators.modify(now, id, generator),
+        (UpdateKind::Insert, Some(generator)) => generators.insert(now, id, generator),
+        (UpdateKind::Modify, Some(generator)) => generators.modify(now, id, generator),
         _ => generators.delete(id),
     };
     let result = match saved {
@@ -137,7 +137,7 @@ fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Refusal> {
     })
 }
 
-fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Builder>, Refusal> {
+fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<StructBuilder>, Refusal> {
     let (port, queue) =
         (filter.number("port", 0, MAX_PORT.into())?, filter.number("queue", 0, u8::MAX.into())?);
     filter.finish("port, queue")?;
@@ -151,16 +151,17 @@ fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Builder>, Refusal> 
     Ok(found)
 }
 
-fn queue_entry(port: Port, queue: u8, state: &QueueState) -> Builder {
+fn queue_entry(port: Port, queue: u8, state: &QueueState) -> StructBuilder {
     let (settings, counters) = (&state.settings, &state.counters);
-    let amount =
-        |amount: Amount| Builder::default().number("packets", amount.packets).number("bytes", amount.bytes);
-    let drops = Builder::default()
+    let amount = |amount: Amount| {
+        StructBuilder::default().number("packets", amount.packets).number("bytes", amount.bytes)
+    };
+    let drops = StructBuilder::default()
         .inner("full_packets", amount(counters.drops.full_packets))
         .inner("full_bytes", amount(counters.drops.full_bytes))
         .inner("link_down", amount(counters.drops.link_down))
         .inner("reloaded", amount(counters.drops.reloaded));
-    Builder::default()
+    StructBuilder::default()
         .number("port", port.0)
         .number("queue", queue)
         .number("level", settings.level)
@@ -183,23 +184,23 @@ fn queue_entry(port: Port, queue: u8, state: &QueueState) -> Builder {
         .inner("drops", drops)
 }
 
-fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Builder>, Refusal> {
+fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<StructBuilder>, Refusal> {
     let port = filter.number("port", 0, MAX_PORT.into())?;
     filter.finish("port")?;
     let wanted = switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)));
     let entry = |port: Port| {
         let nominal = switch.nominal_packet(port).map_err(config_refusal)?;
-        Ok(Builder::default().number("port", port.0).number("nominal_packet", nominal))
+        Ok(StructBuilder::default().number("port", port.0).number("nominal_packet", nominal))
     };
     wanted.map(entry).collect()
 }
 
-fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Builder>, Refusal> {
+fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<StructBuilder>, Refusal> {
     let id = filter.number("id", 0, u64::from(GENERATOR_LIMIT) - 1)?;
     filter.finish("id")?;
     let wanted = generators.iter().filter(|(other, ..)| id.map_or(true, |id| id == u64::from(*other)));
     let entry = |(id, generator, ticks): (u8, &Generator, u64)| {
-        Builder::default()
+        StructBuilder::default()
             .number("id", id)
             .number("period_ns", generator.period.0)
             .number("first_ns", generator.first.0)
@@ -224,9 +225,9 @@ fn unknown(type_id: u32) -> Refusal {
     ))
 }
 
-fn only_modify(kind: Kind) -> Result<(), Refusal> {
+fn only_modify(kind: UpdateKind) -> Result<(), Refusal> {
     match kind {
-        Kind::Modify => Ok(()),
+        UpdateKind::Modify => Ok(()),
         _ => Err(Refusal::invalid("it can only be modified")),
     }
 }

@@ -38,13 +38,13 @@ impl Fields {
         self.fields.is_empty()
     }
 
-    /// A whole number between `least` and `most`, if it is there. `null` counts as missing.
+    /// A whole number between `least` and `most`, if the entry has it. `null` counts as missing.
     pub fn number(&mut self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
         let number = self.optional_number(name, least, most)?;
         Ok(number.flatten())
     }
 
-    /// As [`Fields::number`], and `Some(None)` for `null`.
+    /// Does the same as [`Fields::number`], but returns `Some(None)` for `null`.
     pub fn optional_number(
         &mut self,
         name: &str,
@@ -64,7 +64,7 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::number`], which has to be there.
+    /// Does the same as [`Fields::number`], but refuses an entry without the number.
     pub fn required(&mut self, name: &str, least: u64, most: u64) -> Result<u64, Refusal> {
         self.number(name, least, most)?
             .ok_or_else(|| Refusal::invalid(format!("entry.{name}: it is missing")))
@@ -103,36 +103,36 @@ impl Fields {
 
 /// A Struct under construction.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct StructBuilder {
     fields: BTreeMap<String, Value>,
 }
 
-impl Builder {
-    /// With a number. Beyond 2^53 it is rounded, as doubles are.
-    pub fn number(self, name: &str, number: impl Into<u64>) -> Builder {
+impl StructBuilder {
+    /// Adds a number. Beyond 2^53 the number is rounded, as doubles are.
+    pub fn number(self, name: &str, number: impl Into<u64>) -> StructBuilder {
         self.with(name, Kind::NumberValue(number.into() as f64))
     }
 
-    /// With a number, or `null`.
-    pub fn optional(self, name: &str, number: Option<impl Into<u64>>) -> Builder {
+    /// Adds a number, or `null`.
+    pub fn optional(self, name: &str, number: Option<impl Into<u64>>) -> StructBuilder {
         match number {
             Some(number) => self.number(name, number),
             None => self.with(name, Kind::NullValue(0)),
         }
     }
 
-    /// With a text.
-    pub fn text(self, name: &str, text: impl Into<String>) -> Builder {
+    /// Adds a text.
+    pub fn text(self, name: &str, text: impl Into<String>) -> StructBuilder {
         self.with(name, Kind::StringValue(text.into()))
     }
 
-    /// With true or false.
-    pub fn flag(self, name: &str, value: bool) -> Builder {
+    /// Adds a Boolean.
+    pub fn flag(self, name: &str, value: bool) -> StructBuilder {
         self.with(name, Kind::BoolValue(value))
     }
 
-    /// With a Struct in it.
-    pub fn inner(self, name: &str, inner: Builder) -> Builder {
+    /// Adds a Struct.
+    pub fn inner(self, name: &str, inner: StructBuilder) -> StructBuilder {
         self.with(name, Kind::StructValue(Struct { fields: inner.fields }))
     }
 
@@ -142,7 +142,7 @@ impl Builder {
         Any { type_url: format!("type.googleapis.com/{TYPE}"), value }
     }
 
-    fn with(mut self, name: &str, kind: Kind) -> Builder {
+    fn with(mut self, name: &str, kind: Kind) -> StructBuilder {
         self.fields.insert(name.into(), Value { kind: Some(kind) });
         self
     }

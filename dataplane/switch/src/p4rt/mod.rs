@@ -37,7 +37,8 @@ mod update;
 
 pub use arbitration::{ClientId, ClientMessage, CLIENT_LIMIT};
 pub use binding::{
-    Binding, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, ControllerHeader, Mismatch, Scope,
+    Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, ControllerHeader,
+    Scope,
 };
 pub use bytestring::{decode, decode_signed, encode, encode_signed};
 pub use config::{ConfigurationError, PipelineConfig};

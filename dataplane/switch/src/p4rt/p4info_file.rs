@@ -7,16 +7,16 @@ use thiserror::Error;
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::DESCRIPTORS;
 
-/// Why bytes are no P4Info.
+/// The reason why bytes are no P4Info.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum P4InfoError {
-    /// Text, but not P4Info's text form.
+    /// The bytes are text, but not P4Info's text form.
     #[error("not P4Info: {0}")]
     Text(String),
-    /// Neither the text nor the binary form.
+    /// The bytes are neither the text nor the binary form.
     #[error("not P4Info in text or binary form")]
     Neither,
-    /// Something is read, but it describes nothing.
+    /// The P4Info describes nothing.
     #[error("this P4Info is empty")]
     Empty,
 }

@@ -7,7 +7,7 @@ use groupflow_pipeline::Port;
 use super::bytestring::{decode, encode};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT};
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
@@ -19,7 +19,7 @@ use crate::proto::p4::v1::{
 pub fn write(
     state: &mut ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &PacketReplicationEngineEntry,
     priorities: u8,
 ) -> Result<(), Refusal> {
@@ -67,13 +67,13 @@ fn entity(kind: Type) -> Entity {
 fn write_group(
     state: &mut ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     group: &MulticastGroupEntry,
 ) -> Result<(), Refusal> {
     // 0 is "no multicast" in the data plane, and "all" when reading.
     let id = u16::try_from(group.multicast_group_id).ok().filter(|id| *id != 0);
     let id = id.ok_or_else(|| Refusal::invalid("multicast_group_id: it is not between 1 and 65535"))?;
-    if kind == Kind::Delete {
+    if kind == UpdateKind::Delete {
         forwarding.replication.delete_group(id).map_err(refusal)?;
         state.groups.remove(&id);
         return Ok(());
@@ -81,7 +81,7 @@ fn write_group(
     let (replicas, written) = replicas(&group.replicas)?;
     let engine = &mut forwarding.replication;
     match kind {
-        Kind::Insert => engine.insert_group(id, replicas),
+        UpdateKind::Insert => engine.insert_group(id, replicas),
         _ => engine.modify_group(id, replicas),
     }
     .map_err(refusal)?;
@@ -92,7 +92,7 @@ fn write_group(
 fn write_session(
     state: &mut ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     session: &CloneSessionEntry,
     priorities: u8,
 ) -> Result<(), Refusal> {
@@ -100,7 +100,7 @@ fn write_session(
     if id == 0 {
         return Err(Refusal::invalid("session_id: it is zero"));
     }
-    if kind == Kind::Delete {
+    if kind == UpdateKind::Delete {
         forwarding.replication.delete_session(id).map_err(refusal)?;
         state.sessions.remove(&id);
         return Ok(());
@@ -116,7 +116,7 @@ fn write_session(
     let value = CloneSession { replicas, priority, truncate: (length > 0).then_some(length) };
     let engine = &mut forwarding.replication;
     match kind {
-        Kind::Insert => engine.insert_session(id, value),
+        UpdateKind::Insert => engine.insert_session(id, value),
         _ => engine.modify_session(id, value),
     }
     .map_err(refusal)?;

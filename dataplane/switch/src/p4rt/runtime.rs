@@ -66,7 +66,7 @@ impl Runtime {
         self.committed.as_ref().map(|state| &state.config)
     }
 
-    /// A message on a client's stream; an error ends the stream.
+    /// Handles a message on a client's stream; an error ends the stream.
     pub fn stream_message(
         &mut self,
         stream: ClientId,
@@ -98,19 +98,19 @@ impl Runtime {
         Ok(Reaction::Tell(vec![(stream, response)]))
     }
 
-    /// A client's stream has ended.
+    /// Notes that a client's stream has ended.
     pub fn stream_closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         self.arbitration.closed(stream)
     }
 
-    /// A packet from the pipeline. `None` if no client is primary, or the packet is too short.
+    /// Takes a packet from the pipeline. `None`: no client is primary, or the packet is too short.
     pub fn packet_in(&self, bytes: &[u8]) -> Option<ClientMessage> {
         let primary = self.arbitration.primary()?;
         let packet = packet_io::packet_in(&self.config()?.binding.packet_in, bytes)?;
         Some((primary, StreamMessageResponse { update: Some(Response::Packet(packet)) }))
     }
 
-    /// A digest message from the pipeline.
+    /// Takes a digest message from the pipeline.
     pub fn digest(&mut self, now: Nanos, message: Digest) -> Option<ClientMessage> {
         let primary = self.arbitration.primary()?;
         let state = self.committed.as_mut()?;
@@ -118,7 +118,7 @@ impl Runtime {
         Some(to_notice(primary, list))
     }
 
-    /// The digest lists whose time has come.
+    /// The digest lists that are due.
     pub fn digests_due(&mut self, now: Nanos) -> Vec<ClientMessage> {
         let primary = self.arbitration.primary();
         let lists = self.committed.as_mut().map(|state| state.digests.due(now)).unwrap_or_default();
@@ -214,17 +214,17 @@ impl Runtime {
         }
     }
 
-    /// Carries out one update of a write that [`Runtime::check_write`] let pass. What has to do with time
-    /// takes effect at [`Switch::reached`].
+    /// Carries out one update of a write that [`Runtime::check_write`] let pass. Changes of queues and
+    /// generators take effect at [`Switch::reached`].
     pub fn apply(&mut self, switch: &mut Switch, update: &Update) -> Result<(), Refusal> {
         if let Some(entry) = update::extern_entry(update.entity.as_ref()) {
             let saved = self.saved.as_mut().map(|saved| &mut saved.forwarding.generators);
-            return externs::write(switch, saved, update::Kind::of(update)?, entry);
+            return externs::write(switch, saved, update::UpdateKind::of(update)?, entry);
         }
         let priorities = switch.config().priorities;
         if let Some(saved) = &mut self.saved {
             let Saved { state, forwarding } = &mut **saved;
-            // Queues get the rates when it is committed.
+            // Queues get the rates when the saved configuration is committed.
             return update::write(state, forwarding, update, priorities);
         }
         match (&mut self.committed, switch.forwarding_mut()) {

@@ -11,7 +11,7 @@ use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry};
 
 /// The controller's own notes on a table entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Note {
+pub struct EntryNote {
     /// `controller_metadata`.
     pub cookie: u64,
     /// `metadata`.
@@ -24,9 +24,9 @@ pub struct ControlState {
     /// The configuration.
     pub config: Arc<PipelineConfig>,
     /// Notes on entries, where there are any.
-    pub notes: HashMap<(TableId, EntryKey), Note>,
+    pub notes: HashMap<(TableId, EntryKey), EntryNote>,
     /// Notes on default entries, where there are any.
-    pub default_notes: HashMap<TableId, Note>,
+    pub default_notes: HashMap<TableId, EntryNote>,
     /// Multicast groups as written.
     pub groups: BTreeMap<u16, MulticastGroupEntry>,
     /// Clone sessions as written.
@@ -36,7 +36,7 @@ pub struct ControlState {
 }
 
 impl ControlState {
-    /// Nothing is written yet.
+    /// The state of a configuration to which nothing was written.
     pub fn new(config: Arc<PipelineConfig>) -> ControlState {
         ControlState {
             config,

@@ -22,7 +22,7 @@ pub enum Code {
     Unimplemented = 12,
 }
 
-/// Why one entity of a batch was refused.
+/// The refusal of one entity of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The kind of error.
@@ -63,14 +63,14 @@ impl Refusal {
     }
 }
 
-/// Why a whole call failed.
+/// The failure of a whole call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     /// The kind of error.
     pub code: Code,
     /// The fault.
     pub message: String,
-    /// One `p4.Error` an entity, where the batch was attempted.
+    /// One `p4.Error` for each entity, if the batch was attempted.
     pub errors: Vec<v1::Error>,
 }
 

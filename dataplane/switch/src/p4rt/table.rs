@@ -8,9 +8,9 @@ use super::binding::{BoundAction, BoundTable, Scope};
 use super::bytestring::decode;
 use super::direct;
 use super::matching;
-use super::state::{ControlState, Note};
+use super::state::{ControlState, EntryNote};
 use super::status::{Code, Refusal};
-use super::update::Kind;
+use super::update::UpdateKind;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
 
@@ -18,14 +18,14 @@ use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
 pub fn write(
     state: &mut ControlState,
     forwarding: &mut Forwarding,
-    kind: Kind,
+    kind: UpdateKind,
     entry: &TableEntry,
 ) -> Result<(), Refusal> {
     let config = state.config.clone();
     let table = find(&config.binding.tables, entry.table_id)?;
     let result = match (entry.is_default_action, kind) {
         (true, kind) => write_default(state, &mut forwarding.pipeline, kind, table, entry),
-        (false, Kind::Delete) => delete(state, &mut forwarding.pipeline, table, entry),
+        (false, UpdateKind::Delete) => delete(state, &mut forwarding.pipeline, table, entry),
         (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry),
     };
     result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
@@ -51,23 +51,23 @@ pub fn refusal(error: TableError) -> Refusal {
 fn insert_or_modify(
     state: &mut ControlState,
     pipeline: &mut Pipeline,
-    kind: Kind,
+    kind: UpdateKind,
     table: &BoundTable,
     entry: &TableEntry,
 ) -> Result<(), Refusal> {
     check_common(table, entry)?;
-    if kind == Kind::Insert && table.fields.is_empty() {
+    if kind == UpdateKind::Insert && table.fields.is_empty() {
         return Err(Refusal::invalid("it has no key, so only its default entry can be set"));
     }
-    if table.is_const && (kind == Kind::Insert || entry.action.is_some()) {
+    if table.is_const && (kind == UpdateKind::Insert || entry.action.is_some()) {
         return Err(Refusal::denied("its entries are constant"));
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
-    let resources = direct::Resources::of(table, entry)?;
+    let resources = direct::DirectResources::of(table, entry)?;
     let call = entry.action.as_ref().map(|action| call(table, action, Scope::DefaultOnly)).transpose()?;
     match (kind, call) {
-        (Kind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
-        (Kind::Insert, Some(call)) => {
+        (UpdateKind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
+        (UpdateKind::Insert, Some(call)) => {
             pipeline.table_insert(table.table, Entry { key: key.clone(), call }).map_err(refusal)?;
         }
         (_, Some(call)) => {
@@ -101,11 +101,11 @@ fn delete(
 fn write_default(
     state: &mut ControlState,
     pipeline: &mut Pipeline,
-    kind: Kind,
+    kind: UpdateKind,
     table: &BoundTable,
     entry: &TableEntry,
 ) -> Result<(), Refusal> {
-    if kind != Kind::Modify {
+    if kind != UpdateKind::Modify {
         return Err(Refusal::invalid("the default entry is always there: it can only be modified"));
     }
     if !entry.r#match.is_empty() {
@@ -202,8 +202,8 @@ fn remember(state: &mut ControlState, table: &BoundTable, key: EntryKey, entry: 
     };
 }
 
-fn note(entry: &TableEntry) -> Option<Note> {
+fn note(entry: &TableEntry) -> Option<EntryNote> {
     #[allow(deprecated)]
-    let note = Note { cookie: entry.controller_metadata, metadata: entry.metadata.clone() };
-    (note != Note::default()).then_some(note)
+    let note = EntryNote { cookie: entry.controller_metadata, metadata: entry.metadata.clone() };
+    (note != EntryNote::default()).then_some(note)
 }

@@ -8,7 +8,7 @@ use super::binding::BoundTable;
 use super::bytestring::encode;
 use super::direct;
 use super::matching;
-use super::state::{ControlState, Note};
+use super::state::{ControlState, EntryNote};
 use super::status::Refusal;
 use super::table;
 use crate::core::Forwarding;
@@ -109,7 +109,7 @@ pub fn to_message(
     id: u32,
     table: &BoundTable,
     view: &EntryView<'_>,
-    note: Option<&Note>,
+    note: Option<&EntryNote>,
     filter: &TableEntry,
 ) -> TableEntry {
     let entry = view.entry;

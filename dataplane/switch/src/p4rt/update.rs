@@ -9,22 +9,22 @@ use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
 /// The operation of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Adds an entity that is not there.
+pub enum UpdateKind {
+    /// Adds a new entity.
     Insert,
-    /// Changes an entity that is there.
+    /// Changes an existing entity.
     Modify,
-    /// Removes an entity that is there.
+    /// Removes an existing entity.
     Delete,
 }
 
-impl Kind {
+impl UpdateKind {
     /// The operation of an update.
-    pub fn of(update: &Update) -> Result<Kind, Refusal> {
+    pub fn of(update: &Update) -> Result<UpdateKind, Refusal> {
         match update::Type::try_from(update.r#type) {
-            Ok(update::Type::Insert) => Ok(Kind::Insert),
-            Ok(update::Type::Modify) => Ok(Kind::Modify),
-            Ok(update::Type::Delete) => Ok(Kind::Delete),
+            Ok(update::Type::Insert) => Ok(UpdateKind::Insert),
+            Ok(update::Type::Modify) => Ok(UpdateKind::Modify),
+            Ok(update::Type::Delete) => Ok(UpdateKind::Delete),
             _ => Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
         }
     }
@@ -38,7 +38,7 @@ pub fn extern_entry(entity: Option<&Entity>) -> Option<&ExternEntry> {
     }
 }
 
-/// Whether it matters at what time an update is carried out: the switch should catch up before.
+/// Whether the time at which an update is carried out matters, so that the switch must catch up before.
 pub fn takes_effect_in_time(update: &Update) -> bool {
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     matches!(entity, Some(Kinds::ExternEntry(_) | Kinds::RegisterEntry(_)))
@@ -51,7 +51,7 @@ pub fn write(
     update: &Update,
     priorities: u8,
 ) -> Result<(), Refusal> {
-    let kind = Kind::of(update)?;
+    let kind = UpdateKind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
         Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry),
@@ -82,7 +82,8 @@ pub fn read(
         Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
         Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
         Kinds::DigestEntry(filter) => digest::read(state, filter, found),
-        // A read of entities that no program has here finds none: clients ask for everything to clean up.
+        // A read of entities of a kind that no program has here finds none: clients ask for all kinds to
+        // clean up.
         other if is_wildcard(other) => Ok(()),
         other => Err(unsupported(other)),
     }

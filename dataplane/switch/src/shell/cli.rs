@@ -12,15 +12,15 @@ use groupflow_pipeline::Port;
 
 use super::control::{ask, ControlRequest};
 use super::error::ShellError;
-use super::lateness::Limits;
+use super::lateness::LatenessLimits;
 use super::report::render;
-use super::run::{run, Options};
+use super::run::{run, SwitchOptions};
 use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
     NOMINAL_PACKET,
 };
 
-/// Flags of simple_switch_grpc that mean nothing here, and the value some of them take.
+/// Flags of simple_switch_grpc that have no effect here, and whether each takes a value.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Accepted for simple_switch_grpc's sake, without effect")]
 struct Ignored {
@@ -248,7 +248,7 @@ fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
     arguments
 }
 
-/// One line for a wrong command line; help and version as they are.
+/// Prints one line for a wrong command line; help and version are printed as they are.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return match error.print() {
@@ -281,7 +281,7 @@ fn stats(target: &Target, json: bool, reset: bool) -> Result<(), ShellError> {
 }
 
 fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
-    // `--pcap program.json`: the directory is optional, and this is none.
+    // `--pcap program.json`: the directory is optional, and a program's file is no directory.
     let is_program = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     if args.program.is_none() && args.pcap.as_ref().is_some_and(is_program) {
         args.program = args.pcap.replace(".".into());
@@ -291,7 +291,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
         eprintln!("gfswitch: warning: {flag} has no effect here");
     }
     let default_socket = default_control_socket(args.device_id);
-    run(Options {
+    run(SwitchOptions {
         interfaces: args.interface,
         switch: SwitchConfig {
             ports: Vec::new(),
@@ -311,7 +311,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
         control: Some(args.control_socket.unwrap_or(default_socket))
             .filter(|path| path.as_os_str() != "none"),
         quantum: args.quantum,
-        limits: Limits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
+        limits: LatenessLimits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
         pcap: args.pcap,
     })
 }

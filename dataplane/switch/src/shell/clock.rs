@@ -4,19 +4,19 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use groupflow_base::Nanos;
 
-/// Monotonic, starting at zero.
+/// A monotonic clock that starts at zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    /// Starts now.
+    /// A clock whose zero is now.
     pub fn start() -> Clock {
         Clock { start: Instant::now() }
     }
 
-    /// The time.
+    /// The time since the clock's zero.
     pub fn now(&self) -> Nanos {
         Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

@@ -17,7 +17,7 @@ use crate::core::{ConfigError, LinkChange, QueueChange, Switch};
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
 
-/// A request, as it goes over the socket.
+/// A request in the form in which it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ControlRequest {
@@ -52,7 +52,7 @@ pub enum ControlRequest {
     },
 }
 
-/// A control socket; its file goes away with it.
+/// A control socket, whose file is removed at the end.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: UnixListener,
@@ -140,7 +140,7 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
     }
 }
 
-/// Carries out a change as of now, once it is understood.
+/// Parses a change and carries it out as of now.
 fn change<C>(shared: &Shared, parse: impl FnOnce() -> Result<C, String>) -> String
 where
     C: FnOnce(&mut Switch) -> Result<(), ConfigError>,

@@ -1,7 +1,7 @@
-//! The thread that moves packets: takes them from rings, lets the switch run, sends in batches.
+//! The thread that moves packets: it takes frames from rings, lets the switch run, and sends in batches.
 //!
-//! The switch keeps exact times; only when frames physically move is coalesced to the quantum. A frame's
-//! time of arrival is the kernel's, so that reading it late does not lengthen an emulated link.
+//! The switch keeps exact times; only the physical movement of frames is coalesced to the quantum. A frame's
+//! time of arrival is the kernel's, so that a frame that is read late does not lengthen an emulated link.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
@@ -12,16 +12,16 @@ use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
 use super::pcap::Capture;
-use super::rx::{Read, ReceivedFrame, Receiver};
+use super::rx::{FrameReceiver, Read, ReceivedFrame};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
 use crate::core::{Emitted, MAX_FRAME};
 
 /// Frames taken from one port before the next port's turn.
 const BATCH: usize = 64;
-/// Frames taken in one turn of the loop. More would not fit the processor's cache on their way.
+/// Frames taken in one turn of the loop. More frames would not fit the processor's cache.
 const TURN: usize = 128;
-/// How often counters of the kernel are looked at, and windows closed.
+/// Time between two readings of the kernel's counters, and between two checks of the window's end.
 const HOUSEKEEPING: Nanos = Nanos::from_millis(200);
 /// A kernel time stamp further back than this is not believed: the wall clock was set.
 const OLDEST: Nanos = Nanos::from_secs(1);
@@ -30,9 +30,9 @@ const OLDEST: Nanos = Nanos::from_secs(1);
 pub struct PortInterface {
     /// The port.
     pub port: Port,
-    /// Where its frames come from.
-    pub receiver: Receiver,
-    /// Where the frames go.
+    /// The source of the port's frames.
+    pub receiver: FrameReceiver,
+    /// The destination of the port's frames.
     pub transmitter: Transmitter,
     /// Files of the frames that come in and go out.
     pub captures: Option<(Capture, Capture)>,
@@ -40,17 +40,17 @@ pub struct PortInterface {
 
 /// The data path.
 pub struct Datapath {
-    /// Shared with the control plane.
+    /// The state shared with the control plane.
     pub shared: Arc<Shared>,
-    /// In the order of port numbers.
+    /// The ports in the order of their numbers.
     pub ports: Vec<PortInterface>,
-    /// Takes packets and digests for the controller.
+    /// The channel for packets and digests to the controller.
     pub control_plane: Sender<ToControlPlane>,
-    /// Frames move at most this often.
+    /// The quantum: the least time between two movements of frames.
     pub quantum: Nanos,
 }
 
-/// State of the loop.
+/// The state of the loop.
 struct Loop {
     datapath: Datapath,
     /// The frames taken in this turn.
@@ -70,7 +70,7 @@ struct Loop {
 }
 
 impl Datapath {
-    /// Runs until the shared state says stop.
+    /// Runs until the shared state says that the data path must end.
     pub fn run(self) {
         let highest = self.ports.iter().map(|p| usize::from(p.port.0)).max().unwrap_or(0);
         let mut places = vec![None; highest + 1];
@@ -99,7 +99,7 @@ impl Datapath {
 }
 
 impl Loop {
-    /// One turn: read, run, send, sleep.
+    /// Makes one turn: reads, lets the switch run, sends, sleeps.
     fn turn(&mut self) {
         let began = self.datapath.shared.clock.now();
         let more = self.read_all();
@@ -120,8 +120,8 @@ impl Loop {
         self.sleep(until, !busy);
     }
 
-    /// Takes the frames that are there, at most [`TURN`]; returns whether there may be more. Ports take
-    /// turns, a batch each, so that a busy one does not starve the others.
+    /// Takes at most [`TURN`] of the frames that have arrived; returns whether there may be more. Ports take
+    /// turns, a batch each, so that a busy port does not starve the others.
     fn read_all(&mut self) -> bool {
         let ports = self.datapath.ports.len();
         self.first_port = (self.first_port + 1) % ports.max(1);
@@ -136,7 +136,7 @@ impl Loop {
         }
     }
 
-    /// Takes a batch from one port; says whether there may be more.
+    /// Takes a batch from one port; returns whether there may be more.
     fn read_batch(&mut self, place: usize) -> bool {
         let most = BATCH.min(TURN.saturating_sub(self.frames.len()));
         let read = self.datapath.ports[place].receiver.read(place, most, &mut self.frames);
@@ -172,7 +172,8 @@ impl Loop {
         let shared = &self.datapath.shared;
         let ports = &mut self.datapath.ports;
         let mut switch = shared.switch();
-        // Only now: the thread that held the switch may have run it until later than the turn's begin.
+        // The time is read only now: the thread that held the switch may have run it beyond the turn's
+        // beginning.
         let now = if self.frames.is_empty() { began } else { shared.clock.now() };
         switch.reuse(&mut self.emitted.outputs);
         for frame in &self.frames {
@@ -299,7 +300,7 @@ impl Loop {
         }
     }
 
-    /// Says why poll reports an error; once for an interface that is down.
+    /// Logs why poll reports an error, once for an interface that is down.
     fn note_error(&mut self, place: usize) {
         let (interface, _) = &self.datapath.shared.interfaces[place];
         let Some(error) = self.datapath.ports[place].receiver.take_error() else { return };

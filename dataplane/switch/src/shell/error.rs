@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::core::ConfigError;
 use crate::p4rt::ConfigurationError;
 
-/// Why gfswitch cannot start, or has to stop.
+/// The reason why gfswitch cannot start, or must stop.
 #[derive(Debug, Error)]
 pub enum ShellError {
     /// Packet sockets need CAP_NET_RAW.
@@ -23,7 +23,7 @@ pub enum ShellError {
     /// A system call failed for an interface.
     #[error("interface {0}: {1}: {2}")]
     Interface(String, &'static str, std::io::Error),
-    /// The ports or links make no sense.
+    /// The ports or links are invalid.
     #[error("{0}")]
     Config(#[from] ConfigError),
     /// A file cannot be read or written.
@@ -35,7 +35,7 @@ pub enum ShellError {
     /// The P4Runtime address is no address.
     #[error("--grpc-server-addr {0}: not an address such as 0.0.0.0:9559")]
     Address(String),
-    /// Something else listens there.
+    /// Another program listens at the address.
     #[error("cannot listen on {0}: {1}; choose another --grpc-server-addr, or stop what uses it")]
     Listen(SocketAddr, std::io::Error),
     /// The P4Runtime server failed.
@@ -44,7 +44,7 @@ pub enum ShellError {
     /// Another gfswitch has this control socket.
     #[error("{0} belongs to a gfswitch that runs: give each switch its own --device-id or --control-socket")]
     ControlInUse(PathBuf),
-    /// The control socket cannot be made.
+    /// The control socket cannot be created.
     #[error("control socket {0}: {1}")]
     Control(PathBuf, std::io::Error),
     /// A system call that hardly ever fails: the operation, and its error.
@@ -53,7 +53,7 @@ pub enum ShellError {
     /// The data path ended by itself, which is a bug.
     #[error("the data path stopped: this is a bug, please report it with the log")]
     DatapathDied,
-    /// There is no switch to talk to.
+    /// No switch answers at the control socket.
     #[error("no gfswitch answers at {0}: is it running? see --socket and --device-id")]
     NoSwitch(PathBuf),
     /// A running switch refused a request.

@@ -1,4 +1,5 @@
-//! How late the switch serves packets: whether its figures are about the network or about the machine.
+//! The lateness with which the switch serves packets: it tells whether figures are about the network or about
+//! the machine.
 
 use std::collections::VecDeque;
 
@@ -15,10 +16,10 @@ const BUCKETS: usize = 62 * STEPS as usize;
 
 /// When a switch counts as bound by the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// 99 % of the packets must not be later than this.
+pub struct LatenessLimits {
+    /// The largest lateness of 99 % of the packets.
     pub lateness: Nanos,
-    /// The kernel must not drop more frames than this.
+    /// The largest number of frames that the kernel drops.
     pub kernel_drops: u64,
 }
 
@@ -43,7 +44,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// At least `percent` of the values are not above this.
+    /// A bound that at least `percent` of the values do not exceed.
     fn quantile(&self, percent: u64) -> Nanos {
         let wanted = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut seen = 0u128;
@@ -57,7 +58,7 @@ impl Histogram {
     }
 }
 
-/// Values below `STEPS` have a bucket each, larger ones share it with those of the same leading bits.
+/// Each value below `STEPS` has its own bucket; larger values with the same leading bits share one.
 fn bucket(value: u64) -> usize {
     let bits = u64::BITS - value.leading_zeros();
     let shift = bits.saturating_sub(STEPS.trailing_zeros() + 1);
@@ -77,7 +78,7 @@ fn upper_end(bucket: usize) -> u64 {
 
 /// One second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Window {
+pub struct LatenessWindow {
     /// When the window began.
     pub start_ns: u64,
     /// Packets sent.
@@ -104,24 +105,24 @@ pub struct LatenessStats {
     /// A 99th percentile above this limit means that the CPU bounds the switch.
     pub limit_ns: u64,
     /// The last seconds.
-    pub windows: Vec<Window>,
+    pub windows: Vec<LatenessWindow>,
 }
 
 /// Measures lateness: actual minus scheduled time of emission.
 #[derive(Debug)]
 pub struct Lateness {
-    limits: Limits,
+    limits: LatenessLimits,
     total: Histogram,
     kernel_drops: u64,
     window: Histogram,
     window_start: Nanos,
     window_drops: u64,
-    windows: VecDeque<Window>,
+    windows: VecDeque<LatenessWindow>,
 }
 
 impl Lateness {
-    /// Nothing is measured yet.
-    pub fn new(limits: Limits) -> Lateness {
+    /// A measurement without values.
+    pub fn new(limits: LatenessLimits) -> Lateness {
         Lateness {
             limits,
             total: Histogram::default(),
@@ -133,13 +134,13 @@ impl Lateness {
         }
     }
 
-    /// A packet left `late` after it should have.
+    /// Notes that a packet left `late` after its time.
     pub fn record(&mut self, late: Nanos) {
         self.total.record(late);
         self.window.record(late);
     }
 
-    /// The kernel dropped frames.
+    /// Notes that the kernel dropped frames.
     pub fn kernel_dropped(&mut self, frames: u64) {
         self.kernel_drops += frames;
         self.window_drops += frames;
@@ -154,7 +155,7 @@ impl Lateness {
             if self.windows.len() == WINDOWS {
                 self.windows.pop_front();
             }
-            self.windows.push_back(Window {
+            self.windows.push_back(LatenessWindow {
                 start_ns: self.window_start.0,
                 packets: self.window.packets,
                 p99_ns: self.window.quantile(99).0,
@@ -200,8 +201,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn limits() -> Limits {
-        Limits { lateness: Nanos::from_millis(10), kernel_drops: 0 }
+    fn limits() -> LatenessLimits {
+        LatenessLimits { lateness: Nanos::from_millis(10), kernel_drops: 0 }
     }
 
     #[test]

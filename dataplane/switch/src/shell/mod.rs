@@ -31,7 +31,7 @@ mod tx;
 pub use cli::main;
 pub use control::{ask, ControlRequest, ControlSocket};
 pub use error::ShellError;
-pub use lateness::Limits;
+pub use lateness::LatenessLimits;
 pub use report::render;
 pub use ring::{Ring, Slot};
 pub use server::Service;

@@ -1,4 +1,4 @@
-//! Writes the frames that each port received and sent to files, as simple_switch does.
+//! Files of the frames that each port received and sent, as simple_switch writes them.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,7 +15,7 @@ const SNAP_LENGTH: u32 = 65_535;
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
-    /// `None` after an error: a full disk must not stop the switch.
+    /// The file; `None` after an error, since a full disk must not stop the switch.
     out: Option<BufWriter<File>>,
 }
 

@@ -16,7 +16,7 @@ pub struct SwitchReport {
     pub version: &'static str,
     /// The device.
     pub device_id: u64,
-    /// Since when the counters count.
+    /// The time from which the counters count.
     pub uptime_ns: u64,
     /// The program that p4c compiled.
     pub program: Option<String>,
@@ -24,7 +24,7 @@ pub struct SwitchReport {
     pub cpu_bound: bool,
     /// Frames that the kernel dropped since the last reset.
     pub kernel_drops: u64,
-    /// How late packets left.
+    /// The lateness of packets.
     pub lateness: LatenessStats,
     /// The switch's own counters.
     #[serde(flatten)]

@@ -1,5 +1,5 @@
-//! A ring of frames in memory that the kernel shares with us (PACKET_RX_RING, TPACKET_V2): to receive a frame
-//! takes no system call, and its time of arrival costs nothing.
+//! A ring of frames in memory that the kernel shares with the process (PACKET_RX_RING, TPACKET_V2): a frame
+//! is received without a system call, and its time of arrival costs nothing.
 //!
 //! TPACKET_V3 packs frames more tightly, but shows them a block at a time, up to milliseconds late.
 
@@ -33,7 +33,7 @@ pub struct Slot {
     pub vlan_control: u16,
     /// See `vlan_control`.
     pub vlan_protocol: u16,
-    /// Where the frame begins in the ring.
+    /// The offset of the frame in the ring.
     pub start: usize,
 }
 
@@ -41,7 +41,7 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Ring {
     memory: NonNull<u8>,
-    /// How many slots there are, less one: slots are numbered on for ever, and this masks the place of one.
+    /// The number of slots less one, a mask that turns a slot's running number into its place.
     mask: usize,
     /// The oldest slot that was taken and is not given back yet.
     first: usize,
@@ -78,7 +78,7 @@ impl Ring {
         Ok(Ring { memory, mask: slots - 1, first: 0, next: 0 })
     }
 
-    /// Takes the next frame, if one is there.
+    /// Takes the next frame, if one has arrived.
     pub fn take(&mut self) -> Option<Slot> {
         let status = self.status(self.next).load(Ordering::Acquire);
         // A slot that was taken still has the status with which it came.
@@ -109,7 +109,7 @@ impl Ring {
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length) }
     }
 
-    /// As [`Ring::bytes`], to change them.
+    /// Does the same as [`Ring::bytes`], for changes.
     pub fn bytes_mut(&mut self, start: usize, length: usize) -> &mut [u8] {
         self.check(start, length);
         // SAFETY: as above, and `self` is borrowed exclusively.

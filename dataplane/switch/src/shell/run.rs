@@ -17,47 +17,47 @@ use tonic::transport::server::{Server, TcpIncoming};
 use super::control::ControlSocket;
 use super::datapath::{Datapath, PortInterface};
 use super::error::{system, ShellError};
-use super::lateness::Limits;
+use super::lateness::LatenessLimits;
 use super::pcap::Capture;
-use super::rx::Receiver;
+use super::rx::FrameReceiver;
 use super::server::Service;
 use super::shared::Shared;
 use super::tx::Transmitter;
 use crate::core::{QueueRegisters, Switch, SwitchConfig};
 use crate::p4rt::{PipelineConfig, Runtime};
 
-/// Packets and digests on their way from the data path to the P4Runtime service.
+/// The most packets and digests on their way from the data path to the P4Runtime service.
 const TO_CONTROL_PLANE: usize = 4096;
-/// How long clients get to see why their streams end.
+/// Time in which clients can read why their streams end.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// The description of a switch to start.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SwitchOptions {
     /// Ports and their interfaces.
     pub interfaces: Vec<(Port, String)>,
-    /// Everything about the switch but its ports, which come from the interfaces.
+    /// The make-up of the switch except for its ports, which come from the interfaces.
     pub switch: SwitchConfig,
     /// P4Runtime's device id.
     pub device_id: u64,
     /// The program to start with: p4c's JSON.
     pub program: Option<PathBuf>,
-    /// Its P4Info. Without it, a controller has to set the pipeline before it can do anything.
+    /// The program's P4Info. Without P4Info, a controller must set the pipeline before any other call.
     pub p4info: Option<PathBuf>,
-    /// Where P4Runtime is offered.
+    /// The address at which P4Runtime is offered.
     pub grpc: Option<String>,
-    /// Where the control socket is.
+    /// The path of the control socket.
     pub control: Option<PathBuf>,
-    /// Frames move at most this often.
+    /// The quantum: the least time between two movements of frames.
     pub quantum: Nanos,
     /// When the switch counts as bound by the CPU.
-    pub limits: Limits,
-    /// Where captures go.
+    pub limits: LatenessLimits,
+    /// The folder of captures.
     pub pcap: Option<PathBuf>,
 }
 
 /// Runs until SIGTERM or SIGINT.
-pub fn run(options: Options) -> Result<(), ShellError> {
+pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
     let (mut switch, ports) = assemble(&options)?;
     let mut runtime = Runtime::new(options.device_id);
     if let Some(json) = &options.program {
@@ -95,7 +95,7 @@ pub fn run(options: Options) -> Result<(), ShellError> {
     })
 }
 
-impl Options {
+impl SwitchOptions {
     fn interfaces_in_order(&self) -> Vec<(Port, String)> {
         let mut interfaces = self.interfaces.clone();
         interfaces.sort();
@@ -103,7 +103,7 @@ impl Options {
     }
 }
 
-fn assemble(options: &Options) -> Result<(Switch, Vec<PortInterface>), ShellError> {
+fn assemble(options: &SwitchOptions) -> Result<(Switch, Vec<PortInterface>), ShellError> {
     let interfaces = options.interfaces_in_order();
     let ports = interfaces.iter().map(|(port, _)| *port).collect();
     let switch = Switch::new(SwitchConfig { ports, ..options.switch.clone() })?;
@@ -115,7 +115,7 @@ fn assemble(options: &Options) -> Result<(Switch, Vec<PortInterface>), ShellErro
     let mut ports = Vec::new();
     for (port, name) in &interfaces {
         let captures = options.pcap.as_deref().map(|dir| captures(dir, name)).transpose()?;
-        let receiver = Receiver::open(name)?;
+        let receiver = FrameReceiver::open(name)?;
         let transmitter = Transmitter::open(receiver.index())?;
         ports.push(PortInterface { port: *port, receiver, transmitter, captures });
     }
@@ -171,7 +171,7 @@ fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Re
 }
 
 /// Prints on standard output that the switch is ready, for the process that started it.
-fn announce(options: &Options, listener: Option<&TcpListener>) {
+fn announce(options: &SwitchOptions, listener: Option<&TcpListener>) {
     use std::io::Write;
     let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
     let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());
@@ -202,7 +202,7 @@ impl Signals {
 
 async fn serve(
     shared: &Arc<Shared>,
-    options: &Options,
+    options: &SwitchOptions,
     service: Service,
     control: Option<&ControlSocket>,
     listener: Option<TcpListener>,

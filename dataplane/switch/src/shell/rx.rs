@@ -1,4 +1,4 @@
-//! Receives frames from interfaces: one packet socket with a ring a port.
+//! Reception of frames from interfaces: one packet socket with a ring for each port.
 
 use std::io;
 use std::mem::zeroed;
@@ -12,7 +12,7 @@ use super::ring::{Ring, Slot};
 use super::socket::{bind, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
 
-/// Frames that wait in the ring before the kernel drops, at most and at least.
+/// The most and the fewest frames that the ring holds before the kernel drops frames.
 const SLOTS: [usize; 3] = [4096, 1024, 256];
 /// struct virtio_net_hdr
 const VNET_HEADER: usize = 10;
@@ -24,7 +24,7 @@ const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 
 /// Receives the frames that arrive at one interface.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct FrameReceiver {
     socket: OwnedFd,
     index: c_int,
     ring: Ring,
@@ -32,12 +32,12 @@ pub struct Receiver {
     long: Vec<Vec<u8>>,
 }
 
-/// A frame that a receiver holds until [`Receiver::release`].
+/// A frame that a receiver holds until [`FrameReceiver::release`].
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedFrame {
     /// The number that the caller gave the receiver of the frame.
     pub source: usize,
-    /// The wall clock's reading when the kernel got it, ns since 1970.
+    /// The wall clock's reading when the kernel got the frame, ns since 1970.
     pub received_at: u64,
     place: Buffer,
     length: usize,
@@ -45,7 +45,7 @@ pub struct ReceivedFrame {
 
 #[derive(Debug, Clone, Copy)]
 enum Buffer {
-    /// Begins there in the ring.
+    /// A frame that begins at this offset in the ring.
     Ring(usize),
     /// The frame with this number of those that were too long, and where it begins.
     Long(usize, usize),
@@ -62,9 +62,9 @@ pub struct Read {
     pub lost: u64,
 }
 
-impl Receiver {
+impl FrameReceiver {
     /// Attaches to an interface, in promiscuous mode.
-    pub fn open(name: &str) -> Result<Receiver, ShellError> {
+    pub fn open(name: &str) -> Result<FrameReceiver, ShellError> {
         let index = interface_index(name).ok_or_else(|| ShellError::NoInterface(name.into()))?;
         let socket = packet_socket()?;
         let failed = |what| {
@@ -76,7 +76,7 @@ impl Receiver {
             .map_err(failed("PACKET_IGNORE_OUTGOING (Linux 4.20 or newer is needed)"))?;
         enable(libc::PACKET_VNET_HDR).map_err(failed("PACKET_VNET_HDR"))?;
         enable(libc::PACKET_COPY_THRESH).map_err(failed("PACKET_COPY_THRESH"))?;
-        // Without CAP_NET_ADMIN the plain form still gives as much as sysctl allows.
+        // Without CAP_NET_ADMIN, the plain option still gives as much as sysctl allows.
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
             set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
                 .map_err(failed("SO_RCVBUF"))?;
@@ -89,7 +89,7 @@ impl Receiver {
         membership.mr_type = libc::PACKET_MR_PROMISC as u16;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
             .map_err(failed("promiscuous mode"))?;
-        Ok(Receiver { socket, index, ring, long: Vec::new() })
+        Ok(FrameReceiver { socket, index, ring, long: Vec::new() })
     }
 
     /// The interface's index.
@@ -97,7 +97,7 @@ impl Receiver {
         self.index
     }
 
-    /// For poll.
+    /// The descriptor to poll.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -109,7 +109,8 @@ impl Receiver {
         stats.map_or(0, |[_, drops]| drops.into())
     }
 
-    /// The error that poll tells of, such as that the interface went down. It is told once.
+    /// The error that poll reports, for example that the interface went down. The kernel tells each error
+    /// once.
     pub fn take_error(&self) -> Option<io::Error> {
         match option::<c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR) {
             Ok(0) => None,
@@ -188,7 +189,7 @@ impl Receiver {
     }
 }
 
-/// Completes a frame with a virtio_net_hdr in front; says where the frame begins then.
+/// Completes a frame with a virtio_net_hdr in front; returns where the frame begins then.
 fn repair(bytes: &mut [u8], vlan: Option<VlanTag>) -> usize {
     let (header, frame) = bytes.split_at_mut(VNET_HEADER);
     complete_checksum(header, frame);

@@ -14,7 +14,7 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Streaming};
 
 use super::shared::{lock, Shared, ToControlPlane};
-use super::streams::{Outgoing, Streams};
+use super::streams::{StreamReply, Streams};
 use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Refusal, Runtime};
 use crate::proto::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use crate::proto::p4::v1::*;
@@ -40,7 +40,7 @@ impl Service {
         Service { shared, runtime: Arc::new(Mutex::new(runtime)), streams: Arc::new(Streams::default()) }
     }
 
-    /// For tonic.
+    /// The service in the form that tonic wants.
     pub fn into_server(self) -> P4RuntimeServer<Service> {
         P4RuntimeServer::new(self).max_decoding_message_size(MESSAGE_LIMIT)
     }
@@ -109,7 +109,7 @@ impl Service {
     }
 
     fn react(&self, stream: ClientId, message: StreamMessageRequest) -> Result<(), tonic::Status> {
-        // Held until the notices are under way, so that clients see arbitration in order.
+        // The lock is held until the notices are under way, so that clients see arbitration in order.
         let mut runtime = lock(&self.runtime);
         match runtime.stream_message(stream, message).map_err(to_tonic)? {
             Reaction::Tell(notices) => self.streams.tell(notices),
@@ -125,7 +125,7 @@ impl Service {
     }
 
     fn write_all(&self, request: &WriteRequest) -> Result<(), p4rt::Status> {
-        // No other write gets in between, packets do.
+        // No other write is carried out in between, but packets are processed.
         let mut runtime = lock(&self.runtime);
         runtime.check_write(request)?;
         let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(request.updates.len());
@@ -158,7 +158,7 @@ type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
 #[tonic::async_trait]
 impl P4Runtime for Service {
     type ReadStream = Messages<ReadResponse>;
-    type StreamChannelStream = ReceiverStream<Outgoing>;
+    type StreamChannelStream = ReceiverStream<StreamReply>;
 
     async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, tonic::Status> {
         self.write_all(request.get_ref()).map_err(to_tonic)?;

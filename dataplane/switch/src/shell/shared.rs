@@ -10,7 +10,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::clock::Clock;
 use super::error::{system, ShellError};
-use super::lateness::{Lateness, Limits};
+use super::lateness::{Lateness, LatenessLimits};
 use crate::core::Switch;
 
 /// Wakes the data path from its sleep.
@@ -18,13 +18,13 @@ use crate::core::Switch;
 pub struct Waker(EventFd);
 
 impl Waker {
-    /// Not woken yet.
+    /// A waker that was not called yet.
     pub fn new() -> Result<Waker, ShellError> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         EventFd::from_value_and_flags(0, flags).map(Waker).map_err(|error| system("eventfd")(error.into()))
     }
 
-    /// Wakes; any number of calls before the sleeper looks count as one.
+    /// Wakes the data path; any number of calls before it looks count as one.
     pub fn wake(&self) {
         // A full counter means that the sleeper is woken anyway.
         let _ = self.0.write(1);
@@ -36,13 +36,13 @@ impl Waker {
         let _ = self.0.read();
     }
 
-    /// For poll.
+    /// The descriptor to poll.
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }
 
-/// Something for the controller.
+/// A message for the controller.
 #[derive(Debug)]
 pub enum ToControlPlane {
     /// A packet with the program's header in front.
@@ -56,7 +56,7 @@ pub enum ToControlPlane {
 pub struct InterfaceCounters {
     /// Frames that the kernel dropped before the switch read them.
     pub kernel_drops: AtomicU64,
-    /// Longer than the switch takes.
+    /// Frames longer than the switch takes.
     pub oversize: AtomicU64,
     /// Frames that the interface did not take.
     pub refused: AtomicU64,
@@ -65,7 +65,7 @@ pub struct InterfaceCounters {
 /// The state that the threads share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The time.
+    /// The switch's clock.
     pub clock: Clock,
     /// Wakes the data path after something changed that it has to look at.
     pub waker: Waker,
@@ -75,7 +75,7 @@ pub struct Shared {
     pub control_plane_full: AtomicU64,
     /// Packets that found no primary client.
     pub no_primary: AtomicU64,
-    /// By port, in the order of port numbers, with the interface's name.
+    /// The interfaces' names and counters, in the order of port numbers.
     pub interfaces: Vec<(String, InterfaceCounters)>,
     switch: Mutex<Switch>,
     lateness: Mutex<Lateness>,
@@ -83,7 +83,11 @@ pub struct Shared {
 
 impl Shared {
     /// Shares a switch whose ports have these interfaces, in the order of port numbers.
-    pub fn new(switch: Switch, interfaces: Vec<String>, limits: Limits) -> Result<Shared, ShellError> {
+    pub fn new(
+        switch: Switch,
+        interfaces: Vec<String>,
+        limits: LatenessLimits,
+    ) -> Result<Shared, ShellError> {
         Ok(Shared {
             clock: Clock::start(),
             waker: Waker::new()?,
@@ -96,7 +100,7 @@ impl Shared {
         })
     }
 
-    /// The switch. Hold it shortly: packets wait.
+    /// The switch, locked. The lock must be held only for a short time, since packets wait.
     pub fn switch(&self) -> MutexGuard<'_, Switch> {
         lock(&self.switch)
     }
@@ -113,7 +117,7 @@ impl Shared {
     }
 }
 
-/// Locks; a holder that panicked has ended the process or its request, and the state is still whole.
+/// Locks a mutex. A holder that panicked has ended the process or its request, and the state is still whole.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

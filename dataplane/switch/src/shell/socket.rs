@@ -35,7 +35,7 @@ pub fn bind(socket: &OwnedFd, index: c_int, protocol: c_int) -> io::Result<()> {
     address.sll_ifindex = index;
     let pointer: *const libc::sockaddr_ll = &address;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: pointer is to `length` readable bytes that outlive the call.
+    // SAFETY: the pointer is to `length` readable bytes that outlive the call.
     succeeded(unsafe { libc::bind(socket.as_raw_fd(), pointer.cast(), length) })
 }
 
@@ -43,7 +43,7 @@ pub fn bind(socket: &OwnedFd, index: c_int, protocol: c_int) -> io::Result<()> {
 pub fn set_option<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let pointer: *const T = value;
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: pointer is to `length` readable bytes that outlive the call.
+    // SAFETY: the pointer is to `length` readable bytes that outlive the call.
     succeeded(unsafe {
         libc::setsockopt(socket.as_raw_fd(), level, option, pointer.cast::<c_void>(), length)
     })

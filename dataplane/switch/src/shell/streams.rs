@@ -16,26 +16,26 @@ use crate::proto::p4::v1::StreamMessageResponse;
 const WAITING: usize = 4096;
 
 /// A message to a client.
-pub type Outgoing = Result<StreamMessageResponse, Status>;
+pub type StreamReply = Result<StreamMessageResponse, Status>;
 
 /// The open streams.
 #[derive(Debug, Default)]
 pub struct Streams {
     next: AtomicU64,
-    open: Mutex<HashMap<ClientId, Sender<Outgoing>>>,
+    open: Mutex<HashMap<ClientId, Sender<StreamReply>>>,
 }
 
 impl Streams {
-    /// A new stream, and the end of it that the client reads.
-    pub fn open(&self) -> (ClientId, Receiver<Outgoing>) {
+    /// Opens a stream; returns its number and the end that the client reads.
+    pub fn open(&self) -> (ClientId, Receiver<StreamReply>) {
         let id = ClientId(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = channel(WAITING);
         lock(&self.open).insert(id, sender);
         (id, receiver)
     }
 
-    /// Sends messages. A client too slow for packets loses them; one that is too slow for arbitration has
-    /// lost touch, and its stream is closed.
+    /// Sends messages. A client that is too slow for packets loses them; the stream of a client that is too
+    /// slow for arbitration is closed.
     pub fn tell(&self, notices: Vec<ClientMessage>) {
         let mut open = lock(&self.open);
         for (id, message) in notices {

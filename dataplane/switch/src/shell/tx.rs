@@ -1,4 +1,4 @@
-//! Sends frames: a packet socket an interface, written in batches.
+//! Transmission of frames: one packet socket for each interface, written in batches.
 //!
 //! A ring in shared memory (PACKET_TX_RING) would save a copy, but veth hands the far end pages of the ring
 //! and at once reports them free: frames that wait there would change.
@@ -17,7 +17,7 @@ const BATCH: usize = 64;
 /// Kernel buffer of the socket, in bytes.
 const SEND_BUFFER: c_int = 8 << 20;
 
-/// Sends to one interface. It holds no frames between calls of [`Transmitter::send`].
+/// Sends frames to one interface. No frame is held between calls of [`Transmitter::send`].
 pub struct Transmitter {
     socket: OwnedFd,
     vectors: Vec<libc::iovec>,
@@ -28,10 +28,11 @@ pub struct Transmitter {
 unsafe impl Send for Transmitter {}
 
 impl Transmitter {
-    /// For the interface with this index. The socket receives nothing.
+    /// A transmitter for the interface with this index. The socket receives nothing.
     pub fn open(index: c_int) -> Result<Transmitter, ShellError> {
         let socket = packet_socket()?;
-        // Without the bypass frames go through the interface's queueing discipline: slower, not wrong.
+        // Without the bypass, frames go through the interface's queueing discipline, which is slower but
+        // correct.
         if let Err(error) = set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1) {
             tracing::info!(%error, "PACKET_QDISC_BYPASS is not available");
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{Emitted, Output, Switch, SwitchConfig};
+use groupflow_switch::core::{Emitted, SentFrame, Switch, SwitchConfig};
 use groupflow_switch::p4rt::{
     encode, Binding, ClientId, Code, PipelineConfig, Reaction, Refusal, Runtime, Status,
 };
@@ -188,7 +188,7 @@ impl Testbed {
     }
 
     /// Everything that left by `now`.
-    pub fn advance(&mut self, now: u64) -> Vec<Output> {
+    pub fn advance(&mut self, now: u64) -> Vec<SentFrame> {
         self.switch.advance(Nanos(now), &mut self.emitted);
         std::mem::take(&mut self.emitted.outputs)
     }

@@ -1,8 +1,8 @@
-//! The cache beside a switch: keeps packets of every stream that passes, within one byte bound, repairs from
-//! them, and acknowledges upstream where its terms say so.
+//! The cache beside a switch: it keeps packets of every stream that passes, within one byte bound, repairs
+//! losses from them, and acknowledges upstream if the stream's terms say so.
 //!
-//! A packet that some branch still lacks is never dropped. At the bound, new packets are not kept and not
-//! acknowledged, which closes the sender's window.
+//! A packet that is still missing at some branch is never dropped. At the bound, new packets are neither kept
+//! nor acknowledged, which closes the sender's window.
 //!
 //! | module | is |
 //! |---|---|
@@ -23,7 +23,7 @@ mod requesters;
 mod store;
 mod stream;
 
-use store::Store;
+use store::PacketStore;
 use stream::StreamCache;
 
 use crate::ids::{MemberId, Seq, SessionId};
@@ -34,9 +34,9 @@ use crate::wire::{Kind, Packet};
 pub use report::{CacheEvent, CacheStats, StreamCounters, StreamStats};
 pub use requesters::LagChange;
 
-/// Streams at a time.
+/// The most streams at a time.
 const BOUND: usize = 2048;
-/// A stream that wants to act but does nothing is asked again after this.
+/// A stream whose time has come but that does nothing has its next turn after this time.
 const PAUSE: Nanos = Nanos::from_millis(1);
 /// A stream that was never delegated is forgotten after this silence.
 const STRAY: Nanos = Nanos::from_secs(60);
@@ -50,7 +50,7 @@ struct Slot {
     due: Option<Nanos>,
 }
 
-/// The cached streams, under one byte bound, by the time they want to act.
+/// The cached streams, under one byte bound, ordered by the time of their next turn.
 #[derive(Debug)]
 pub struct Cache {
     member: MemberId,
@@ -87,13 +87,13 @@ impl Cache {
         }
     }
 
-    /// Acknowledges as `member` from now on; before this call the cache does not acknowledge.
+    /// Lets the cache acknowledge as `member` from now on; before this call it does not acknowledge.
     pub fn set_member(&mut self, member: MemberId) {
         self.member = member;
     }
 
-    /// Keeps a stream by these terms; until then it is only kept, and forgotten when it falls silent. False
-    /// when there are too many streams.
+    /// Delegates a stream to this cache, by these terms. A stream that is not delegated is only kept, and is
+    /// forgotten when it falls silent. False: there are too many streams.
     pub fn delegate(&mut self, now: Nanos, key: StreamKey, terms: Terms) -> bool {
         let known = self.ensure(now, key);
         if known {
@@ -115,7 +115,7 @@ impl Cache {
         due.into_iter().for_each(|due| _ = self.schedule.remove(&(due, key)));
     }
 
-    /// Drops the streams that were never delegated and fell silent, and names them.
+    /// Drops the streams that were never delegated and fell silent; returns their names.
     pub fn forget_strays(&mut self, now: Nanos) -> Vec<StreamKey> {
         let is_stray = |stream: &StreamCache| !stream.delegated && now - stream.last_heard > STRAY;
         let slots = self.slots.iter().filter(|(_, slot)| is_stray(&slot.stream));
@@ -139,7 +139,7 @@ impl Cache {
         self.events.pop_front()
     }
 
-    /// Adds the stream if it is not here. False when there are too many.
+    /// Adds the stream if the cache does not have it. False: there are too many streams.
     fn ensure(&mut self, now: Nanos, key: StreamKey) -> bool {
         if !self.slots.contains_key(&key) {
             if self.slots.len() >= BOUND {
@@ -185,10 +185,10 @@ impl Cache {
         slot.due = due;
     }
 
-    /// Evicts history, the stream's own first, until the packet fits. False when it is here
-    /// already or only promised packets are left.
+    /// Evicts history, the stream's own first, until the packet fits. False: the cache has the packet
+    /// already, or only promised packets are left.
     fn make_room(&mut self, key: StreamKey, packet: &Packet<'_>) -> bool {
-        let cost = Store::cost(packet.payload);
+        let cost = PacketStore::cost(packet.payload);
         let Some(slot) = self.slots.get_mut(&key) else {
             return false;
         };
@@ -208,7 +208,7 @@ impl Cache {
         }
         while self.stored + cost > self.max_bytes {
             let stores = self.slots.values_mut().map(|slot| &mut slot.stream.store);
-            let freed = stores.max_by_key(|store| store.history()).map_or(0, Store::evict);
+            let freed = stores.max_by_key(|store| store.history()).map_or(0, PacketStore::evict);
             if freed == 0 {
                 return false;
             }
@@ -217,7 +217,7 @@ impl Cache {
         true
     }
 
-    /// Whether a window more would fit beside all that is promised.
+    /// Whether another window of packets would fit beside all promised packets.
     fn room_for_window(&self, key: StreamKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
             let window = slot.stream.window_bytes();
@@ -226,7 +226,7 @@ impl Cache {
         })
     }
 
-    /// Bytes that some branch lacks.
+    /// Bytes of packets that some branch has not acknowledged.
     pub fn promised(&self) -> u64 {
         self.promised
     }
@@ -296,7 +296,7 @@ impl Machine for Cache {
         Ok(())
     }
 
-    /// Gives every stream whose time has come the chance to act, until one has a packet to send.
+    /// Gives every stream whose time has come its turn, until one has a packet to send.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         let member = self.member;
         while let Some(&(due, key)) = self.schedule.first() {

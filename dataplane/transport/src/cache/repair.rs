@@ -1,8 +1,8 @@
 //! Answers to NACKs: the requesters that wait for each packet, and when it is sent to one or to all.
 //!
-//! A request waits a moment for other requesters of the same packet. One requester gets it alone,
-//! several get one packet to the group. Each requester's repairs are paced by the branch's rate,
-//! so that they do not overrun the queue of its link.
+//! A request waits a moment for other requesters of the same packet. If there is one requester, the packet
+//! goes to it alone; if there are several, one packet goes to the group. Each requester's repairs are paced
+//! by the branch's rate, so that they do not overrun the queue of its link.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -14,23 +14,23 @@ use crate::ids::Seq;
 
 /// How long a request waits for others.
 const HOLD: Nanos = Nanos::from_millis(3);
-/// A requester that asks again so soon did so before the repair to the group reached it.
+/// A requester that asks again within this time sent its request before the repair to the group reached it.
 const REPAIRED: Nanos = Nanos::from_millis(20);
-/// A request that cannot be answered is forgotten; its requester asks again.
+/// A request that cannot be answered is forgotten after this time; its requester asks again.
 const PATIENCE: Nanos = Nanos::from_secs(3);
-/// Packets that are waited for, per stream.
+/// The most packets that requesters of one stream wait for.
 const WAITING_BOUND: usize = 8192;
-/// Requesters at a time; each has a lane.
+/// The most requesters at a time; each has a lane.
 const LANES_BOUND: usize = 64;
 /// Repairs leave a little of the link's rate to others.
 const SHARE: u64 = 950;
-/// A lane may be late by this much and catch up.
+/// A lane that is late makes up for at most this much time.
 const BURST: Nanos = Nanos::from_millis(2);
 
 /// The receiver of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipient {
-    /// Everyone in the group.
+    /// The whole group.
     All,
     /// One requester.
     One(SocketAddrV4),
@@ -40,7 +40,7 @@ pub enum Recipient {
 struct Waiting {
     recipient: Recipient,
     since: Nanos,
-    /// Already in a lane.
+    /// The request is in a lane already.
     queued: bool,
 }
 
@@ -54,16 +54,16 @@ struct Lane {
 #[derive(Debug, Default)]
 pub struct Repairs {
     waiting: BTreeMap<u32, Waiting>,
-    /// Requests for packets that are here, by the end of their hold time.
+    /// Requests for packets that the cache has, by the end of their hold time.
     held: VecDeque<(Nanos, Seq)>,
     lanes: BTreeMap<Recipient, Lane>,
-    /// When packets went to the group, oldest first and by number.
+    /// The times at which packets went to the group, in order of time, and by packet number.
     group_order: VecDeque<(Nanos, Seq)>,
     group_at: BTreeMap<u32, Nanos>,
 }
 
 impl Repairs {
-    /// `seq` is missing at `from`; the packet is here or must be fetched first.
+    /// Notes that packet `seq` is missing at `from`; the cache has the packet, or must fetch it first.
     pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool) {
         self.prune(now);
         if self.group_at.contains_key(&seq.0) {
@@ -85,19 +85,19 @@ impl Repairs {
         }
     }
 
-    /// A packet came to this agent alone: its requesters can have it.
+    /// Notes that a packet came to this agent alone, so that its requesters can be answered.
     pub fn fetched(&mut self, now: Nanos, seq: Seq) {
         if self.waiting.contains_key(&seq.0) {
             self.held.push_front((now, seq));
         }
     }
 
-    /// A packet came to the whole group: nobody waits for it any more.
+    /// Notes that a packet came to the whole group, so that no requester waits for it any more.
     pub fn seen_by_all(&mut self, seq: Seq) {
         self.waiting.remove(&seq.0);
     }
 
-    /// Whether someone waits for the packet.
+    /// Whether some requester waits for the packet.
     pub fn awaits(&self, seq: Seq) -> bool {
         self.waiting.contains_key(&seq.0)
     }
@@ -173,7 +173,7 @@ impl Repairs {
         }
     }
 
-    /// When [`Repairs::poll`] has something next.
+    /// When [`Repairs::poll`] next has a repair to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let held = self.held.front().map(|&(due, _)| due);
         let lanes = self.lanes.values().filter(|lane| !lane.queue.is_empty()).map(|lane| lane.next).min();

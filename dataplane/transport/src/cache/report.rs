@@ -7,11 +7,11 @@ use crate::terms::{Mode, Policy};
 /// An event of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheEvent {
-    /// A packet of a stream came that is not known.
+    /// A packet of an unknown stream came.
     New(StreamKey),
-    /// The byte bound is reached.
+    /// The cache has reached its byte bound.
     Full(StreamKey),
-    /// There is room again.
+    /// The cache has room again.
     Room(StreamKey),
     /// A requester lags behind the stream, or no longer does.
     Lag(StreamKey, LagChange),
@@ -20,9 +20,9 @@ pub enum CacheEvent {
 /// Figures of one stream at the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamStats {
-    /// Its session.
+    /// The stream's session.
     pub session: SessionId,
-    /// Its sender.
+    /// The stream's sender.
     pub source: MemberId,
     /// Bytes that some branch lacks.
     pub cache_bytes: u64,
@@ -34,13 +34,13 @@ pub struct StreamStats {
     pub packets: u64,
     /// The highest packet known to exist.
     pub highest: Seq,
-    /// Everything below is here, or no longer needed.
+    /// The cache has every packet below this one, or it is no longer needed.
     pub contiguous: Seq,
     /// Every branch has the packets below this one.
     pub branch_min: Option<Seq>,
     /// Acknowledged upstream by this agent.
     pub acked: Seq,
-    /// Whether the controller delegated it.
+    /// Whether the controller delegated the stream to this cache.
     pub active: bool,
     /// Which node acknowledges.
     pub mode: Mode,

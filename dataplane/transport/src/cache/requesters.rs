@@ -7,11 +7,11 @@ use groupflow_base::Nanos;
 
 use crate::ids::{MemberId, Seq};
 
-/// Requesters that are remembered per stream.
+/// The most requesters remembered per stream.
 const BOUND: usize = 64;
-/// A requester that asks for nothing this long is forgotten.
+/// A requester that asks for nothing for this long is forgotten.
 const PATIENCE: Nanos = Nanos::from_secs(60);
-/// How often one that lags is told where the stream is, when that changed and when not.
+/// Intervals at which a lagging requester is told where the stream is: after a change, and without one.
 const SYNC: Nanos = Nanos::from_millis(50);
 const SYNC_IDLE: Nanos = Nanos::from_millis(500);
 
@@ -29,9 +29,9 @@ struct Requester {
 pub struct LagChange {
     /// The requester.
     pub member: MemberId,
-    /// Whether it lags now, or no longer does.
+    /// Whether the requester lags now, or no longer does.
     pub slow: bool,
-    /// Packets it is behind.
+    /// The number of packets that the requester is behind.
     pub behind: u32,
 }
 
@@ -42,8 +42,8 @@ pub struct Requesters {
 }
 
 impl Requesters {
-    /// `from` asked, and is `behind` packets behind. It lags from two windows on, and no longer
-    /// when it is within a quarter of one.
+    /// Notes that `from` asked, and is `behind` packets behind. A requester lags once it is two windows
+    /// behind, until it is within a quarter of a window.
     pub fn asked(
         &mut self,
         now: Nanos,
@@ -86,7 +86,7 @@ impl Requesters {
         Some(address)
     }
 
-    /// When [`Requesters::poll_sync`] has someone next.
+    /// When [`Requesters::poll_sync`] next has a requester to tell.
     pub fn next_deadline(&self, highest: Seq) -> Option<Nanos> {
         self.all.values().filter(|r| r.slow).map(|r| r.sync_due(highest)).min()
     }

@@ -28,22 +28,22 @@ impl Cached {
 
 /// The packets of one stream.
 #[derive(Debug)]
-pub struct Store {
+pub struct PacketStore {
     packets: BTreeMap<u32, Cached>,
     /// Every branch has the packets below this one.
     floor: Seq,
     /// Bytes kept.
     pub(super) bytes: u64,
-    /// The bytes of these that some branch has not acknowledged.
+    /// The bytes kept that some branch has not acknowledged.
     pub(super) promised: u64,
     /// The most bytes that were ever promised.
     pub(super) promised_peak: u64,
 }
 
-impl Store {
-    /// An empty store in which everything is promised.
-    pub fn new() -> Store {
-        Store { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
+impl PacketStore {
+    /// An empty store, in which every packet to come is promised.
+    pub fn new() -> PacketStore {
+        PacketStore { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
     }
 
     /// Bytes that a packet with this payload would take.
@@ -51,7 +51,7 @@ impl Store {
         payload.len() as u64 + OVERHEAD
     }
 
-    /// Keeps a packet that is not here.
+    /// Keeps a packet that the store does not have.
     pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) {
         let cached = Cached { flags: flags.only(Flags::FIN.with(Flags::BOUNDARY)), payload: payload.into() };
         let cost = cached.cost();
@@ -77,7 +77,7 @@ impl Store {
         self.floor = floor;
     }
 
-    /// Drops the oldest packet of the history; returns the bytes gained, 0 when all is promised.
+    /// Drops the oldest packet of the history; returns the bytes gained, 0 if every packet is promised.
     pub fn evict(&mut self) -> u64 {
         match self.packets.first_entry() {
             Some(entry) if *entry.key() < self.floor.0 => {
@@ -89,12 +89,12 @@ impl Store {
         }
     }
 
-    /// The packet, if it is here.
+    /// The packet, if the store has it.
     pub fn get(&self, seq: Seq) -> Option<&Cached> {
         self.packets.get(&seq.0)
     }
 
-    /// Whether the packet is here.
+    /// Whether the store has the packet.
     pub fn contains(&self, seq: Seq) -> bool {
         self.packets.contains_key(&seq.0)
     }
@@ -110,9 +110,9 @@ impl Store {
     }
 }
 
-impl Default for Store {
-    fn default() -> Store {
-        Store::new()
+impl Default for PacketStore {
+    fn default() -> PacketStore {
+        PacketStore::new()
     }
 }
 
@@ -120,8 +120,8 @@ impl Default for Store {
 mod tests {
     use super::*;
 
-    fn store(count: u32) -> Store {
-        let mut store = Store::new();
+    fn store(count: u32) -> PacketStore {
+        let mut store = PacketStore::new();
         for seq in 1..=count {
             store.insert(Seq(seq), Flags::RETX, &[0; 36]);
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn only_lasting_flags_are_kept() {
-        let mut store = Store::new();
+        let mut store = PacketStore::new();
         store.insert(Seq(1), Flags::FIN.with(Flags::RETX), b"x");
         assert_eq!(store.get(Seq(1)).map(|c| c.flags), Some(Flags::FIN));
     }

@@ -10,30 +10,31 @@ use rand_chacha::ChaCha8Rng;
 use super::repair::{Recipient, Repairs};
 use super::report::{StreamCounters, StreamStats};
 use super::requesters::{LagChange, Requesters};
-use super::store::{Cached, Store, FULL_PACKET};
+use super::store::{Cached, PacketStore, FULL_PACKET};
 use crate::acks::Acknowledger;
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::intervals::IntervalSet;
-use crate::nack::{Nack, Range};
+use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::terms::{Mode, Policy, Terms};
 use crate::wire::{Flags, Header, Kind, Packet};
 
-/// An agent asks sooner than the receivers behind it.
+/// An agent asks after this time, which is sooner than the receivers behind it.
 const NACK_DELAY: (Nanos, Nanos) = (Nanos::from_millis(1), Nanos::from_millis(3));
-/// An agent that first hears of a stream this early assumes that it missed the beginning, not the middle.
+/// An agent that first hears of a stream at or before this packet assumes that earlier packets were lost, and
+/// that it has not come in the middle.
 const EARLY: Seq = Seq(4096);
-/// Packets further ahead than this are damage, not a stream.
+/// A packet further ahead than this is damaged.
 const AHEAD_MAX: u32 = 1 << 20;
-/// Packets of one NACK that are answered at most.
+/// The most packets of one NACK that are answered.
 const NACK_BOUND: u32 = 1024;
-/// Ranges of packets that found no room.
+/// The most ranges of packets that found no room.
 const UNSTORED_BOUND: usize = 4096;
-/// Packets that pass through without being kept.
+/// The most packets that pass through without being kept.
 const PASSING_BOUND: usize = 256;
-/// Requesters that wait to hear where the stream is.
+/// The most requesters that wait to hear where the stream is.
 const PROBERS_BOUND: usize = 64;
-/// Upstream is asked at most this often.
+/// Time between two questions to upstream, at least.
 const PROBE_PAUSE: Nanos = Nanos::from_millis(200);
 /// How often stale requests are looked for.
 const EXPIRY: Nanos = Nanos::from_millis(500);
@@ -45,7 +46,7 @@ pub(super) struct StreamCache {
     source: MemberId,
     pub(super) terms: Terms,
     pub(super) delegated: bool,
-    pub(super) store: Store,
+    pub(super) store: PacketStore,
     pub(super) counters: StreamCounters,
     pub(super) last_heard: Nanos,
     pub(super) requesters: Requesters,
@@ -58,9 +59,9 @@ pub(super) struct StreamCache {
     origin: Option<Seq>,
     highest: Seq,
     fin: Option<Seq>,
-    /// Seen, but there was no room.
+    /// Packets that arrived and for which there was no room.
     unstored: IntervalSet,
-    /// Fetched for a requester while there was no room; goes out at once.
+    /// Packets fetched for a requester while there was no room; they go out at once.
     passing: BTreeMap<u32, Cached>,
     expiry_due: Nanos,
     /// Hosts that asked where the stream is.
@@ -76,7 +77,7 @@ impl StreamCache {
             source,
             terms: Terms::default(),
             delegated: false,
-            store: Store::new(),
+            store: PacketStore::new(),
             counters: StreamCounters::default(),
             last_heard: now,
             requesters: Requesters::default(),
@@ -101,13 +102,13 @@ impl StreamCache {
         !self.store.contains(seq) && (self.origin.is_none() || seq.since(self.highest) <= AHEAD_MAX)
     }
 
-    /// A DATA or REPAIR came; `room` tells whether it may be kept.
+    /// Handles a DATA or REPAIR; `room` tells whether it may be kept.
     pub(super) fn on_packet(&mut self, now: Nanos, packet: &Packet<'_>, room: bool, rng: &mut ChaCha8Rng) {
         let header = packet.header;
         let seq = header.seq;
         if header.flags.has(Flags::GONE) {
-            // The whole group was told, and with it the requesters that wait here.
-            self.requests.forget(Range { first: seq, last: seq });
+            // The packet went to the whole group, and so to the requesters that wait here.
+            self.requests.forget(PacketRange { first: seq, last: seq });
             self.repairs.seen_by_all(seq);
             return;
         }
@@ -120,9 +121,9 @@ impl StreamCache {
         if !self.store.contains(seq) {
             if room {
                 self.store.insert(seq, header.flags, packet.payload);
-                self.unstored.remove(Range { first: seq, last: seq });
+                self.unstored.remove(PacketRange { first: seq, last: seq });
             } else if Some(seq) >= self.branch_min {
-                self.unstored.insert(Range { first: seq, last: seq });
+                self.unstored.insert(PacketRange { first: seq, last: seq });
             }
         }
         if header.kind == Kind::Data || header.flags.has(Flags::RETX) {
@@ -157,7 +158,7 @@ impl StreamCache {
         self.acks.saw(now, header, rng);
     }
 
-    /// Notes that the stream has come to `seq`: the packets between are missing.
+    /// Notes that the stream has come to packet `seq`: earlier packets that have not arrived are missing.
     fn reach(&mut self, now: Nanos, seq: Seq, rng: &mut ChaCha8Rng) {
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
         if self.origin.is_none() {
@@ -167,12 +168,12 @@ impl StreamCache {
         }
         if seq > self.highest.next() {
             let first = self.highest.next().max(self.branch_min.unwrap_or(Seq::ZERO));
-            self.requests.add(Range { first, last: seq.prev() }, now + delay);
+            self.requests.add(PacketRange { first, last: seq.prev() }, now + delay);
         }
         self.highest = self.highest.max(seq.prev());
     }
 
-    /// Handles the switch's word on how far all its branches are.
+    /// Handles the switch's report of how far all its branches are.
     pub(super) fn on_branches(&mut self, now: Nanos, header: &Header) {
         let value = header.seq;
         let known = self.branch_min;
@@ -184,14 +185,14 @@ impl StreamCache {
             return;
         }
         if let Some(origin) = self.origin.filter(|&origin| value < origin) {
-            // This agent came in the middle: the branches still need earlier packets.
-            self.requests.add(Range { first: value.max(Seq::FIRST), last: origin.prev() }, now);
+            // This agent joined in the middle of the stream: the branches still need earlier packets.
+            self.requests.add(PacketRange { first: value.max(Seq::FIRST), last: origin.prev() }, now);
             self.origin = Some(value.max(Seq::FIRST));
         }
-        let passed = Range { first: known.unwrap_or(Seq::ZERO), last: value.prev() };
+        let passed = PacketRange { first: known.unwrap_or(Seq::ZERO), last: value.prev() };
         if passed.first <= passed.last {
             self.requests.forget(passed);
-            self.unstored.remove(Range { first: Seq::ZERO, last: passed.last });
+            self.unstored.remove(PacketRange { first: Seq::ZERO, last: passed.last });
         }
         self.branch_min = Some(value);
         self.store.set_floor(value);
@@ -218,8 +219,8 @@ impl StreamCache {
             if budget == 0 || last.since(self.highest) > AHEAD_MAX {
                 break;
             }
-            budget -= Range { first: range.first, last }.count();
-            // The requester may know of packets that never came here.
+            budget -= PacketRange { first: range.first, last }.count();
+            // The requester may know of packets that never reached this agent.
             if last > self.highest {
                 self.reach(now, last.next(), rng);
             }
@@ -227,7 +228,7 @@ impl StreamCache {
                 let here = self.store.contains(seq);
                 self.repairs.request(now, seq, from, here);
                 if !here && self.repairs.awaits(seq) {
-                    self.requests.add(Range { first: seq, last: seq }, now + delay);
+                    self.requests.add(PacketRange { first: seq, last: seq }, now + delay);
                 }
             }
         }
@@ -271,7 +272,7 @@ impl StreamCache {
         }
     }
 
-    /// Everything below is here, or is no longer needed.
+    /// The agent has every packet below this one, or it is no longer needed.
     fn contiguous(&self) -> Seq {
         let from = self.needed_from();
         let missing = self.requests.first_from(from);
@@ -290,7 +291,7 @@ impl StreamCache {
         self.delegated && (mode, policy) != (Mode::EndToEnd, Policy::Strict)
     }
 
-    /// Brings the acknowledgement up to date; `room` tells whether a window more would fit.
+    /// Brings the acknowledgement up to date; `room` tells whether another window of packets would fit.
     pub(super) fn acknowledge(&mut self, now: Nanos, room: bool) {
         let began_here = self.origin == Some(Seq::FIRST);
         if !self.acknowledges() || (self.branch_min.is_none() && !began_here) {
@@ -302,11 +303,12 @@ impl StreamCache {
         let value = match (self.terms.mode, self.terms.policy) {
             (Mode::NodeToNode, Policy::Isolate) => contiguous,
             (Mode::NodeToNode, Policy::Strict) => contiguous.min(min.forward(window / 2)),
-            // Half a window of lag is waited for; the cache makes up for the rest. More than
-            // a window would close the sender's, and nobody would be isolated.
+            // The stream waits for a branch that is up to half a window behind; the cache makes up for a
+            // longer lag. A wait of more than a window would close the sender's window, and isolate no
+            // branch.
             (Mode::EndToEnd, _) => min.max(contiguous.back(window / 2)),
         };
-        // Without room only packets that no longer need any are acknowledged.
+        // Without room, only packets that no longer need room are acknowledged.
         let value = if room { value } else { value.min(min) };
         let value = match self.fin {
             Some(fin) if min <= fin => value.min(fin),
@@ -368,14 +370,14 @@ impl StreamCache {
         }
     }
 
-    /// Nobody waits any longer for old packets that do not come.
+    /// Requesters no longer wait for old packets that do not come.
     fn expire(&mut self, now: Nanos) {
         self.expiry_due = now + EXPIRY;
         self.passing.retain(|&seq, _| self.repairs.awaits(Seq(seq)));
         let needed = self.needed_from();
         for seq in self.repairs.expire(now) {
             if seq < needed {
-                self.requests.forget(Range { first: seq, last: seq });
+                self.requests.forget(PacketRange { first: seq, last: seq });
             }
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct Branch {
     pub(super) sent: u64,
     pub(super) acked: u64,
     pub(super) end: End,
-    /// Nobody waits for it (see [`super::isolation`]).
+    /// The stream does not wait for the branch (see [`super::isolation`]).
     pub(super) isolated: bool,
 }
 

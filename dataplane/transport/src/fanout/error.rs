@@ -1,27 +1,27 @@
-//! The refusals of a stream.
+//! The errors of a stream's calls.
 
 use thiserror::Error;
 
 use super::BranchId;
 
-/// A refusal of a stream, which is left as it was.
+/// The reason why a call was refused; it changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FanoutError {
-    /// More came from upstream than was asked for.
+    /// More bytes came from upstream than might be taken.
     #[error("{bytes} bytes came from upstream where {intake} may be taken")]
     Overrun {
         /// The bytes that came.
         bytes: u64,
-        /// The bytes that might come.
+        /// The bytes that might be taken.
         intake: u64,
     },
-    /// Bytes after the end of the stream.
+    /// Bytes came after the end of the stream.
     #[error("bytes came from upstream after the stream's end at {end}")]
     AfterEnd {
         /// The stream's length.
         end: u64,
     },
-    /// A branch is to begin where the cache does not.
+    /// A branch is to begin at a byte that is no longer cached.
     #[error("the cache begins at byte {base}, byte {wanted} is discarded")]
     Discarded {
         /// Where the branch is to begin.
@@ -37,12 +37,12 @@ pub enum FanoutError {
         /// The bytes that have come.
         received: u64,
     },
-    /// More is said to be sent than there was to send.
+    /// More bytes are reported as sent than there were to send.
     #[error("{bytes} bytes are said to be sent of {sendable}")]
     Oversent {
-        /// The bytes that are said to be sent.
+        /// The bytes reported as sent.
         bytes: u64,
-        /// The bytes that there were.
+        /// The bytes that there were to send.
         sendable: u64,
     },
     /// A branch acknowledges bytes that it was not sent.
@@ -53,7 +53,7 @@ pub enum FanoutError {
         /// The bytes that were sent.
         sent: u64,
     },
-    /// The branch does not exist, or no longer.
+    /// The branch does not exist, or no longer exists.
     #[error("no branch {}", .0.0)]
     NoBranch(BranchId),
 }

@@ -1,25 +1,25 @@
 //! Slow branches of a stream that does not wait for them (policy `isolate`).
 //!
-//! A branch that alone stops the others is *isolated*: the others go on without it, and the cache keeps what
-//! it needs only as far as its capacity goes. It is sent on from where it had come, whenever it can take it.
-//! Either it catches up, and counts again; or the cache begins after what it is to be sent next: it is
-//! overtaken, and to be removed.
+//! A branch that alone stops the others is *isolated*: the others go on without it, and the cache keeps the
+//! bytes that it needs only as far as its capacity goes. The isolated branch is still sent these bytes, from
+//! its position on, whenever it can take them. Either it catches up, and counts again; or its next bytes
+//! leave the cache: then the branch is overtaken, and must be removed.
 
 use super::branch::Branch;
 use super::{BranchId, Fanout, FanoutError};
 
 impl Fanout {
-    /// Calls branches laggards when so many bytes are cached for them, not only when the cache is full: the
-    /// rest of the cache is for isolated ones.
+    /// Makes branches laggards once so many bytes are cached for them, and not only when the cache is full:
+    /// the rest of the cache is for isolated branches.
     #[must_use]
     pub fn with_patience(mut self, bytes: u64) -> Fanout {
         self.patience = bytes.min(self.capacity);
         self
     }
 
-    /// Branches that alone stop, or soon stop, the stream: patience is over because of them, and they are
-    /// more than half of it behind the fastest. With policy `isolate` they are isolated, or removed; when all
-    /// are slow, there is none.
+    /// The branches that alone stop the stream, or soon will: as many bytes as the patience allows are cached
+    /// for them, and they are more than half of that behind the fastest branch. With policy `isolate` they
+    /// are isolated, or removed. If all branches are slow, there are none.
     pub fn laggards(&self) -> Vec<BranchId> {
         if self.cached() < self.patience {
             return Vec::new();
@@ -29,7 +29,7 @@ impl Fanout {
         counting().filter(|b| fastest - b.acked > self.patience / 2).map(|b| b.id).collect()
     }
 
-    /// Isolates the branch: the stream waits for it no more.
+    /// Isolates the branch: the stream no longer waits for it.
     pub fn isolate(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         self.branch_mut(branch)?.isolated = true;
         self.settle();
@@ -41,7 +41,7 @@ impl Fanout {
         self.isolated().any(|b| b.id == branch)
     }
 
-    /// Counts isolated branches again that lag half of the patience or less, and says which.
+    /// Counts isolated branches again that lag by half of the patience or less; returns them.
     pub fn take_back(&mut self) -> Vec<BranchId> {
         let (base, received, most) = (self.base, self.received, self.patience / 2);
         let caught_up = |b: &Branch| b.isolated && b.acked >= base && received - b.acked <= most;
@@ -53,7 +53,7 @@ impl Fanout {
         back
     }
 
-    /// Isolated branches that cannot go on: their next bytes are not cached any more.
+    /// The isolated branches that cannot go on, because their next bytes are no longer cached.
     pub fn overtaken(&self) -> Vec<BranchId> {
         self.isolated().filter(|b| b.sent < self.base).map(|b| b.id).collect()
     }

@@ -1,4 +1,4 @@
-//! One stream at one agent.
+//! The offsets of one stream at one agent.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub enum BranchStart {
     Now,
     /// With the stream's first byte.
     Start,
-    /// With this byte: a branch that was there before and has the bytes below.
+    /// With this byte, for a branch that existed before and has the bytes below.
     Offset(u64),
 }
 
@@ -95,7 +95,7 @@ impl Fanout {
         }
     }
 
-    /// Bytes came from upstream and are in the cache.
+    /// Notes that bytes came from upstream and are in the cache.
     pub fn on_received(&mut self, bytes: u64) -> Result<(), FanoutError> {
         if self.ended && bytes > 0 {
             return Err(FanoutError::AfterEnd { end: self.received });
@@ -110,12 +110,12 @@ impl Fanout {
         Ok(())
     }
 
-    /// Upstream has ended the stream (half-close): no more bytes come.
+    /// Notes that upstream has ended the stream (half-close), so that no more bytes come.
     pub fn on_upstream_end(&mut self) {
         self.ended = true;
     }
 
-    /// Adds a branch. Refused when the cache no longer has, or does not have yet, where it begins.
+    /// Adds a branch. Refused if the byte with which it begins is no longer cached, or not yet.
     pub fn add_branch(&mut self, from: BranchStart) -> Result<BranchId, FanoutError> {
         let wanted = match from {
             BranchStart::Now => self.received,
@@ -136,14 +136,15 @@ impl Fanout {
         Ok(id)
     }
 
-    /// Removes a branch, and the bytes that only this branch still needed. When it is the last one, all stay.
+    /// Removes a branch, and the bytes that only this branch still needed. With the last branch, no bytes are
+    /// removed.
     pub fn remove_branch(&mut self, branch: BranchId) {
         self.branches.retain(|b| b.id != branch);
         self.settle();
     }
 
-    /// The connection to the branch is lost and another will take its place: the bytes that were sent and not
-    /// acknowledged are to be sent again. Until then none of them is discarded.
+    /// Notes that the connection to the branch is lost and another will take its place: the bytes that were
+    /// sent and not acknowledged will be sent again. Until then none of them is discarded.
     pub fn on_lost(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let branch = self.branch_mut(branch)?;
         branch.sent = branch.acked;
@@ -151,7 +152,7 @@ impl Fanout {
         Ok(())
     }
 
-    /// Lets go of the history: room is needed elsewhere.
+    /// Discards the history, because room is needed elsewhere.
     pub fn forget_history(&mut self) {
         self.base = self.floor;
     }
@@ -160,12 +161,12 @@ impl Fanout {
     pub fn sendable(&self, branch: BranchId) -> Range<u64> {
         match self.branch(branch) {
             Some(branch) if branch.sent >= self.base => branch.sent..self.received,
-            // One that is overtaken is sent nothing any more.
+            // An overtaken branch is sent nothing more.
             _ => self.received..self.received,
         }
     }
 
-    /// So many bytes from the beginning of [`Fanout::sendable`] were handed to the branch.
+    /// Notes that so many bytes from the beginning of [`Fanout::sendable`] were handed to the branch.
     pub fn on_sent(&mut self, branch: BranchId, bytes: u64) -> Result<(), FanoutError> {
         let range = self.sendable(branch);
         let sendable = range.end - range.start;
@@ -177,19 +178,19 @@ impl Fanout {
         Ok(())
     }
 
-    /// The branch has acknowledged all before `offset`.
+    /// Notes that the branch has acknowledged all bytes before `offset`.
     pub fn on_acked(&mut self, branch: BranchId, offset: u64) -> Result<(), FanoutError> {
         self.branch_mut(branch)?.acknowledge(offset)?;
         self.settle();
         Ok(())
     }
 
-    /// Whether the branch has been sent all of a stream that has ended, and is to be told the end.
+    /// Whether the branch was sent all bytes of a stream that has ended, and must be told the end.
     pub fn end_due(&self, branch: BranchId) -> bool {
         self.ended && self.branch(branch).is_some_and(|b| b.end == End::Open && b.sent == self.received)
     }
 
-    /// The branch was told the end. Refused when it is not due.
+    /// Notes that the branch was told the end. Refused if that is not due.
     pub fn on_end_sent(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         if !self.end_due(branch) {
             let sendable = self.sendable(branch);
@@ -199,7 +200,7 @@ impl Fanout {
         Ok(())
     }
 
-    /// The branch has acknowledged the end, and with it all bytes.
+    /// Notes that the branch has acknowledged the end, and with it all bytes.
     pub fn on_end_acked(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let received = self.received;
         let found = self.branch_mut(branch)?;
@@ -304,7 +305,7 @@ impl Fanout {
     /// Computes the floor again after a branch came, went, acknowledged or was isolated.
     pub(super) fn settle(&mut self) {
         let least = |isolated| self.branches.iter().filter(|b| b.isolated == isolated).map(|b| b.acked).min();
-        // When only isolated ones are left, they are waited for.
+        // If only isolated branches are left, the stream waits for them.
         if let Some(floor) = least(false).or_else(|| least(true)) {
             self.floor = floor.max(self.base);
         }
@@ -312,7 +313,7 @@ impl Fanout {
         self.discard();
     }
 
-    /// Lets go of history beyond its bound, or where room is needed.
+    /// Discards history beyond its bound, or if room is needed.
     fn discard(&mut self) {
         let room = self.received.saturating_sub(self.capacity);
         let kept = self.floor.saturating_sub(self.history).min(self.needed_by_isolated());

@@ -1,4 +1,4 @@
-//! A stream on its way in: packets in order, missing ones, and acknowledgements.
+//! A stream that arrives: its packets in order, missing packets, and acknowledgements.
 
 use groupflow_base::Nanos;
 use rand::Rng;
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::acks::Acknowledger;
 use crate::assembly::{Assembly, FormatError, Placed};
 use crate::ids::Seq;
-use crate::nack::{Nack, Range};
+use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::wire::{Header, Packet};
 
@@ -25,12 +25,12 @@ pub(super) struct Incoming {
     window: u32,
     /// The highest packet that is known to exist.
     highest: Seq,
-    /// Up to here, missing packets are in `requests`.
+    /// Missing packets up to this one are in `requests`.
     noted: Seq,
 }
 
 impl Incoming {
-    /// Expects `start` first, and `window` packets that are not acknowledged.
+    /// A stream whose first packet is `start`, and of which `window` packets may be unacknowledged.
     pub(super) fn new(start: Seq, window: u32, datagrams: bool) -> Incoming {
         let capacity = window.saturating_mul(2).max(CAPACITY_MIN);
         Incoming {
@@ -43,7 +43,7 @@ impl Incoming {
         }
     }
 
-    /// A DATA or REPAIR came.
+    /// Handles a DATA or REPAIR.
     pub(super) fn packet(
         &mut self,
         now: Nanos,
@@ -63,20 +63,20 @@ impl Incoming {
         Ok(placed)
     }
 
-    /// The stream has come to `seq`.
+    /// Notes that the stream has come to packet `seq`.
     pub(super) fn sync(&mut self, seq: Seq) {
         self.highest = self.highest.max(seq);
     }
 
-    /// After anything moved: notes the packets that are missing, as far as there is room for them, and
-    /// acknowledges those in order. True: all packets are in order.
+    /// Notes the packets that are missing, as far as there is room for them, and acknowledges those in order;
+    /// must be called after each change. True: all packets are in order.
     pub(super) fn progress(&mut self, now: Nanos, rng: &mut ChaCha8Rng) -> bool {
         let reach = self.highest.min(self.assembly.limit().prev());
         if reach > self.noted {
             self.note(now, reach, rng);
             self.noted = reach;
         }
-        // To acknowledge is to promise room for a window more; after the end nothing more comes.
+        // An acknowledgement promises room for another window of packets; after the end none come.
         let finished = self.assembly.finished;
         if finished || self.assembly.room() >= self.window {
             self.acks.advance(now, self.assembly.next);
@@ -87,19 +87,19 @@ impl Incoming {
         finished
     }
 
-    /// The packets after `noted` up to `last` are missing.
+    /// Notes that the packets after `noted` up to `last` are missing.
     fn note(&mut self, now: Nanos, last: Seq, rng: &mut ChaCha8Rng) {
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
-        let missing = Range { first: self.noted.next(), last };
+        let missing = PacketRange { first: self.noted.next(), last };
         self.requests.add(missing, now + delay);
     }
 
-    /// Whether the packet is known to exist and not here.
+    /// Whether the packet is known to exist and has not arrived.
     pub(super) fn lacks(&self, seq: Seq) -> bool {
         self.requests.contains(seq)
     }
 
-    /// Whether any packet is.
+    /// Whether any packet is missing.
     pub(super) fn lacks_any(&self) -> bool {
         !self.requests.is_empty()
     }

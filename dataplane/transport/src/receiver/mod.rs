@@ -1,4 +1,4 @@
-//! The receiver of one stream: brings packets into order, asks for those that are missing, acknowledges.
+//! The receiver of one stream: it puts packets in order, asks for missing ones, and acknowledges.
 
 use std::collections::VecDeque;
 
@@ -17,20 +17,20 @@ use crate::wire::{Flags, Header, Kind, Packet};
 
 pub use report::{ReceiverError, ReceiverEvent, ReceiverStats};
 
-/// A stream that is not heard is asked for: soon at first, later now and then.
+/// Waits before the receiver asks for a stream that it does not hear: the first, and the longest.
 const PROBE_MIN: Nanos = Nanos::from_millis(200);
 const PROBE_MAX: Nanos = Nanos::from_secs(2);
 
 /// A stream and the receiver's place in its group.
 #[derive(Debug, Clone)]
 pub struct ReceiverConfig {
-    /// The session whose group it is.
+    /// The group's session.
     pub session: SessionId,
     /// The receiver's own id.
     pub member: MemberId,
     /// The stream; 0: the first one that is heard.
     pub source: MemberId,
-    /// Packets that the sender may have on their way.
+    /// The most packets that the sender has on their way.
     pub window: u32,
     /// The first packet to deliver; `None`: the first one that is heard.
     pub start: Option<Seq>,
@@ -50,12 +50,12 @@ enum Phase {
 pub struct Receiver {
     config: ReceiverConfig,
     rng: ChaCha8Rng,
-    /// Once it is known where the stream begins.
+    /// The stream, once its beginning is known.
     stream: Option<Incoming>,
     phase: Phase,
     started: bool,
     last_packet: Option<Nanos>,
-    /// When to ask where the stream is, and after how long again.
+    /// When to ask where the stream is, and the wait before the next question.
     probe: (Nanos, Nanos),
     stats: ReceiverStats,
     events: VecDeque<ReceiverEvent>,
@@ -79,7 +79,8 @@ impl Receiver {
         receiver
     }
 
-    /// Goes on as `member`: the branch may have been set up anew, and is told where this receiver is.
+    /// Makes the receiver go on as `member`: its branch may have been set up anew, and is told where the
+    /// receiver is.
     pub fn resume(&mut self, now: Nanos, member: MemberId) {
         self.config.member = member;
         if let Some(stream) = self.stream.as_mut() {
@@ -87,7 +88,7 @@ impl Receiver {
         }
     }
 
-    /// Asks and acknowledges no more.
+    /// Stops asking and acknowledging.
     pub fn stop(&mut self) {
         self.phase = Phase::Over;
     }
@@ -166,7 +167,7 @@ impl Receiver {
         self.stats.repaired += u64::from(again || header.kind == Kind::Repair);
     }
 
-    /// After anything moved.
+    /// Follows up on any change of the stream.
     fn progress(&mut self, now: Nanos) {
         let Some(stream) = self.stream.as_mut() else {
             return;
@@ -193,8 +194,8 @@ impl Receiver {
         }
     }
 
-    /// Asks where the stream is: a NACK without ranges. A receiver that joined a stream which stands still,
-    /// or whose branch was taken out of it, hears nothing by itself.
+    /// Asks where the stream is, by a NACK without ranges. A receiver hears nothing if it joined a stream
+    /// that stands still, or if its branch was removed from the stream.
     fn poll_probe(&mut self, now: Nanos) -> Option<Transmit> {
         if self.probe_due()? > now {
             return None;
@@ -238,7 +239,7 @@ impl Receiver {
         self.events.pop_front()
     }
 
-    /// The stream; 0 before one is heard.
+    /// The stream's source; 0 before a stream is heard.
     pub fn source(&self) -> MemberId {
         self.config.source
     }
@@ -258,7 +259,7 @@ impl Receiver {
         self.stream.as_ref().is_some_and(Incoming::lacks_any)
     }
 
-    /// Bytes in order that were not taken.
+    /// The number of bytes in order that were not taken.
     pub fn ready(&self) -> usize {
         self.stream.as_ref().map_or(0, |s| s.assembly.ready().len())
     }

@@ -8,30 +8,30 @@ use crate::ids::{MemberId, Seq};
 /// The reason why a receiver stops before the end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReceiverError {
-    /// A packet is needed that nobody has any more.
+    /// A packet is missing that no cache and no sender has any more.
     #[error("{missing} is no longer available, the first available one is {available}")]
     Gone {
         /// The packet.
         missing: Seq,
-        /// The first one that is.
+        /// The first packet that is available.
         available: Seq,
     },
-    /// The stream makes no sense.
+    /// The stream is malformed.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
-/// An event of a stream on its way in.
+/// An event of a stream that arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiverEvent {
     /// The first packet came.
     Started {
         /// The stream.
         source: MemberId,
-        /// Its number.
+        /// The packet's number.
         seq: Seq,
     },
-    /// Everything is in order; it may still have to be taken.
+    /// The whole stream has arrived in order; its last bytes may still have to be taken.
     Complete,
     /// The receiver has stopped.
     Failed(ReceiverError),
@@ -44,11 +44,11 @@ pub struct ReceiverStats {
     pub bytes: u64,
     /// Distinct packets received.
     pub packets: u64,
-    /// Of these: arrived as REPAIR, or as DATA sent again.
+    /// Packets among these that arrived as REPAIR, or as DATA sent again.
     pub repaired: u64,
-    /// Of these: DATA sent again.
+    /// Packets among these that arrived as DATA sent again.
     pub retransmitted: u64,
-    /// Packets that were here before.
+    /// Packets that had arrived before.
     pub duplicates: u64,
     /// NACKs sent.
     pub nacks: u64,

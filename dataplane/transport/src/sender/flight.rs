@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 
 use crate::ids::{Seq, FRAME_OVERHEAD};
-use crate::nack::Range;
+use crate::nack::PacketRange;
 
-/// Which packets were sent, and which the whole group has.
+/// The packets that were sent, and those that the whole group has.
 #[derive(Debug)]
 pub(super) struct Flight {
     /// The first packet of the stream.
     pub(super) first: Seq,
     /// The next new packet.
     pub(super) next: Seq,
-    /// Everyone has the packets below this one.
+    /// The whole group has the packets below this one.
     pub(super) acked: Seq,
     last: Option<Seq>,
     /// Payload lengths of the packets from `acked` to `next`.
@@ -36,7 +36,7 @@ impl Flight {
         }
     }
 
-    /// The next new packet goes out.
+    /// Notes that the next new packet is sent.
     pub(super) fn send(&mut self, length: usize, fin: bool) -> Seq {
         let seq = self.next;
         self.next = seq.next();
@@ -47,7 +47,7 @@ impl Flight {
         seq
     }
 
-    /// Notes that everyone has the packets below `seq`. False: that is not new.
+    /// Notes that the whole group has the packets below `seq`. False: that is not new.
     pub(super) fn acknowledge(&mut self, seq: Seq) -> bool {
         if seq <= self.acked || seq > self.next {
             return false;
@@ -62,8 +62,8 @@ impl Flight {
     }
 
     /// All packets sent so far.
-    pub(super) fn sent(&self) -> Range {
-        Range { first: self.first, last: self.next.prev() }
+    pub(super) fn sent(&self) -> PacketRange {
+        PacketRange { first: self.first, last: self.next.prev() }
     }
 
     /// Packets sent and not acknowledged.
@@ -76,7 +76,7 @@ impl Flight {
         self.last.is_some()
     }
 
-    /// Whether everyone has the last packet.
+    /// Whether the whole group has the last packet.
     pub(super) fn complete(&self) -> bool {
         self.last.is_some_and(|last| self.acked > last)
     }

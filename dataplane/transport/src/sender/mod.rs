@@ -1,5 +1,5 @@
-//! The sender of one stream: numbers its packets, paces them, answers NACKs that no cache could answer, and
-//! knows when the whole group has everything.
+//! The sender of one stream: it numbers packets, paces them, answers NACKs that no cache could answer, and
+//! knows when the whole group has the stream.
 //!
 //! | module | is |
 //! |---|---|
@@ -35,24 +35,24 @@ use crate::wire::{Flags, Header, Kind, Packet};
 
 pub use report::{SenderError, SenderEvent, SenderStats};
 
-/// Before anything is measured.
+/// The round-trip time that is assumed before one is measured.
 const RTT_GUESS: Nanos = Nanos::from_millis(100);
-/// Questions where the stream is are answered at most this often.
+/// Time between two answers to questions where the stream is, at least.
 const ANNOUNCE_PAUSE: Nanos = Nanos::from_millis(100);
 
 /// A stream and the group that it goes to.
 #[derive(Debug, Clone)]
 pub struct SenderConfig {
-    /// The session whose group it is.
+    /// The group's session.
     pub session: SessionId,
     /// The stream: the sender's own id.
     pub stream: MemberId,
-    /// Packets that may be on their way.
+    /// The most packets that may be on their way.
     pub window: u32,
-    /// The group's acknowledgement lags by half a window on purpose: its caches isolate slow branches end to
-    /// end.
+    /// Whether the group's caches isolate slow branches end to end: its acknowledgement then lags by half a
+    /// window on purpose.
     pub lags: bool,
-    /// The path's rate, where pacing begins; 0: not known.
+    /// The path's rate, with which pacing begins; 0: not known.
     pub rate: BitRate,
     /// The pacing rate never exceeds this; 0: no bound.
     pub cap: BitRate,
@@ -82,7 +82,7 @@ pub struct Sender {
     pacer: Pacer,
     rtt: Rtt,
     polls: Polls,
-    /// Tell everyone where the stream is.
+    /// A SYNC is due, which tells the group where the stream is.
     announce: bool,
     announced: Nanos,
 
@@ -124,7 +124,7 @@ impl Sender {
         self.model.begin(now, self.flight.first);
     }
 
-    /// When it began; before that, when it was made.
+    /// The time at which the stream began; before that, at which the sender was made.
     pub fn began(&self) -> Nanos {
         self.began
     }
@@ -134,7 +134,7 @@ impl Sender {
         self.config.stream
     }
 
-    /// Whether it has not begun.
+    /// Whether the stream has not begun.
     pub fn waiting(&self) -> bool {
         self.phase == Phase::Waiting
     }
@@ -144,14 +144,14 @@ impl Sender {
         self.announce = true;
     }
 
-    /// Asks the group to acknowledge at once: its tree may have been set up anew.
+    /// Asks the group to acknowledge at once, because its tree may have been set up anew.
     pub fn hurry(&mut self, now: Nanos) {
         if self.phase == Phase::Sending {
             self.polls.hurry(now);
         }
     }
 
-    /// Sends no more.
+    /// Stops sending.
     pub fn stop(&mut self) {
         self.phase = Phase::Over;
     }
@@ -182,7 +182,7 @@ impl Sender {
 
     fn on_nack(&mut self, now: Nanos, nack: &Nack) {
         if nack.ranges.is_empty() && now >= self.announced + ANNOUNCE_PAUSE {
-            // Someone asks where the stream is.
+            // A NACK without ranges asks where the stream is.
             self.announce = self.phase != Phase::Over;
         }
         if self.phase == Phase::Sending {
@@ -196,7 +196,7 @@ impl Sender {
         self.events.push_back(event);
     }
 
-    /// A packet that someone misses and no cache has.
+    /// The next packet to send again, which is missing at some requester and which no cache has.
     fn poll_again(&mut self, now: Nanos) -> Result<Option<Transmit>, SourceError> {
         while let Some(seq) = self.repeats.pop(now, self.rtt.or(RTT_GUESS)) {
             match self.source.again(seq)? {
@@ -281,7 +281,7 @@ impl Sender {
         self.open() && self.source.has_fresh(self.flight.next)
     }
 
-    /// Whether the window lets a new packet out.
+    /// Whether the window allows a new packet.
     fn open(&self) -> bool {
         let lag = if self.config.lags { self.config.window / 2 } else { 0 };
         let cwnd = self.model.cwnd().saturating_add(lag);
@@ -308,7 +308,7 @@ impl Sender {
         self.source.written()
     }
 
-    /// How long the stream is, when that is known.
+    /// The stream's length in bytes, if it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         self.source.total_bytes()
     }

@@ -4,10 +4,11 @@ use groupflow_base::Nanos;
 
 use crate::rtt::{backoff, Rtt};
 
-/// Polls follow a lack of acknowledgements by two round trips, and at least this.
+/// A poll follows after two round trips without an acknowledgement, and at least after this time.
 const MIN: Nanos = Nanos::from_millis(50);
 const CAP: Nanos = Nanos::from_millis(500);
-/// The first poll after the last packet: late enough not to overtake it in a queue.
+/// The time from the last packet to the first poll: long enough that the poll does not overtake the packet in
+/// a queue.
 const AFTER_END: Nanos = Nanos::from_millis(20);
 const RTT_GUESS: Nanos = Nanos::from_millis(100);
 
@@ -17,30 +18,30 @@ pub(super) struct Polls {
     /// The current poll; 0 before the first.
     pub(super) number: u8,
     due: Option<Nanos>,
-    /// The poll after the last packet, which acknowledgements of earlier ones do not put off.
+    /// The poll after the last packet, which acknowledgements of earlier packets do not put off.
     end_due: Option<Nanos>,
     unanswered: u32,
 }
 
 impl Polls {
-    /// Waiting begins, or goes on after an acknowledgement; ends when nothing is `outstanding`.
+    /// Begins to wait for an acknowledgement, or goes on after one; stops if nothing is `outstanding`.
     pub(super) fn restart(&mut self, now: Nanos, outstanding: bool, rtt: &Rtt) {
         self.unanswered = 0;
         self.due = outstanding.then(|| now + interval(rtt));
         self.end_due = self.end_due.filter(|_| outstanding);
     }
 
-    /// The last packet went out.
+    /// Notes that the last packet was sent.
     pub(super) fn at_end(&mut self, now: Nanos) {
         self.end_due = Some(now + AFTER_END);
     }
 
-    /// Ask at once.
+    /// Makes a poll due at once.
     pub(super) fn hurry(&mut self, now: Nanos) {
         self.due = Some(now);
     }
 
-    /// A new poll, if one is due. The next follows later and later.
+    /// A new poll, if one is due. Each wait for the next is longer.
     pub(super) fn poll(&mut self, now: Nanos, outstanding: bool, rtt: &Rtt) -> bool {
         if self.next_deadline().map_or(true, |due| due > now) {
             return false;

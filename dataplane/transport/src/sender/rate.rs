@@ -1,5 +1,5 @@
-//! How fast to send: a model of the path in the spirit of BBR (Cardwell et al., ACM Queue 14(5),
-//! 2016), and the pacer that follows it.
+//! The rate of sending: a model of the path in the spirit of BBR (Cardwell et al., ACM Queue 14(5), 2016),
+//! and the pacer that follows it.
 //!
 //! The model's two figures are the windowed maximum of the delivery rate and the windowed minimum
 //! of the round-trip time. Losses do not enter: repairs come from caches near the loss, so a
@@ -20,39 +20,39 @@ use crate::ids::{Seq, FRAME_OVERHEAD, MAX_PAYLOAD};
 
 /// Gains are per mille.
 const UNIT: u64 = 1000;
-/// Doubles the rate every round; BBR takes 2/ln 2, which overruns short queues.
+/// The gain at the start, which doubles the rate every round; BBR's gain 2/ln 2 overruns short queues.
 const STARTUP_GAIN: u64 = 2000;
-/// The ceiling is taken for the rate when what is measured is at least this share of it.
+/// The rate is taken to be the ceiling if the measured rate is at least this share of it.
 const CLOSE: u64 = 900;
-/// Once in so many rounds more is tried, and then as much less.
+/// Once in so many rounds a higher rate is tried, and then one lower by as much.
 const CYCLE: u64 = 8;
 const PROBE_GAIN: u64 = 1250;
-/// Share of the hint that is used at most, and until something is measured.
+/// The largest share of the hint that is used; also the share until a rate is measured.
 const HINT_CEILING: u64 = 985;
 /// The delivery rate's maximum is taken over this many rounds.
 const RATE_ROUNDS: u64 = 10;
-/// The hint stands in for a measurement this many rounds long.
+/// The hint is used as a measurement for this many rounds.
 const HINT_ROUNDS: u64 = 4;
 /// The round-trip time's minimum is taken over this time.
 const RTT_WINDOW: Nanos = Nanos::from_secs(10);
 /// The pipe is full when the rate grew less than 25 % in three rounds.
 const FULL_GROWTH: u64 = 1250;
 const FULL_ROUNDS: u32 = 3;
-/// Without any knowledge.
+/// The first rate, if there is neither a hint nor a measurement.
 const RATE_GUESS: BitRate = BitRate(5_000_000);
 const RTT_GUESS: Nanos = Nanos::from_millis(100);
-/// Rounds that a sample spans: without a hint the jumps of the acknowledgement have to be
-/// averaged out, with one the ceiling contains them.
+/// Rounds that a sample spans, with and without a hint: without one the jumps of the acknowledgement must be
+/// averaged out, with one the ceiling bounds them.
 const SPAN_HINTED: usize = 1;
 const SPAN_UNHINTED: usize = 4;
 /// The slowest pacing, so that a stalled path is noticed when it recovers.
 const RATE_FLOOR: BitRate = BitRate(200_000);
-/// Packets outstanding at least.
+/// The least number of packets that may be outstanding.
 const CWND_FLOOR: u32 = 64;
 /// The cumulative acknowledgement lags by the time a repair takes: a NACK's delay and a round
 /// trip to a cache or two.
 const REPAIR_ALLOWANCE: Nanos = Nanos::from_millis(150);
-/// A shell that wakes late may catch up this much.
+/// A shell that wakes late makes up for at most this much time.
 const BURST: Nanos = Nanos::from_millis(8);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,17 +62,17 @@ enum Phase {
     Cruise,
 }
 
-/// Where a round began.
+/// The beginning of a round.
 #[derive(Debug, Clone, Copy)]
 struct Round {
-    /// It ends when everything below this packet is acknowledged.
+    /// The round ends when all packets below this one are acknowledged.
     end: Seq,
     began: Nanos,
-    /// Wire bytes acknowledged then.
+    /// Bytes of frames that were acknowledged at the beginning.
     acked: u64,
-    /// There was not always something to send.
+    /// The sender did not always have something to send.
     app_limited: bool,
-    /// The pacing rate when it began: nothing is delivered faster for long.
+    /// The pacing rate at the beginning: packets are not delivered faster for long.
     pacing: BitRate,
 }
 
@@ -81,13 +81,13 @@ struct Round {
 pub struct RateModel {
     ceiling: BitRate,
     phase: Phase,
-    /// (round, rate), rates descending.
+    /// Pairs of round and rate, rates descending.
     rates: VecDeque<(u64, BitRate)>,
     rounds: u64,
     round: Option<Round>,
     full_rate: BitRate,
     full_rounds: u32,
-    /// (when, time), times ascending.
+    /// Pairs of the time of a measurement and the round-trip time, round-trip times ascending.
     rtts: VecDeque<(Nanos, Nanos)>,
     /// The rounds that the next sample spans, the current one last.
     past: VecDeque<Round>,
@@ -101,7 +101,7 @@ impl RateModel {
         let ceiling = unbounded(hint.scaled(HINT_CEILING)).min(unbounded(cap));
         let mut rates = VecDeque::new();
         let phase = if hint.0 > 0 {
-            // As old as the other rounds of the window but HINT_ROUNDS.
+            // The hint leaves the window after HINT_ROUNDS rounds.
             rates.push_back((HINT_ROUNDS, hint.scaled(HINT_CEILING)));
             Phase::Cruise
         } else {
@@ -121,7 +121,7 @@ impl RateModel {
         }
     }
 
-    /// A round-trip time was measured.
+    /// Takes a measured round-trip time.
     pub fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
         while self.rtts.back().is_some_and(|&(_, old)| old >= rtt) {
             self.rtts.pop_back();
@@ -132,8 +132,8 @@ impl RateModel {
         }
     }
 
-    /// Everything below `acked`, `bytes` wire bytes since the beginning, was acknowledged; the
-    /// next new packet is `next`.
+    /// Notes that all packets below `acked` were acknowledged, with `bytes` bytes of frames since the
+    /// stream's beginning; the next new packet is `next`.
     pub fn on_ack(&mut self, now: Nanos, acked: Seq, bytes: u64, next: Seq) {
         let Some(round) = self.round else {
             return self.begin_round(now, bytes, next);
@@ -148,7 +148,7 @@ impl RateModel {
         }
         let from = self.past.front().copied().unwrap_or(round);
         let sample = BitRate::of(bytes.saturating_sub(from.acked), now - from.began);
-        // After a repair the acknowledgement jumps: faster than it was sent nothing arrived.
+        // After a repair the acknowledgement jumps, but packets did not arrive faster than they were sent.
         let fastest = self.past.iter().map(|r| r.pacing).max().unwrap_or(round.pacing);
         let sample = sample.min(fastest.max(self.pacing()));
         if self.past.iter().all(|r| !r.app_limited) || sample > self.rate() {
@@ -157,14 +157,14 @@ impl RateModel {
         self.begin_round(now, bytes, next);
     }
 
-    /// There was nothing to send: this round's delivery says little about the path.
+    /// Notes that there was nothing to send: this round's delivery says little about the path.
     pub fn on_idle(&mut self) {
         if let Some(round) = self.round.as_mut() {
             round.app_limited = true;
         }
     }
 
-    /// The first packet goes out.
+    /// Notes that the first packet is sent.
     pub fn begin(&mut self, now: Nanos, first: Seq) {
         if self.round.is_none() {
             self.begin_round(now, 0, first);
@@ -213,10 +213,10 @@ impl RateModel {
         self.rates.front().map_or(RATE_GUESS, |&(_, rate)| rate)
     }
 
-    /// How fast to send, counted in bytes of frames.
+    /// The rate of sending, counted in bytes of frames.
     pub fn pacing(&self) -> BitRate {
         let measured = self.rate();
-        // Close below the ceiling it is the measurement that wavers, not the path.
+        // Close below the ceiling, the measurement varies and not the path.
         let close = measured >= self.ceiling.scaled(CLOSE);
         let rate = if close { measured.max(self.ceiling) } else { measured };
         let probe = rate.scaled(PROBE_GAIN).min(self.ceiling);
@@ -224,14 +224,14 @@ impl RateModel {
             (Phase::Startup, _) => rate.scaled(STARTUP_GAIN),
             (Phase::Drain, _) => rate.scaled(UNIT * UNIT / STARTUP_GAIN),
             (Phase::Cruise, 0) => probe,
-            // Give back what the probe took too much: nothing, where the ceiling held it down.
+            // Makes up for the excess of the probe; there is none if the ceiling held the rate down.
             (Phase::Cruise, 1) => BitRate(rate.0.saturating_mul(2).saturating_sub(probe.0)),
             (Phase::Cruise, _) => rate,
         };
         pacing.max(RATE_FLOOR).min(self.ceiling)
     }
 
-    /// How many packets may be outstanding.
+    /// The number of packets that may be outstanding.
     pub fn cwnd(&self) -> u32 {
         let rtt = self.rtts.front().map_or(RTT_GUESS, |&(_, least)| least);
         let span = Nanos(rtt.0.saturating_mul(2)) + REPAIR_ALLOWANCE;
@@ -250,14 +250,14 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A packet of `payload` bytes goes at `now`.
+    /// Notes that a packet of `payload` bytes is sent.
     pub fn sent(&mut self, now: Nanos, payload: usize, rate: BitRate) {
         let earliest = now - BURST;
         let wire = payload as u64 + FRAME_OVERHEAD;
         self.next = self.next.max(earliest) + rate.time_for(wire);
     }
 
-    /// There is nothing to send: what is not used now is lost.
+    /// Notes that there is nothing to send: the unused time is lost.
     pub fn idle(&mut self, now: Nanos) {
         self.next = self.next.max(now);
     }
@@ -273,7 +273,7 @@ mod tests {
         Nanos::from_millis(n)
     }
 
-    /// A model and what was delivered so far, in rounds of 100 ms.
+    /// A model, and the bytes that were delivered so far, in rounds of 100 ms.
     struct Path {
         model: RateModel,
         round: u32,

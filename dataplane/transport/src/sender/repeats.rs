@@ -6,11 +6,11 @@ use groupflow_base::Nanos;
 
 use crate::ids::Seq;
 use crate::intervals::IntervalSet;
-use crate::nack::{Nack, Range};
+use crate::nack::{Nack, PacketRange};
 
-/// Packets of one NACK that are answered at most.
+/// The most packets of one NACK that are answered.
 const NACK_BOUND: u32 = 1024;
-/// Ranges that wait, and recent repetitions that are remembered.
+/// The most ranges that wait, and the most recent repetitions that are remembered.
 const BOUND: usize = 4096;
 /// A packet is not repeated within this, or within half a round trip.
 const HOLD_MIN: Nanos = Nanos::from_millis(20);
@@ -27,8 +27,8 @@ impl Repeats {
         Repeats { wanted: IntervalSet::new(BOUND), sent_at: BTreeMap::new() }
     }
 
-    /// Takes a request in, as far as it lies in `sent` and there is room.
-    pub(super) fn request(&mut self, nack: &Nack, sent: Range) {
+    /// Takes a request, as far as its packets are in `sent` and there is room.
+    pub(super) fn request(&mut self, nack: &Nack, sent: PacketRange) {
         let mut budget = NACK_BOUND;
         for range in &nack.ranges {
             let first = range.first.max(sent.first);
@@ -36,7 +36,7 @@ impl Repeats {
             if budget == 0 || first > last {
                 continue;
             }
-            let range = Range { first, last };
+            let range = PacketRange { first, last };
             budget -= range.count();
             self.wanted.insert(range);
         }
@@ -69,8 +69,8 @@ impl Repeats {
 mod tests {
     use super::*;
 
-    fn range(first: u32, last: u32) -> Range {
-        Range { first: Seq(first), last: Seq(last) }
+    fn range(first: u32, last: u32) -> PacketRange {
+        PacketRange { first: Seq(first), last: Seq(last) }
     }
 
     fn drain(repeats: &mut Repeats, now: Nanos) -> Vec<u32> {

@@ -8,7 +8,7 @@ use crate::source::SourceError;
 /// The reason why a sender stops before the end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SenderError {
-    /// For this long no acknowledgement came, not even the answer to a poll.
+    /// No acknowledgement came for this long, not even the answer to a poll.
     #[error("no acknowledgement for {} s", .0.as_millis() / 1000)]
     Silence(Nanos),
     /// The stream cannot go on.
@@ -16,12 +16,12 @@ pub enum SenderError {
     Source(#[from] SourceError),
 }
 
-/// An event of a stream on its way out.
+/// An event of a stream that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SenderEvent {
     /// The group's acknowledgement has not moved for this long; the sender goes on.
     Stalled(Nanos),
-    /// The group has everything; the sender has stopped.
+    /// The group has the whole stream, and the sender has stopped.
     Complete,
     /// The sender has stopped.
     Failed(SenderError),
@@ -40,7 +40,7 @@ pub struct SenderStats {
     pub packets: u64,
     /// Packets sent again.
     pub retransmitted: u64,
-    /// NACKs that came this far.
+    /// NACKs that reached the sender.
     pub nacks: u64,
     /// Polls sent.
     pub polls: u64,

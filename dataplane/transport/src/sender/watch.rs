@@ -1,18 +1,18 @@
-//! How long a stream's acknowledgement has not moved.
+//! The time for which a stream's acknowledgement has not moved.
 
 use groupflow_base::Nanos;
 
-/// A stall is told after this, and again after each further one.
+/// A stall is reported after this time, and again each time that it has passed.
 const STALL: Nanos = Nanos::from_secs(8);
-/// A group that does not even answer a poll for this long is dead.
+/// A group that has not even answered a poll for this long is taken to be dead.
 const SILENCE: Nanos = Nanos::from_secs(60);
 
-/// The acknowledgement has not moved.
+/// A stall: the acknowledgement has not moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stall {
-    /// For how long.
+    /// The length of the stall.
     pub(super) quiet: Nanos,
-    /// No answer to a poll came, either.
+    /// Whether the group has not answered a poll, either.
     pub(super) dead: bool,
 }
 
@@ -29,17 +29,17 @@ impl Watch {
         Watch { progress: now, heard: now, told: now }
     }
 
-    /// An acknowledgement came, new or not.
+    /// Notes that an acknowledgement came, new or not.
     pub(super) fn heard(&mut self, now: Nanos) {
         self.heard = now;
     }
 
-    /// The group's acknowledgement advanced, or waiting for one begins.
+    /// Notes that the group's acknowledgement advanced, or that waiting for one begins.
     pub(super) fn progress(&mut self, now: Nanos) {
         *self = Watch::new(now);
     }
 
-    /// A stall, when it is time to tell one.
+    /// A stall, if one is due to be reported.
     pub(super) fn stall(&mut self, now: Nanos) -> Option<Stall> {
         if now < self.deadline() {
             return None;
@@ -48,7 +48,7 @@ impl Watch {
         Some(Stall { quiet: now - self.progress, dead: now - self.heard >= SILENCE })
     }
 
-    /// When [`Watch::stall`] tells the next one.
+    /// When [`Watch::stall`] next reports one.
     pub(super) fn deadline(&self) -> Nanos {
         self.told + STALL
     }

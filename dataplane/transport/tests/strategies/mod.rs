@@ -1,6 +1,6 @@
 //! Headers and ranges of packet numbers as properties of this crate and of groupflow-session want them.
 
-use groupflow_transport::nack::Range;
+use groupflow_transport::nack::PacketRange;
 use groupflow_transport::wire::{Flags, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::prelude::*;
@@ -25,6 +25,7 @@ pub fn header() -> impl Strategy<Value = Header> {
 }
 
 /// Up to twelve packets, early in a stream.
-pub fn range() -> impl Strategy<Value = Range> {
-    (0..60_u32, 0..12_u32).prop_map(|(first, more)| Range { first: Seq(first), last: Seq(first + more) })
+pub fn range() -> impl Strategy<Value = PacketRange> {
+    (0..60_u32, 0..12_u32)
+        .prop_map(|(first, more)| PacketRange { first: Seq(first), last: Seq(first + more) })
 }

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow import GatherSender
 from groupflow.endpoint.errors import AgentError, ClientError
-from groupflow.endpoint.gather import Sender
 
 SERVER = "10.0.0.1:26490"
 
@@ -23,7 +23,7 @@ def arguments(told: Path) -> dict[str, Any]:
 async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_path: Path) -> None:
     file = tmp_path / "more"
     file.write_bytes(b"x" * 1000)
-    async with Sender(
+    async with GatherSender(
         SERVER, "piper", "c0ffee", tls_pin="ab", fec="3+1", congestion="reno", retry=3
     ) as stream:
         assert stream.result is None
@@ -40,13 +40,13 @@ async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_
 
 async def test_a_refusal_comes_before_anything_is_sent(told: Path) -> None:
     with pytest.raises(AgentError, match="the server knows no client nobody; add it") as caught:
-        async with Sender(SERVER, "nobody", "c0ffee", plain=True):
+        async with GatherSender(SERVER, "nobody", "c0ffee", plain=True):
             pass
     assert caught.value.exit_code == 4
 
 
 async def test_a_block_that_fails_does_not_wait_for_the_end(told: Path) -> None:
-    stream = Sender(SERVER, "piper", "c0ffee", plain=True)
+    stream = GatherSender(SERVER, "piper", "c0ffee", plain=True)
     with pytest.raises(ZeroDivisionError):
         async with stream:
             raise ZeroDivisionError
@@ -58,11 +58,11 @@ async def test_a_block_that_fails_does_not_wait_for_the_end(told: Path) -> None:
 )
 def test_how_the_server_is_known_must_be_said_once(known: dict[str, Any]) -> None:
     with pytest.raises(ClientError, match="pass one of tls_pin, tls_ca and plain=True"):
-        Sender(SERVER, "a", "c0ffee", **known)
+        GatherSender(SERVER, "a", "c0ffee", **known)
 
 
 async def test_a_file_that_is_not_there(told: Path, tmp_path: Path) -> None:
-    async with Sender(SERVER, "piper", "c0ffee", plain=True) as stream:
+    async with GatherSender(SERVER, "piper", "c0ffee", plain=True) as stream:
         with pytest.raises(ClientError, match="no such file"):
             await stream.write_file(tmp_path / "none")
 

@@ -10,7 +10,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
 use groupflow_session::control::{LeaveReason, Reply, Role};
-use groupflow_session::member::{Member, Purpose, State};
+use groupflow_session::member::{Member, MembershipState, Purpose};
 use groupflow_transport::wire::{Header, Kind, Packet, VERSION};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
@@ -85,7 +85,7 @@ impl Carrier {
 
     /// Whether the membership will send nothing more.
     pub fn over(&self) -> bool {
-        self.member.as_ref().map_or(true, |member| member.state() == State::Over)
+        self.member.as_ref().map_or(true, |member| member.state() == MembershipState::Over)
     }
 
     /// Reports the membership's events; the error says why the membership is over, if it is.

@@ -12,11 +12,11 @@ use sha2::{Digest as _, Sha256};
 const CHUNK: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest(pub [u8; 32]);
+pub struct FileDigest(pub [u8; 32]);
 
-impl Digest {
+impl FileDigest {
     /// Parses 64 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Digest> {
+    pub fn parse(text: &str) -> Option<FileDigest> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
             return None;
@@ -24,11 +24,11 @@ impl Digest {
         for (at, byte) in bytes.iter_mut().enumerate() {
             *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
         }
-        Some(Digest(bytes))
+        Some(FileDigest(bytes))
     }
 
     /// Hashes the remaining bytes of a reader.
-    pub fn read(mut source: impl Read) -> io::Result<Digest> {
+    pub fn read(mut source: impl Read) -> io::Result<FileDigest> {
         let (mut hasher, mut chunk) = (Hasher::default(), vec![0; CHUNK]);
         loop {
             match source.read(&mut chunk) {
@@ -41,7 +41,7 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for FileDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -56,8 +56,8 @@ impl Hasher {
         self.0.update(bytes);
     }
 
-    pub fn finish(self) -> Digest {
-        Digest(self.0.finalize().into())
+    pub fn finish(self) -> FileDigest {
+        FileDigest(self.0.finalize().into())
     }
 }
 
@@ -92,12 +92,12 @@ mod tests {
 
     #[test]
     fn it_is_sha_256_in_hexadecimal() {
-        let digest = Digest::read(&b"abc"[..]).expect("memory");
+        let digest = FileDigest::read(&b"abc"[..]).expect("memory");
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
-        assert_eq!(Digest::parse(text), Some(digest));
+        assert_eq!(FileDigest::parse(text), Some(digest));
         for bad in ["", "ba", &text[1..], &text.replace('b', "x"), &"é".repeat(32)] {
-            assert_eq!(Digest::parse(bad), None, "{bad}");
+            assert_eq!(FileDigest::parse(bad), None, "{bad}");
         }
     }
 }

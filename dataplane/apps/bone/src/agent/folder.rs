@@ -8,8 +8,8 @@ use std::{fs, io};
 
 use groupflow_host::error::plain;
 
-use super::digest::{Digest, Stamp};
-use super::outgoing::Outgoing;
+use super::digest::{FileDigest, Stamp};
+use super::outgoing::OutgoingFile;
 use crate::machine::{FileName, Offer, Verdict};
 
 /// The most files that are considered; the first file beyond is reported once.
@@ -18,7 +18,7 @@ const MAX_FILES: usize = 100_000;
 const MAX_WAITING: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum FileState {
     /// Nobody wants the file.
     Idle,
     /// The file is being hashed, and will then be queued.
@@ -34,9 +34,9 @@ pub enum State {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    pub state: State,
+    pub state: FileState,
     /// The file's hash, if it is known.
-    pub digest: Option<Digest>,
+    pub digest: Option<FileDigest>,
     /// While the file is sent: bytes that no rim is known to lack.
     pub done: u64,
     stamp: Stamp,
@@ -53,7 +53,7 @@ impl Listed {
     }
 
     fn waits(&self) -> bool {
-        matches!(self.state, State::Hashing | State::Queued | State::Sending)
+        matches!(self.state, FileState::Hashing | FileState::Queued | FileState::Sending)
     }
 }
 
@@ -155,7 +155,7 @@ impl Folder {
     }
 
     fn listed(&self, stamp: Stamp) -> Listed {
-        let (state, digest, seen) = (State::Idle, None, self.looks);
+        let (state, digest, seen) = (FileState::Idle, None, self.looks);
         Listed { state, digest, done: 0, stamp, mode: 0, fresh: false, seen }
     }
 
@@ -180,32 +180,32 @@ impl Folder {
         match file.digest.filter(|_| file.stamp == stamp) {
             Some(digest) => {
                 self.ready.push_back(offer(name, path, file, digest));
-                self.set(name, State::Queued);
+                self.set(name, FileState::Queued);
             }
             None => {
                 file.stamp = stamp;
                 if self.hasher.send((name.clone(), path)).is_err() {
-                    self.set(name, State::Failed("it cannot be hashed".to_owned()));
+                    self.set(name, FileState::Failed("it cannot be hashed".to_owned()));
                     return Verdict::Unreadable;
                 }
-                self.set(name, State::Hashing);
+                self.set(name, FileState::Hashing);
             }
         }
         Verdict::Queued
     }
 
     /// Takes the result of hashing a file.
-    pub fn hashed(&mut self, name: &FileName, result: io::Result<(Digest, Stamp, u16)>) {
+    pub fn hashed(&mut self, name: &FileName, result: io::Result<(FileDigest, Stamp, u16)>) {
         let path = self.path.join(name.as_str());
         let Some(file) = self.files.get_mut(name) else { return };
         match result {
             Ok((digest, stamp, mode)) => {
                 (file.digest, file.stamp, file.mode) = (Some(digest), stamp, mode);
                 self.ready.push_back(offer(name, path, file, digest));
-                self.set(name, State::Queued);
+                self.set(name, FileState::Queued);
             }
             Err(error) => {
-                self.set(name, State::Failed(plain(&error)));
+                self.set(name, FileState::Failed(plain(&error)));
                 self.unhashed.push(name.clone());
             }
         }
@@ -227,7 +227,7 @@ impl Folder {
         }
     }
 
-    pub fn set(&mut self, name: &FileName, state: State) {
+    pub fn set(&mut self, name: &FileName, state: FileState) {
         let Some(file) = self.files.get_mut(name) else { return };
         let waited = file.waits();
         file.state = state;
@@ -235,8 +235,8 @@ impl Folder {
     }
 }
 
-fn offer(name: &FileName, path: PathBuf, file: &Listed, digest: Digest) -> Offer {
-    let source = Box::new(Outgoing::new(path, file.stamp));
+fn offer(name: &FileName, path: PathBuf, file: &Listed, digest: FileDigest) -> Offer {
+    let source = Box::new(OutgoingFile::new(path, file.stamp));
     Offer { name: name.clone(), mode: file.mode, digest: digest.0, source }
 }
 
@@ -288,7 +288,7 @@ mod tests {
             std::iter::from_fn(|| self.folder.ready.pop_front()).map(|offer| offer.name.to_string()).collect()
         }
 
-        fn state(&self, name: &str) -> State {
+        fn state(&self, name: &str) -> FileState {
             self.folder.files[&self::name(name)].state.clone()
         }
     }
@@ -313,13 +313,13 @@ mod tests {
         bench.put("new", "part and more");
         assert!(bench.look().is_empty(), "it did");
         assert_eq!(bench.look(), ["new"]);
-        assert_eq!((bench.state("new"), bench.state("old")), (State::Queued, State::Idle));
+        assert_eq!((bench.state("new"), bench.state("old")), (FileState::Queued, FileState::Idle));
         assert!(bench.look().is_empty(), "once");
         assert_eq!(bench.folder.want(&name("old")), Verdict::Queued);
         assert_eq!(bench.folder.want(&name("old")), Verdict::Queued, "it is hashed already");
         assert_eq!(bench.look(), ["old"]);
         for name in ["old", "new"] {
-            bench.folder.set(&self::name(name), State::Sent);
+            bench.folder.set(&self::name(name), FileState::Sent);
         }
         assert_eq!(bench.folder.want(&name("old")), Verdict::Queued, "again, and not hashed again");
         assert!(bench.to_hash.try_recv().is_err());
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(bench.folder.want(&name("link")), Verdict::Unknown, "it leaves the folder");
         assert_eq!(bench.look(), ["good"]);
         fs::remove_file(bench.path.join("good")).expect("removed");
-        bench.folder.set(&name("good"), State::Sent);
+        bench.folder.set(&name("good"), FileState::Sent);
         bench.look();
         assert!(bench.folder.files.is_empty());
     }
@@ -386,16 +386,16 @@ mod tests {
         let left = (0..MAX_WAITING + 5).map(|n| format!("f{n:04}")).find(|name| !ready.contains(name));
         let left = name(&left.expect("five wait for room"));
         assert_eq!(bench.folder.want(&left), Verdict::Busy);
-        bench.folder.set(&name(&ready[0]), State::Sent);
-        bench.folder.set(&name(&ready[1]), State::Failed("it is gone".to_owned()));
+        bench.folder.set(&name(&ready[0]), FileState::Sent);
+        bench.folder.set(&name(&ready[1]), FileState::Failed("it is gone".to_owned()));
         assert_eq!(bench.folder.want(&left), Verdict::Queued, "one has been sent");
         assert_eq!(bench.folder.want(&name(&ready[0])), Verdict::Queued, "and one was given up");
         assert_eq!(bench.folder.want(&name(&ready[1])), Verdict::Busy);
         for name in &ready[2..] {
-            bench.folder.set(&self::name(name), State::Sent);
+            bench.folder.set(&self::name(name), FileState::Sent);
         }
         let others = bench.look();
         assert_eq!(others.len(), 2 + 4, "those that were asked for, and those that were new");
-        assert_eq!(bench.state("f0001"), State::Sent, "once");
+        assert_eq!(bench.state("f0001"), FileState::Sent, "once");
     }
 }

@@ -30,7 +30,7 @@ pub const STALLED: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A response: a file, or a text.
-pub type Answer = Response<http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>>;
+pub type HttpResponse = Response<http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>>;
 
 pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentError> {
     let bound = TcpListener::bind(address).and_then(|listener| {
@@ -49,7 +49,7 @@ pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentE
 pub fn serve<H, F>(listener: TcpListener, stalled: Duration, handler: H) -> Result<(), AgentError>
 where
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
-    F: Future<Output = Answer> + Send + 'static,
+    F: Future<Output = HttpResponse> + Send + 'static,
 {
     let failed =
         |e: io::Error| AgentError::new("http", format!("no HTTP server: {}", plain(&e)), "report this");
@@ -65,7 +65,7 @@ where
 async fn accept<H, F>(listener: tokio::net::TcpListener, stalled: Duration, handler: Arc<H>)
 where
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
-    F: Future<Output = Answer> + Send + 'static,
+    F: Future<Output = HttpResponse> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(CLIENTS));
     loop {
@@ -93,22 +93,22 @@ where
     }
 }
 
-pub fn empty(status: StatusCode) -> Answer {
+pub fn empty(status: StatusCode) -> HttpResponse {
     bytes(status, Bytes::new())
 }
 
-pub fn json(status: StatusCode, form: &Value) -> Answer {
+pub fn json(status: StatusCode, form: &Value) -> HttpResponse {
     let mut answer = bytes(status, format!("{form}\n").into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
 /// A response that states an error in one line.
-pub fn problem(status: StatusCode, text: &str) -> Answer {
+pub fn problem(status: StatusCode, text: &str) -> HttpResponse {
     json(status, &serde_json::json!({"error": text}))
 }
 
-fn bytes(status: StatusCode, bytes: Bytes) -> Answer {
+fn bytes(status: StatusCode, bytes: Bytes) -> HttpResponse {
     let body = Full::new(bytes).map_err(|never: Infallible| match never {});
     let mut answer = Response::new(body.boxed_unsync());
     *answer.status_mut() = status;

@@ -18,10 +18,10 @@ use serde_json::json;
 use super::args::BoneHubArgs;
 use super::carrier::Carrier;
 use super::desk::{Desk, Look};
-use super::hub_driver::{HubDriver, Note};
+use super::hub_driver::{HubDriver, HubNote};
 use super::wake::Wake;
 use super::{folder, http, orders};
-use crate::machine::{Outcome, TransferReport};
+use crate::machine::{TransferOutcome, TransferReport};
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -97,18 +97,18 @@ fn tell_look(reporter: &mut Reporter, look: Look) {
     }
 }
 
-fn tell(reporter: &mut Reporter, note: Note) {
+fn tell(reporter: &mut Reporter, note: HubNote) {
     let (event, fields, human) = match note {
-        Note::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
-        Note::Lost(rim) => {
+        HubNote::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
+        HubNote::Lost(rim) => {
             ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is dropped"))
         }
-        Note::Asked(rim, name, verdict) => {
+        HubNote::Asked(rim, name, verdict) => {
             let answer = verdict.word();
             let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
             ("asked", fields, format!("{rim} wants {name}: {answer}"))
         }
-        Note::Ended(report) => return ended(reporter, &report),
+        HubNote::Ended(report) => return ended(reporter, &report),
     };
     reporter.event(event, Weight::Lasting, fields, Some(human));
 }
@@ -116,9 +116,9 @@ fn tell(reporter: &mut Reporter, note: Note) {
 fn ended(reporter: &mut Reporter, report: &TransferReport) {
     let took = seconds(report.ended - report.started);
     let (outcome, why) = match &report.outcome {
-        Outcome::Done => ("done", None),
-        Outcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
-        Outcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
+        TransferOutcome::Done => ("done", None),
+        TransferOutcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
+        TransferOutcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
     };
     let fields = json!({
         "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,

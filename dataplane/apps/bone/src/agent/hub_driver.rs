@@ -7,12 +7,14 @@ use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 
 use super::carrier::Carrier;
 use super::desk::Desk;
-use super::folder::{Folder, State};
+use super::folder::{FileState, Folder};
 use super::wishes::Wishes;
-use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, RimId, TransferReport, Verdict};
+use crate::machine::{
+    FileName, Hub, HubConfig, HubEvent, Method, RimId, TransferOutcome, TransferReport, Verdict,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum HubNote {
     /// A file begins to be sent.
     Began(FileName),
     Ended(TransferReport),
@@ -31,7 +33,7 @@ pub struct HubDriver {
     sending: Option<FileName>,
     wishes: Wishes,
     /// The events that were not taken yet.
-    pub notes: VecDeque<Note>,
+    pub notes: VecDeque<HubNote>,
 }
 
 impl HubDriver {
@@ -57,28 +59,30 @@ impl HubDriver {
             match event {
                 HubEvent::Ended(report) => {
                     let state = match &report.outcome {
-                        Outcome::Done => State::Sent,
-                        Outcome::Nobody => {
-                            State::Failed("no rim took part, or each has the file already".to_owned())
+                        TransferOutcome::Done => FileState::Sent,
+                        TransferOutcome::Nobody => {
+                            FileState::Failed("no rim took part, or each has the file already".to_owned())
                         }
-                        Outcome::Unreadable(why) => State::Failed(why.clone()),
+                        TransferOutcome::Unreadable(why) => FileState::Failed(why.clone()),
                     };
                     folder.set(&report.name, state);
                     match &report.outcome {
-                        Outcome::Unreadable(_) => self.disappoint(&folder, &report.name),
-                        Outcome::Done | Outcome::Nobody => drop(self.wishes.take(&report.name)),
+                        TransferOutcome::Unreadable(_) => self.disappoint(&folder, &report.name),
+                        TransferOutcome::Done | TransferOutcome::Nobody => {
+                            drop(self.wishes.take(&report.name))
+                        }
                     }
                     self.sending = None;
-                    self.notes.push_back(Note::Ended(report));
+                    self.notes.push_back(HubNote::Ended(report));
                 }
-                HubEvent::Lost(rim) => self.notes.push_back(Note::Lost(rim)),
+                HubEvent::Lost(rim) => self.notes.push_back(HubNote::Lost(rim)),
                 HubEvent::Asked { rim, from, name } => {
                     let verdict = folder.want(&name);
                     self.hub.answer(from, rim, name.clone(), verdict);
                     if verdict == Verdict::Queued {
                         self.wishes.add(&name, rim, from);
                     }
-                    self.notes.push_back(Note::Asked(rim, name, verdict));
+                    self.notes.push_back(HubNote::Asked(rim, name, verdict));
                 }
             }
         }
@@ -88,7 +92,7 @@ impl HubDriver {
         while let Some(offer) = folder.ready.pop_front() {
             // The folder's bound on waiting files is below the machine's.
             if let Err(offer) = self.hub.push(offer) {
-                folder.set(&offer.name, State::Failed("too many files wait".to_owned()));
+                folder.set(&offer.name, FileState::Failed("too many files wait".to_owned()));
             }
         }
         if let Some(name) = self.hub.sending() {
@@ -98,8 +102,8 @@ impl HubDriver {
         if sending != self.sending.as_ref() {
             self.sending = sending.cloned();
             if let Some(name) = &self.sending {
-                folder.set(name, State::Sending);
-                self.notes.push_back(Note::Began(name.clone()));
+                folder.set(name, FileState::Sending);
+                self.notes.push_back(HubNote::Began(name.clone()));
             }
         }
     }

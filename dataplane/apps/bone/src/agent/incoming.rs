@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
-use super::digest::{Digest, Hasher};
+use super::digest::{FileDigest, Hasher};
 use crate::machine::{FileName, Write};
 
 /// Bytes hashed at a time.
@@ -22,12 +22,12 @@ pub struct Announced {
     /// The file's size in bytes.
     pub size: u64,
     pub mode: u16,
-    pub digest: Digest,
+    pub digest: FileDigest,
 }
 
 /// A file that is arriving. If it is dropped before it is adopted, it leaves nothing on the disk.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct IncomingFile {
     /// The hub's description of the file.
     pub announced: Announced,
     /// The open file, which may be read as far as it has arrived.
@@ -38,11 +38,11 @@ pub struct Incoming {
     kept: bool,
 }
 
-impl Incoming {
+impl IncomingFile {
     /// Creates the file and allocates its whole size, so that a full disk shows before anything is sent.
-    pub fn create(path: PathBuf, announced: Announced) -> io::Result<Incoming> {
+    pub fn create(path: PathBuf, announced: Announced) -> io::Result<IncomingFile> {
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        let incoming = Incoming {
+        let incoming = IncomingFile {
             file: Arc::new(file),
             path,
             hasher: Hasher::default(),
@@ -98,7 +98,7 @@ impl Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for IncomingFile {
     fn drop(&mut self) {
         if !self.kept {
             // If the file cannot be removed now, the rim removes it at its next start.

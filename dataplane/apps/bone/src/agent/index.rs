@@ -7,22 +7,22 @@ use std::path::Path;
 
 use serde_json::{json, Value};
 
-use super::digest::Digest;
+use super::digest::FileDigest;
 use crate::machine::FileName;
 
 const VERSION: u64 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFile {
     /// The file's size in bytes.
     pub size: u64,
-    pub digest: Digest,
+    pub digest: FileDigest,
     /// The order of use: a larger number means a later use.
     pub used: u64,
 }
 
 /// Reads the index; an index that does not exist yet is empty. The error names the bad field.
-pub fn read(path: &Path) -> Result<BTreeMap<FileName, Known>, String> {
+pub fn read(path: &Path) -> Result<BTreeMap<FileName, KnownFile>, String> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -36,16 +36,16 @@ pub fn read(path: &Path) -> Result<BTreeMap<FileName, Known>, String> {
     files.iter().enumerate().map(|(at, form)| entry(form).map_err(|p| format!("files[{at}].{p}"))).collect()
 }
 
-fn entry(form: &Value) -> Result<(FileName, Known), String> {
+fn entry(form: &Value) -> Result<(FileName, KnownFile), String> {
     let number = |field: &str| form[field].as_u64().ok_or(format!("{field}: no number"));
     let name =
         FileName::parse(form["name"].as_str().unwrap_or_default()).map_err(|p| format!("name: {p}"))?;
-    let digest = form["sha256"].as_str().and_then(Digest::parse).ok_or("sha256: no digest")?;
-    Ok((name, Known { size: number("size")?, digest, used: number("used")? }))
+    let digest = form["sha256"].as_str().and_then(FileDigest::parse).ok_or("sha256: no digest")?;
+    Ok((name, KnownFile { size: number("size")?, digest, used: number("used")? }))
 }
 
 /// Replaces the index atomically: after a crash either the old or the new index exists.
-pub fn write<'a>(path: &Path, files: impl Iterator<Item = (&'a FileName, Known)>) -> io::Result<()> {
+pub fn write<'a>(path: &Path, files: impl Iterator<Item = (&'a FileName, KnownFile)>) -> io::Result<()> {
     let files: Vec<Value> = files
         .map(|(name, known)| {
             json!({
@@ -78,7 +78,7 @@ mod tests {
         let path = folder.join("index.json");
         assert_eq!(read(&path), Ok(BTreeMap::new()));
         let name = FileName::parse("日本.txt").expect("a name");
-        let known = Known { size: 7, digest: Digest([9; 32]), used: 3 };
+        let known = KnownFile { size: 7, digest: FileDigest([9; 32]), used: 3 };
         write(&path, [(&name, known)].into_iter()).expect("written");
         assert_eq!(read(&path), Ok(BTreeMap::from([(name, known)])));
         let digest = "00".repeat(32);

@@ -8,12 +8,12 @@ use hyper::{Method, Request, StatusCode};
 use serde_json::{json, Value};
 
 use super::desk::Desk;
-use super::folder::{Listed, State};
-use super::http::{self, Answer};
+use super::folder::{FileState, Listed};
+use super::http::{self, HttpResponse};
 use super::serve::{file_name, not_allowed};
 use crate::machine::{FileName, Verdict};
 
-pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> Answer {
+pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> HttpResponse {
     let path = request.uri().path();
     match *request.method() {
         Method::GET | Method::HEAD if path == "/" => http::json(StatusCode::OK, &list(&desk)),
@@ -39,7 +39,7 @@ fn list(desk: &Desk) -> Value {
     json!({"role": "hub", "files": files})
 }
 
-fn show(desk: &Desk, name: &FileName) -> Answer {
+fn show(desk: &Desk, name: &FileName) -> HttpResponse {
     match desk.folder().files.get(name) {
         Some(file) => http::json(StatusCode::OK, &form(name, file)),
         None => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
@@ -48,12 +48,12 @@ fn show(desk: &Desk, name: &FileName) -> Answer {
 
 fn form(name: &FileName, file: &Listed) -> Value {
     let (state, error) = match &file.state {
-        State::Idle => ("idle", None),
-        State::Hashing => ("hashing", None),
-        State::Queued => ("queued", None),
-        State::Sending => ("sending", None),
-        State::Sent => ("sent", None),
-        State::Failed(why) => ("failed", Some(why.as_str())),
+        FileState::Idle => ("idle", None),
+        FileState::Hashing => ("hashing", None),
+        FileState::Queued => ("queued", None),
+        FileState::Sending => ("sending", None),
+        FileState::Sent => ("sent", None),
+        FileState::Failed(why) => ("failed", Some(why.as_str())),
     };
     let digest = file.digest.map(|digest| digest.to_string());
     json!({
@@ -62,7 +62,7 @@ fn form(name: &FileName, file: &Listed) -> Value {
     })
 }
 
-fn order(desk: &Desk, name: &FileName) -> Answer {
+fn order(desk: &Desk, name: &FileName) -> HttpResponse {
     let verdict = desk.folder().want(name);
     desk.wake.wake();
     match verdict {

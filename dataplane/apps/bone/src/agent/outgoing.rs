@@ -9,11 +9,11 @@ use groupflow_host::error::plain;
 use groupflow_host::input::FileBytes;
 use groupflow_transport::source::{SeekableBytes, SourceError};
 
-use super::digest::{Digest, Stamp};
+use super::digest::{FileDigest, Stamp};
 
 /// A file in the state in which it was hashed.
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct OutgoingFile {
     path: PathBuf,
     stamp: Stamp,
     /// Open only while the file is sent, since many files may wait.
@@ -32,19 +32,19 @@ pub fn open(path: &Path) -> io::Result<(File, Stamp, u16)> {
 }
 
 /// A file's hash, with the stamp and access mode that it had then.
-pub fn hash(path: &Path) -> io::Result<(Digest, Stamp, u16)> {
+pub fn hash(path: &Path) -> io::Result<(FileDigest, Stamp, u16)> {
     let (file, stamp, mode) = open(path)?;
-    let digest = Digest::read(&file)?;
+    let digest = FileDigest::read(&file)?;
     if Stamp::of_file(&file)? != stamp {
         return Err(io::Error::other("it changed while it was read"));
     }
     Ok((digest, stamp, mode))
 }
 
-impl Outgoing {
+impl OutgoingFile {
     /// The file with this stamp, not opened yet.
-    pub fn new(path: PathBuf, stamp: Stamp) -> Outgoing {
-        Outgoing { path, stamp, open: None }
+    pub fn new(path: PathBuf, stamp: Stamp) -> OutgoingFile {
+        OutgoingFile { path, stamp, open: None }
     }
 }
 
@@ -52,7 +52,7 @@ fn changed() -> SourceError {
     SourceError::Read("it changed while it was sent".to_owned())
 }
 
-impl SeekableBytes for Outgoing {
+impl SeekableBytes for OutgoingFile {
     fn len(&self) -> u64 {
         self.stamp.size
     }
@@ -83,8 +83,8 @@ mod tests {
         let path = folder.join("a");
         fs::write(&path, b"before").expect("written");
         let (digest, stamp, _) = hash(&path).expect("a file");
-        assert_eq!(Ok(digest), Digest::read(&b"before"[..]).map_err(|_| ()));
-        let mut source = Outgoing::new(path.clone(), stamp);
+        assert_eq!(Ok(digest), FileDigest::read(&b"before"[..]).map_err(|_| ()));
+        let mut source = OutgoingFile::new(path.clone(), stamp);
         let mut bytes = [0; 6];
         assert_eq!((source.len(), source.read_at(0, &mut bytes)), (6, Ok(())));
         assert_eq!(&bytes, b"before");
@@ -95,7 +95,7 @@ mod tests {
         }
         assert_eq!(source.read_at(0, &mut bytes), Err(changed()));
         assert_eq!(
-            Outgoing::new(path.clone(), stamp).read_at(0, &mut bytes),
+            OutgoingFile::new(path.clone(), stamp).read_at(0, &mut bytes),
             Err(changed()),
             "not begun yet"
         );

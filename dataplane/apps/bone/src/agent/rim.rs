@@ -18,7 +18,7 @@ use serde_json::json;
 use super::args::BoneRimArgs;
 use super::carrier::Carrier;
 use super::http;
-use super::rim_driver::{Note, RimDriver};
+use super::rim_driver::{RimDriver, RimNote};
 use super::serve::Pages;
 use super::shelf::Shelf;
 use super::store::Store;
@@ -105,15 +105,15 @@ fn save(shelf: &Shelf, reporter: &mut Reporter) {
     }
 }
 
-fn tell(reporter: &mut Reporter, note: Note) {
+fn tell(reporter: &mut Reporter, note: RimNote) {
     let (event, fields, human) = match note {
-        Note::Began(file) => (
+        RimNote::Began(file) => (
             "began",
             json!({"file": file.name.as_str(), "size": file.size, "sha256": file.digest.to_string()}),
             format!("{}: {} bytes begin to come", file.name, file.size),
         ),
-        Note::Had(name) => ("had", json!({"file": name.as_str()}), format!("{name}: is here already")),
-        Note::Stored(file, took) => (
+        RimNote::Had(name) => ("had", json!({"file": name.as_str()}), format!("{name}: is here already")),
+        RimNote::Stored(file, took) => (
             "stored",
             json!({
                 "file": file.name.as_str(), "size": file.size, "sha256": file.digest.to_string(),
@@ -121,16 +121,16 @@ fn tell(reporter: &mut Reporter, note: Note) {
             }),
             format!("{}: stored, {} bytes in {:.1} s", file.name, file.size, seconds(took)),
         ),
-        Note::Failed(name, why) => {
+        RimNote::Failed(name, why) => {
             ("failed", json!({"file": name.as_str(), "why": why}), format!("{name}: {why}"))
         }
-        Note::Evicted(name) => {
+        RimNote::Evicted(name) => {
             ("evicted", json!({"file": name.as_str()}), format!("{name}: removed to make room"))
         }
-        Note::Asking(name) => {
+        RimNote::Asking(name) => {
             ("asking", json!({"file": name.as_str()}), format!("{name}: the hub is asked for it"))
         }
-        Note::Answered(name, verdict) => {
+        RimNote::Answered(name, verdict) => {
             let answer = verdict.map_or("silent", Verdict::word);
             let human = format!("{name}: the hub says {answer}");
             ("answered", json!({"file": name.as_str(), "answer": answer}), human)

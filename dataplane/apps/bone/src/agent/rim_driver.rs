@@ -9,8 +9,8 @@ use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
 
 use super::carrier::Carrier;
-use super::digest::Digest;
-use super::incoming::{Announced, Incoming};
+use super::digest::FileDigest;
+use super::incoming::{Announced, IncomingFile};
 use super::shelf::{Arriving, Failure, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
@@ -19,7 +19,7 @@ use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
 const UNHEARD: Nanos = Nanos::from_secs(8);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum RimNote {
     /// A file begins to arrive.
     Began(Announced),
     /// The hub sends a file that is in the store already.
@@ -45,11 +45,11 @@ pub struct RimDriver {
     shelf: Arc<Shelf>,
     /// The only hub that is accepted.
     only: Option<SocketAddrV4>,
-    incoming: Option<(Incoming, Nanos)>,
+    incoming: Option<(IncomingFile, Nanos)>,
     /// Files wished for before any hub was heard, each with the time until which the rim waits for a hub.
     unheard: VecDeque<(Nanos, FileName)>,
     /// The events that were not taken yet.
-    pub notes: VecDeque<Note>,
+    pub notes: VecDeque<RimNote>,
 }
 
 impl RimDriver {
@@ -78,7 +78,8 @@ impl RimDriver {
         self.incoming.as_ref().map(|(incoming, _)| (&incoming.announced, self.rim.bytes()))
     }
 
-    /// Asks the hub for files that clients miss, and stops asking for files that nobody wants any more.
+    /// Asks the hub for files that clients wait for, and stops asking for files that no client wants any
+    /// more.
     pub fn attend(&mut self, now: Nanos) {
         for name in self.shelf.take_abandoned() {
             self.asker.forget(&name);
@@ -89,7 +90,7 @@ impl RimDriver {
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
                 self.show();
             } else if self.asker.ask(now, name.clone()) {
-                self.notes.push_back(Note::Asking(name.clone()));
+                self.notes.push_back(RimNote::Asking(name.clone()));
                 if self.hub().is_none() {
                     self.unheard.push_back((now + UNHEARD, name));
                 }
@@ -137,7 +138,7 @@ impl RimDriver {
         for event in events {
             match event {
                 RimEvent::Began(Parameters { name, size, mode, digest, .. }) => {
-                    self.begin(now, Announced { name, size, mode, digest: Digest(digest) });
+                    self.begin(now, Announced { name, size, mode, digest: FileDigest(digest) });
                 }
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
@@ -167,16 +168,16 @@ impl RimDriver {
         if had {
             self.asker.forget(&name);
             self.shelf.tell(&name, Progress::Stored);
-            self.notes.push_back(Note::Had(name));
+            self.notes.push_back(RimNote::Had(name));
             return self.rim.leave();
         }
         let (incoming, gone) = self.shelf.store().begin(announced.clone());
-        self.notes.extend(gone.into_iter().map(Note::Evicted));
+        self.notes.extend(gone.into_iter().map(RimNote::Evicted));
         match incoming {
             Ok(incoming) => {
                 self.asker.forget(&name);
                 self.incoming = Some((incoming, now));
-                self.notes.push_back(Note::Began(announced));
+                self.notes.push_back(RimNote::Began(announced));
                 self.show();
             }
             Err(error) => {
@@ -225,7 +226,7 @@ impl RimDriver {
         match adopted {
             Ok(()) => {
                 self.shelf.tell(&announced.name, Progress::Stored);
-                self.notes.push_back(Note::Stored(announced, now - began));
+                self.notes.push_back(RimNote::Stored(announced, now - began));
             }
             Err(error) => self.give_up(announced.name, Failure::NoRoom, disk(&error)),
         }
@@ -241,7 +242,7 @@ impl RimDriver {
     fn give_up(&mut self, name: FileName, failure: Failure, why: String) {
         self.asker.forget(&name);
         self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
-        self.notes.push_back(Note::Failed(name, why));
+        self.notes.push_back(RimNote::Failed(name, why));
     }
 
     /// Handles the hub's answers to wishes.
@@ -262,7 +263,7 @@ impl RimDriver {
             if let Some((failure, why)) = failure {
                 self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
             }
-            self.notes.push_back(Note::Answered(name, verdict));
+            self.notes.push_back(RimNote::Answered(name, verdict));
         }
     }
 }

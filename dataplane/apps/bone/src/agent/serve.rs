@@ -16,8 +16,8 @@ use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
 use super::body::FileBody;
-use super::digest::{Digest, Stamp};
-use super::http::{self, Answer};
+use super::digest::{FileDigest, Stamp};
+use super::http::{self, HttpResponse};
 use super::range::{select, Conditions, Selected};
 use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::FileName;
@@ -45,7 +45,7 @@ impl Pages {
         Pages { shelf, patience, verifying: Semaphore::new(1) }
     }
 
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> HttpResponse {
         let head = request.method() == Method::HEAD;
         if !head && request.method() != Method::GET {
             return not_allowed("GET, HEAD");
@@ -61,7 +61,7 @@ impl Pages {
 
     fn list(&self) -> Value {
         let store = self.shelf.store();
-        let file = |(name, known): (&FileName, super::index::Known)| {
+        let file = |(name, known): (&FileName, super::index::KnownFile)| {
             let digest = known.digest.to_string();
             json!({"name": name.as_str(), "size": known.size, "sha256": digest})
         };
@@ -69,7 +69,7 @@ impl Pages {
         json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit})
     }
 
-    async fn file(&self, wanted: Wanted) -> Answer {
+    async fn file(&self, wanted: Wanted) -> HttpResponse {
         if let Some((file, digest, size)) = self.stored(&wanted.name).await {
             return respond(&wanted, digest, size, |range| FileBody::stored(file, range));
         }
@@ -97,7 +97,7 @@ impl Pages {
     }
 
     /// Opens a stored file that matches its digest.
-    async fn stored(&self, name: &FileName) -> Option<(File, Digest, u64)> {
+    async fn stored(&self, name: &FileName) -> Option<(File, FileDigest, u64)> {
         let opened = self.shelf.store().open_file(name)?;
         if opened.verified {
             return Some((opened.file, opened.digest, opened.stamp.size));
@@ -110,11 +110,11 @@ impl Pages {
 }
 
 /// Hashes a stored file; a file that does not match its digest is removed.
-fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, Digest, u64)> {
+fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, FileDigest, u64)> {
     let opened = shelf.store().open_file(name)?;
     let stamp = opened.stamp;
     if !opened.verified {
-        let found = Digest::read(&opened.file).ok()?;
+        let found = FileDigest::read(&opened.file).ok()?;
         // A write after this check makes the file unverified at its next use.
         let steady = Stamp::of_file(&opened.file).ok()? == stamp;
         if !steady || !shelf.store().judge(name, stamp, found) {
@@ -143,7 +143,7 @@ pub fn file_name(path: &str) -> Result<FileName, String> {
 }
 
 /// The response that allows only these methods.
-pub fn not_allowed(methods: &'static str) -> Answer {
+pub fn not_allowed(methods: &'static str) -> HttpResponse {
     let mut answer = http::problem(StatusCode::METHOD_NOT_ALLOWED, &format!("use {methods}"));
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     answer
@@ -160,7 +160,12 @@ fn status(failure: Failure) -> StatusCode {
 }
 
 /// The response to a request for a file with this hash and size; `body` gives the file's bytes.
-fn respond(wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody) -> Answer {
+fn respond(
+    wanted: &Wanted,
+    digest: FileDigest,
+    size: u64,
+    body: impl FnOnce(Range<u64>) -> FileBody,
+) -> HttpResponse {
     let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {
         // Range applies to GET only.
@@ -179,7 +184,7 @@ fn respond(wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u
     };
     let whole_or_part = status.is_success();
     let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
-        true => Answer::new(body(range.clone()).boxed_unsync()),
+        true => HttpResponse::new(body(range.clone()).boxed_unsync()),
         false => http::empty(status),
     };
     *answer.status_mut() = status;

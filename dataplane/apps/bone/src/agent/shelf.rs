@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::digest::Digest;
+use super::digest::FileDigest;
 use super::store::Store;
 use super::wake::Wake;
 use crate::machine::FileName;
@@ -19,7 +19,7 @@ pub struct Arriving {
     pub file: Arc<File>,
     /// The size of the complete file in bytes.
     pub size: u64,
-    pub digest: Digest,
+    pub digest: FileDigest,
     /// All bytes before this offset are there.
     pub position: u64,
 }
@@ -76,8 +76,8 @@ impl Shelf {
         lock(&self.store)
     }
 
-    /// The progress of a file that a client misses. The first client's call makes the loop ask the hub.
-    /// `None`: too many files are waited for.
+    /// The progress of a file that a client waits for. The first client's call makes the loop ask the hub.
+    /// `None`: clients wait for too many files.
     pub fn follow(&self, name: &FileName) -> Option<watch::Receiver<Progress>> {
         let mut coming = lock(&self.coming);
         if let Some(sender) = coming.get(name) {

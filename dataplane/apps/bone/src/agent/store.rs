@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use groupflow_host::error::{plain, AgentError};
 use nix::fcntl::{Flock, FlockArg};
 
-use super::digest::{Digest, Stamp};
-use super::incoming::{Announced, Incoming};
-use super::index::{self, Known};
+use super::digest::{FileDigest, Stamp};
+use super::incoming::{Announced, IncomingFile};
+use super::index::{self, KnownFile};
 use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    known: Known,
+    known: KnownFile,
     /// The file's stamp when it was hashed, if it was.
     verified: Option<Stamp>,
 }
@@ -39,7 +39,7 @@ pub struct Opened {
     pub file: File,
     pub stamp: Stamp,
     /// The digest that the file should have.
-    pub digest: Digest,
+    pub digest: FileDigest,
     /// Whether the file is known to match this digest.
     pub verified: bool,
 }
@@ -96,32 +96,32 @@ impl Store {
         self.files.values().map(|entry| entry.known.size).sum()
     }
 
-    pub fn files(&self) -> impl Iterator<Item = (&FileName, Known)> {
+    pub fn files(&self) -> impl Iterator<Item = (&FileName, KnownFile)> {
         self.files.iter().map(|(name, entry)| (name, entry.known))
     }
 
-    pub fn digest(&self, name: &FileName) -> Option<Digest> {
+    pub fn digest(&self, name: &FileName) -> Option<FileDigest> {
         self.files.get(name).map(|entry| entry.known.digest)
     }
 
     /// Makes room for a file and creates it. Also returns the names of the files that were removed.
-    pub fn begin(&mut self, announced: Announced) -> (io::Result<Incoming>, Vec<FileName>) {
+    pub fn begin(&mut self, announced: Announced) -> (io::Result<IncomingFile>, Vec<FileName>) {
         if announced.size > self.limit {
             return (Err(io::Error::from(nix::errno::Errno::EFBIG)), Vec::new());
         }
         let gone = self.make_room(announced.size);
         self.arrivals += 1;
         let path = self.folder.join(HIDDEN).join(format!("incoming-{}", self.arrivals));
-        (Incoming::create(path, announced), gone)
+        (IncomingFile::create(path, announced), gone)
     }
 
     /// Takes in a file whose bytes are complete and match its digest.
-    pub fn adopt(&mut self, incoming: Incoming) -> io::Result<()> {
+    pub fn adopt(&mut self, incoming: IncomingFile) -> io::Result<()> {
         let Announced { name, size, digest, .. } = incoming.announced.clone();
         let file = incoming.file.clone();
         incoming.adopt(&self.folder.join(name.as_str()))?;
         let used = self.tick();
-        let known = Known { size, digest, used };
+        let known = KnownFile { size, digest, used };
         // Renaming changed the file's time of status change, and nothing else.
         let verified = Stamp::of_file(&file).ok();
         self.files.insert(name, Entry { known, verified });
@@ -151,7 +151,7 @@ impl Store {
     }
 
     /// Takes the hash of a file: if it does not match the stored digest, the file is removed.
-    pub fn judge(&mut self, name: &FileName, stamp: Stamp, found: Digest) -> bool {
+    pub fn judge(&mut self, name: &FileName, stamp: Stamp, found: FileDigest) -> bool {
         let Some(entry) = self.files.get_mut(name) else { return false };
         self.dirty = true;
         if entry.known.digest == found {

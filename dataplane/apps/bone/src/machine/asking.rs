@@ -1,4 +1,4 @@
-//! A rim's requests to the hub for files that its clients miss.
+//! A rim's requests to the hub for files that its clients want and that it does not have.
 //!
 //! An ASK is repeated until the hub answers: after one second, then after twice the last wait each time. An
 //! answer that the file is queued is believed for [`BELIEVED`]; then the rim asks again, since the hub may

@@ -26,7 +26,7 @@ impl Participant {
 
 /// The rims of a transfer.
 #[derive(Debug, Default)]
-pub struct Group {
+pub struct RimGroup {
     members: BTreeMap<RimId, Participant>,
     most: usize,
     /// Rims that were dropped and have not answered since: the hub does not wait as long for them again.
@@ -35,7 +35,7 @@ pub struct Group {
     asked: Ranges,
     /// Bytes that late rims asked for.
     asked_late: Ranges,
-    /// How many rims answered since the last call of [`Group::await_all`].
+    /// How many rims answered since the last call of [`RimGroup::await_all`].
     pub answers: usize,
     /// The most packets that any rim needs to restore its block.
     pub need: u16,
@@ -43,10 +43,10 @@ pub struct Group {
     pub slowest: Option<u64>,
 }
 
-impl Group {
+impl RimGroup {
     /// A group without rims, and with room for `most`.
-    pub fn new(most: usize) -> Group {
-        Group { most, ..Group::default() }
+    pub fn new(most: usize) -> RimGroup {
+        RimGroup { most, ..RimGroup::default() }
     }
 
     /// Adds a rim. False: there is no room.
@@ -122,7 +122,7 @@ impl Group {
     pub fn await_all(&mut self) {
         self.members.values_mut().for_each(|member| member.answered = false);
         (self.answers, self.need, self.slowest) = (0, 0, None);
-        // Bytes that late rims asked for earlier were not gone back for: meanwhile the hub sent on for the
+        // The hub did not go back to the bytes that late rims asked for earlier; it went on with those of the
         // others.
         self.asked_late.clear();
     }
@@ -151,8 +151,8 @@ impl Group {
         (!self.all_answered(), gone)
     }
 
-    /// Lets late rims take part as the others do. Returns the bytes that they lack; no bytes: they have not
-    /// said. `None`: no rim is late.
+    /// Lets late rims take part as the others do. Returns the bytes that they lack: none, if they have not
+    /// reported yet. `None`: no rim is late.
     pub fn admit_late(&mut self) -> Option<Ranges> {
         let mut any = false;
         for member in self.members.values_mut().filter(|member| member.late) {

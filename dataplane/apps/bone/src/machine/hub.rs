@@ -8,13 +8,13 @@ use std::net::SocketAddrV4;
 use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 
 use super::coding::UNIT;
-use super::group::Group;
+use super::group::RimGroup;
 use super::job::Job;
 use super::message::{Body, Message, Method, Reception, Repair, Verdict, MAX_PACKET};
 use super::names::{FileName, RimId, TransferId};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
-use super::transfer::{Offer, Outcome, TransferReport};
+use super::transfer::{Offer, TransferOutcome, TransferReport};
 
 /// The most files that may wait.
 const MAX_QUEUED: usize = 1024;
@@ -88,7 +88,7 @@ pub struct Hub {
     queue: VecDeque<Offer>,
     transfer: TransferId,
     job: Option<Job>,
-    group: Group,
+    group: RimGroup,
     /// When the machine next acts without being called.
     deadline: Nanos,
     /// When the hub next announces its presence, if it is idle then.
@@ -117,7 +117,7 @@ impl Hub {
             queue: VecDeque::new(),
             transfer: config.transfer,
             job: None,
-            group: Group::default(),
+            group: RimGroup::default(),
             deadline: Nanos::MAX,
             announce_at: config.announce.map_or(Nanos::MAX, |_| Nanos::ZERO),
             outgoing: VecDeque::new(),
@@ -244,7 +244,7 @@ impl Hub {
         self.deadline = Nanos::MAX;
         let Some(offer) = self.queue.pop_front() else { return };
         self.transfer = TransferId(self.transfer.0.wrapping_add(1));
-        self.group = Group::new(self.config.max_rims);
+        self.group = RimGroup::new(self.config.max_rims);
         let HubConfig { packet, sizes: (least, most), interval, .. } = self.config;
         let sizes = match (self.config.method, self.config.repair) {
             (Method::Scheduled, Repair::GoBackN | Repair::Selective) => {
@@ -261,7 +261,7 @@ impl Hub {
             Method::Unicast if self.config.targets.is_empty() => {
                 self.go(HubState::Describing);
                 self.go(HubState::Sending);
-                self.end(now, Outcome::Nobody);
+                self.end(now, TransferOutcome::Nobody);
             }
             Method::Unscheduled | Method::Unicast => self.start(now),
         }
@@ -284,7 +284,7 @@ impl Hub {
         }
         job.silent += 1;
         if job.silent >= patience {
-            return self.end(now, Outcome::Nobody);
+            return self.end(now, TransferOutcome::Nobody);
         }
         self.go(HubState::Joining);
         self.call(now);
@@ -381,8 +381,8 @@ impl Hub {
         }
     }
 
-    fn end(&mut self, now: Nanos, outcome: Outcome) {
-        let complete = outcome == Outcome::Done;
+    fn end(&mut self, now: Nanos, outcome: TransferOutcome) {
+        let complete = outcome == TransferOutcome::Done;
         self.send(Body::End { complete });
         self.go(HubState::Idle);
         self.deadline = if self.queue.is_empty() { Nanos::MAX } else { now };
@@ -392,7 +392,7 @@ impl Hub {
         }
         (job.report.ended, job.report.outcome) = (now, outcome);
         self.events.push_back(HubEvent::Ended(job.report));
-        self.group = Group::default();
+        self.group = RimGroup::default();
     }
 }
 

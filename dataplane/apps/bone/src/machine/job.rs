@@ -12,7 +12,7 @@ use super::message::{Data, Parameters, Repair};
 use super::names::FileName;
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
-use super::transfer::{Offer, Outcome, TransferReport};
+use super::transfer::{Offer, TransferOutcome, TransferReport};
 
 /// How quickly the number of spare packets follows the number needed: 1 / SMOOTH.
 const SMOOTH: u32 = 4;
@@ -58,7 +58,7 @@ impl Job {
         let size = offer.source.len();
         let report = TransferReport {
             name: offer.name.clone(),
-            outcome: Outcome::Done,
+            outcome: TransferOutcome::Done,
             size,
             started: now,
             ended: now,

@@ -80,4 +80,4 @@ pub use message::{Method, Repair, Verdict};
 pub use names::{FileName, RimId, TransferId};
 pub use reception::Write;
 pub use rim::{Rim, RimConfig, RimEvent};
-pub use transfer::{Offer, Outcome, TransferReport};
+pub use transfer::{Offer, TransferOutcome, TransferReport};

@@ -25,7 +25,7 @@ impl std::fmt::Debug for Offer {
 
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TransferOutcome {
     /// Every rim that took part and was not dropped has the file; unscheduled: no rim asked for more.
     Done,
     /// No rim took part, or none is left.
@@ -40,7 +40,7 @@ pub struct TransferReport {
     /// The file.
     pub name: FileName,
     /// How the transfer ended.
-    pub outcome: Outcome,
+    pub outcome: TransferOutcome,
     /// The file's size in bytes.
     pub size: u64,
     /// When the first message was sent.

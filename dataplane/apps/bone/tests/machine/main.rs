@@ -8,7 +8,7 @@ mod world;
 use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_bone::machine::message::Message;
 use groupflow_bone::machine::{
-    Asked, Asker, FileName, Hub, HubConfig, Method, Outcome, Repair, Rim, RimConfig, RimId, Verdict,
+    Asked, Asker, FileName, Hub, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferOutcome, Verdict,
 };
 use proptest::prelude::*;
 use world::{config, file, rim_address, Medium, World, GROUP, HUB};
@@ -171,8 +171,10 @@ fn an_empty_file_is_a_file_and_one_that_shrinks_is_given_up() {
     assert!(world.hub.push(offer).is_ok());
     world.offer("b", file(3000));
     world.run(2, DAY);
-    assert!(matches!(&world.reports[0].outcome, Outcome::Unreadable(why) if why.contains("it changed")));
-    assert_eq!(world.reports[1].outcome, Outcome::Done);
+    assert!(
+        matches!(&world.reports[0].outcome, TransferOutcome::Unreadable(why) if why.contains("it changed"))
+    );
+    assert_eq!(world.reports[1].outcome, TransferOutcome::Done);
     assert!(world.rims.iter().all(|host| (host.abandoned, host.completed) == (1, 1)));
 }
 

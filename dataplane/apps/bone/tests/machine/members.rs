@@ -2,7 +2,9 @@
 
 use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, Message, Reception, Span};
-use groupflow_bone::machine::{HubConfig, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId};
+use groupflow_bone::machine::{
+    HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId, TransferOutcome,
+};
 
 use crate::world::{config, file, rim_address, Medium, World};
 use crate::{CLEAN, DAY, REPAIRS};
@@ -134,7 +136,7 @@ fn a_rim_that_asks_for_what_the_file_does_not_have_harms_nobody() {
             say(&mut world, Body::Result(asked));
         }
         world.run(1, DAY);
-        assert_eq!(world.reports[0].outcome, Outcome::Done, "{repair:?}");
+        assert_eq!(world.reports[0].outcome, TransferOutcome::Done, "{repair:?}");
         assert_eq!(world.rims[0].stored, file(30_000));
     }
 }
@@ -228,7 +230,7 @@ fn a_rim_that_comes_again_and_again_and_never_answers_is_waited_for_once() {
             world.run(1, world.now + Nanos::from_millis(50));
         }
         let report = &world.reports[0];
-        assert_eq!((report.outcome.clone(), report.complete), (Outcome::Done, 1), "{repair:?}");
+        assert_eq!((report.outcome.clone(), report.complete), (TransferOutcome::Done, 1), "{repair:?}");
         assert_eq!(world.rims[0].stored, file(50_000));
         assert!(report.ended < patience + Nanos::from_secs(10), "{repair:?} {report:?}");
     }

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io;
 
-use groupflow_host::channel::{Channel, LongHandshake, Mismatch};
+use groupflow_host::channel::{Channel, LongHandshake, TlsMismatch};
 use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
 
 use super::flow::Flow;
 use super::server::{Server, Target};
-use super::stripe::Stripe;
+use super::server_stripe::ServerStripe;
 use crate::machine::frame::Hello;
 use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
 
@@ -45,7 +45,8 @@ impl Server {
             let Ok(registration) = self.poller.add(&socket, Target::Stripe(number)) else {
                 continue;
             };
-            self.stripes.insert(number, Stripe::new(Channel::accepted(socket, tls), registration, peer));
+            self.stripes
+                .insert(number, ServerStripe::new(Channel::accepted(socket, tls), registration, peer));
             self.pending.insert(number, self.now);
             if self.pending.len() > self.options.max_pending {
                 if let Some((&oldest, _)) = self.pending.first_key_value() {
@@ -129,9 +130,9 @@ impl Server {
             return;
         };
         let why = error.get_ref();
-        if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<Mismatch>()) {
-            if *mismatch == Mismatch::Server {
-                stripe.channel.undress();
+        if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<TlsMismatch>()) {
+            if *mismatch == TlsMismatch::Server {
+                stripe.connection.channel.undress();
             }
             return self.refuse(number, RefusalCode::Tls, &mismatch.to_string());
         }

@@ -11,7 +11,7 @@ use groupflow_host::report::Reporter;
 use groupflow_host::secure::{SecureSend, SecureServe};
 use groupflow_host::subcommand::Subcommand;
 
-use crate::machine::{ClientName, Code};
+use crate::machine::{ClientName, ErasureCode};
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ pub struct GatherSendArgs {
     /// [4+2 if no value is given]
     #[arg(long, value_name = "K+M")]
     #[arg(value_parser = parse_code, num_args = 0..=1, default_missing_value = "4+2")]
-    pub fec: Option<Code>,
+    pub fec: Option<ErasureCode>,
     /// Seconds to keep trying to reach the server, at the start and after a loss
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
@@ -141,8 +141,8 @@ fn parse_client(text: &str) -> Result<ClientName, String> {
     ClientName::parse(text).ok_or_else(|| format!("a client's name must have {}", ClientName::RULE))
 }
 
-fn parse_code(text: &str) -> Result<Code, String> {
-    Code::parse(text).ok_or_else(|| format!("it must be {}", Code::RULE))
+fn parse_code(text: &str) -> Result<ErasureCode, String> {
+    ErasureCode::parse(text).ok_or_else(|| format!("it must be {}", ErasureCode::RULE))
 }
 
 fn parse_token(text: &str) -> Result<Token, String> {

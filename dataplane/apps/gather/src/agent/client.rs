@@ -19,7 +19,7 @@ use nix::sys::signalfd::SignalFd;
 use serde_json::json;
 
 use super::args::GatherSendArgs;
-use super::link::{taking, Link, Stage};
+use super::client_stripe::{taking, ClientStripe, Stage};
 use crate::machine::frame::{data_header, parity_header, Hello};
 use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
 
@@ -37,7 +37,7 @@ const PATIENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 enum Target {
     Signals,
     Input,
-    Link(StripeId),
+    Stripe(StripeId),
 }
 
 pub struct Client<'a> {
@@ -46,7 +46,7 @@ pub struct Client<'a> {
     options: TcpOptions,
     stream: StreamId,
     core: Outgoing,
-    links: BTreeMap<StripeId, Link>,
+    stripes: BTreeMap<StripeId, ClientStripe>,
     next: u32,
     poller: Poller<Target>,
     input: Input,
@@ -96,7 +96,7 @@ impl<'a> Client<'a> {
             },
             stream,
             core: outgoing(args),
-            links: BTreeMap::new(),
+            stripes: BTreeMap::new(),
             next: 0,
             poller,
             input,
@@ -138,7 +138,7 @@ impl<'a> Client<'a> {
                         }
                     }
                     Target::Input => self.input_ready = true,
-                    Target::Link(id) => self.serve(id, ready, reporter)?,
+                    Target::Stripe(id) => self.serve(id, ready, reporter)?,
                 }
             }
             if self.now >= self.reported + REPORT {
@@ -153,7 +153,7 @@ impl<'a> Client<'a> {
         if more_to_read {
             return Duration::ZERO;
         }
-        let short = self.links.len() < self.target();
+        let short = self.stripes.len() < self.target();
         let connect = short.then_some(self.not_before.max(self.now));
         let next = connect.into_iter().fold(self.reported + REPORT, Instant::min);
         next.saturating_duration_since(Instant::now())
@@ -177,7 +177,7 @@ impl<'a> Client<'a> {
                 return Err(AgentError::new("server_lost", cause, "check --to and that the server runs"));
             }
         }
-        let staying = self.links.values().filter(|link| link.stage != Stage::Leaving).count();
+        let staying = self.stripes.values().filter(|stripe| stripe.stage != Stage::Leaving).count();
         let target = self.target();
         if staying < target && self.now >= self.not_before {
             for _ in staying..target {
@@ -187,15 +187,15 @@ impl<'a> Client<'a> {
                 }
             }
         }
-        let open = self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id);
+        let open = self.stripes.iter().filter(|(_, stripe)| stripe.stage == Stage::Open).map(|(&id, _)| id);
         // The youngest connections are retired first.
         let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
         for id in retiring {
             self.core.retire(id);
-            if let Some(link) = self.links.get_mut(&id) {
-                link.say(&Frame::Leave);
-                link.stage = Stage::Leaving;
-                if link.flush().is_err() {
+            if let Some(stripe) = self.stripes.get_mut(&id) {
+                stripe.connection.say(&Frame::Leave);
+                stripe.stage = Stage::Leaving;
+                if stripe.flush().is_err() {
                     self.lose(id);
                 }
             }
@@ -210,8 +210,8 @@ impl<'a> Client<'a> {
         let tls = tls.map_err(io::Error::other)?;
         let id = StripeId(self.next);
         self.next += 1;
-        let registration = self.poller.add(&socket, Target::Link(id))?;
-        self.links.insert(id, Link::new(Channel::begun(socket, tls), registration));
+        let registration = self.poller.add(&socket, Target::Stripe(id))?;
+        self.stripes.insert(id, ClientStripe::new(Channel::begun(socket, tls), registration));
         Ok(())
     }
 
@@ -255,27 +255,27 @@ impl<'a> Client<'a> {
     fn give(&mut self) {
         loop {
             let mut given = false;
-            for id in taking(&self.links, self.args.fec.is_some()) {
-                let Some(link) = self.links.get_mut(&id) else {
+            for id in taking(&self.stripes, self.args.fec.is_some()) {
+                let Some(stripe) = self.stripes.get_mut(&id) else {
                     continue;
                 };
                 match self.core.give(id) {
                     Some(Send::Data(range)) => {
                         let (front, back) = self.core.bytes(&range);
-                        let out = link.out.bytes();
+                        let out = stripe.connection.out.bytes();
                         out.extend(data_header(range.start, front.len() + back.len()));
                         out.extend(front);
                         out.extend(back);
                     }
                     Some(Send::Parity(parity, bytes)) => {
-                        link.out.bytes().extend(parity_header(&parity));
-                        link.out.bytes().extend(bytes);
+                        stripe.connection.out.bytes().extend(parity_header(&parity));
+                        stripe.connection.out.bytes().extend(bytes);
                     }
-                    Some(Send::End(length)) => link.say(&Frame::End { length }),
+                    Some(Send::End(length)) => stripe.connection.say(&Frame::End { length }),
                     None => continue,
                 }
                 given = true;
-                if link.flush().is_err() {
+                if stripe.flush().is_err() {
                     self.lose(id);
                 }
             }
@@ -286,19 +286,19 @@ impl<'a> Client<'a> {
     }
 
     fn serve(&mut self, id: StripeId, ready: Ready, reporter: &mut Reporter) -> Result<(), AgentError> {
-        let Some(link) = self.links.get_mut(&id) else {
+        let Some(stripe) = self.stripes.get_mut(&id) else {
             return Ok(());
         };
-        link.readable |= ready.readable;
-        link.writable |= ready.writable;
-        if link.stage == Stage::Connecting && ready.writable {
-            if let Ok(Some(error)) | Err(error) = link.channel.socket().take_error() {
+        stripe.connection.readable |= ready.readable;
+        stripe.writable |= ready.writable;
+        if stripe.stage == Stage::Connecting && ready.writable {
+            if let Ok(Some(error)) | Err(error) = stripe.connection.channel.socket().take_error() {
                 self.fail(&error);
                 self.lose(id);
                 return Ok(());
             }
-            link.stage = Stage::Greeting;
-            link.say(&Frame::Hello(Hello {
+            stripe.stage = Stage::Greeting;
+            stripe.connection.say(&Frame::Hello(Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
                 coded: self.args.fec.is_some(),
@@ -306,7 +306,7 @@ impl<'a> Client<'a> {
                 token: self.args.token.clone(),
             }));
         }
-        if let Err(error) = link.flush() {
+        if let Err(error) = stripe.flush() {
             return self.on_broken(id, &error, reporter);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -316,11 +316,11 @@ impl<'a> Client<'a> {
     }
 
     fn read(&mut self, id: StripeId, scratch: &mut [u8], reporter: &mut Reporter) -> Result<(), AgentError> {
-        while let Some(link) = self.links.get_mut(&id).filter(|link| link.readable) {
-            match link.read(scratch) {
+        while let Some(stripe) = self.stripes.get_mut(&id).filter(|stripe| stripe.connection.readable) {
+            match stripe.connection.read(scratch) {
                 Ok(ReadOutcome::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
                 Ok(ReadOutcome::Nothing) => {}
-                Ok(ReadOutcome::End) if link.stage == Stage::Leaving => {
+                Ok(ReadOutcome::End) if stripe.stage == Stage::Leaving => {
                     self.core.on_left(id);
                     self.lose(id);
                 }
@@ -338,14 +338,14 @@ impl<'a> Client<'a> {
     fn take(&mut self, id: StripeId, bytes: &[u8], reporter: &mut Reporter) -> Result<(), AgentError> {
         let mut input = bytes;
         loop {
-            let Some(link) = self.links.get_mut(&id) else {
+            let Some(stripe) = self.stripes.get_mut(&id) else {
                 return Ok(());
             };
             let wrong = |text: String| {
                 AgentError::new("protocol", text, "check that client and server are of the same version")
             };
             let impossible = |error: OutgoingError| wrong(error.to_string());
-            let frame = match link.decoder.next_item(&mut input) {
+            let frame = match stripe.connection.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
                 Ok(Some(Item::Data { .. } | Item::Parity { .. })) => continue,
                 Ok(None) => return Ok(()),
@@ -353,7 +353,7 @@ impl<'a> Client<'a> {
             };
             match frame {
                 Frame::Welcome { epoch, delivered, limit, wanted } => {
-                    link.stage = Stage::Open;
+                    stripe.stage = Stage::Open;
                     let stale =
                         self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(impossible)?;
                     stale.into_iter().for_each(|stale| self.lose(stale));
@@ -398,12 +398,12 @@ impl<'a> Client<'a> {
             return Err(error);
         }
         let was_open =
-            self.links.get(&id).is_some_and(|link| matches!(link.stage, Stage::Open | Stage::Leaving));
+            self.stripes.get(&id).is_some_and(|stripe| matches!(stripe.stage, Stage::Open | Stage::Leaving));
         self.fail(error);
         self.lose(id);
         if was_open {
             let text = self.trouble.clone();
-            let human = format!("a connection is lost ({text}), {} are left", self.links.len());
+            let human = format!("a connection is lost ({text}), {} are left", self.stripes.len());
             reporter.event("stripe_lost", Weight::Passing, json!({"text": text}), Some(human));
         }
         Ok(())
@@ -412,11 +412,11 @@ impl<'a> Client<'a> {
     /// Removes a connection that is gone; its bytes go over others.
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
-        if let Some(link) = self.links.remove(&id) {
-            self.poller.remove(link.channel.socket(), link.registration);
+        if let Some(stripe) = self.stripes.remove(&id) {
+            self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
         }
-        let carries = |link: &Link| matches!(link.stage, Stage::Open);
-        if self.alone.is_none() && !self.links.values().any(carries) {
+        let carries = |stripe: &ClientStripe| matches!(stripe.stage, Stage::Open);
+        if self.alone.is_none() && !self.stripes.values().any(carries) {
             self.alone = Some(self.now);
         }
     }
@@ -424,9 +424,9 @@ impl<'a> Client<'a> {
     /// Finds stalled connections; their bytes go over others too, if there are others.
     fn find_stalled(&mut self) {
         let now = self.now;
-        let open = self.links.iter_mut().filter(|(_, link)| link.stage == Stage::Open);
+        let open = self.stripes.iter_mut().filter(|(_, stripe)| stripe.stage == Stage::Open);
         let (stalled, going): (Vec<_>, Vec<_>) =
-            open.map(|(&id, link)| (id, link.is_stalled(now))).partition(|&(_, stalled)| stalled);
+            open.map(|(&id, stripe)| (id, stripe.is_stalled(now))).partition(|&(_, stalled)| stalled);
         for &(id, _) in &going {
             self.core.on_progress(id);
         }
@@ -442,19 +442,23 @@ impl<'a> Client<'a> {
         self.reports += 1;
         self.find_stalled();
         let (mut sum, mut count) = (0, 0);
-        let open: Vec<StripeId> =
-            self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id).collect();
+        let open: Vec<StripeId> = self
+            .stripes
+            .iter()
+            .filter(|(_, stripe)| stripe.stage == Stage::Open)
+            .map(|(&id, _)| id)
+            .collect();
         let turn = self.reports % open.len().max(1);
         for (index, id) in open.into_iter().enumerate() {
-            let Some(link) = self.links.get_mut(&id) else {
+            let Some(stripe) = self.stripes.get_mut(&id) else {
                 continue;
             };
-            let Some(report) = link.report(index == turn) else {
+            let Some(report) = stripe.report(index == turn) else {
                 continue;
             };
             sum += u64::from(report.rtt_us);
             count += 1;
-            if link.flush().is_err() {
+            if stripe.flush().is_err() {
                 self.lose(id);
             }
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use nix::time::{clock_gettime, ClockId};
 use serde_json::json;
 
-use super::round::{self, Round};
+use super::round::{self, RoundReport};
 use super::server::Server;
 use super::tune::{self, Setting};
 use crate::machine::Frame;
@@ -21,7 +21,8 @@ impl Server {
             .flows
             .iter_mut()
             .map(|(&client, flow)| round::measure(&names[client], flow, settings[client], stripes, took));
-        let round = Round { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
+        let round =
+            RoundReport { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
         self.events.tell("round", round, None);
     }
 
@@ -79,7 +80,7 @@ impl Server {
             let share = setting.share(index, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get_mut(number) {
                 // A connection that is gone needs no window.
-                let _ = stripe.window.set(stripe.channel.socket(), share, flow.segment);
+                let _ = stripe.window.set(stripe.connection.channel.socket(), share, flow.segment);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::machine::ClientName;
 
 /// The folder in which streams are stored.
 #[derive(Debug, Clone)]
-pub enum Folder {
+pub enum StreamFolder {
     /// Streams go to files in this folder, or to FIFOs that are there.
     At(PathBuf),
     Discard,
@@ -36,10 +36,10 @@ pub enum Destination {
     Discard,
 }
 
-impl Folder {
+impl StreamFolder {
     /// Opens the destination of a client's stream; also returns how many bytes are there.
     pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
-        let Folder::At(folder) = self else {
+        let StreamFolder::At(folder) = self else {
             return Ok((Destination::Discard, 0));
         };
         let fifo = folder.join(client.as_str());

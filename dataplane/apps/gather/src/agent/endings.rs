@@ -140,7 +140,7 @@ impl Server {
         let Some(stripe) = self.stripes.remove(&number) else {
             return;
         };
-        self.poller.remove(stripe.channel.socket(), stripe.registration);
+        self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
         if let Some(client) = stripe.client {
             self.detach(client, number);
         }

@@ -106,12 +106,12 @@ impl Events {
 
 /// Reads lines from stdin.
 #[derive(Debug, Default)]
-pub struct Requests {
+pub struct StdinLines {
     bytes: Vec<u8>,
     pub ended: bool,
 }
 
-impl Requests {
+impl StdinLines {
     /// Reads the bytes that are there; returns the complete lines. A line that is too long ends all reading.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, String> {
         let (stdin, mut chunk) = (io::stdin(), vec![0; CHUNK]);

@@ -11,27 +11,29 @@
 //! | [`args`], [`clients`] | options; the list of clients |
 //! | [`serve`], [`server`] | the server's command; its loop |
 //! | `admission`, `endings`, `control` | how connections are admitted; how streams end; rounds and tunings |
-//! | [`stripe`], [`flow`], [`destination`] | a connection; a client's stream; its destination |
+//! | [`connection`], [`server_stripe`] | one end of a connection; the server's end of a stripe |
+//! | [`flow`], [`destination`] | a client's stream; its destination |
 //! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
-//! | [`send`], [`client`], [`link`] | the client's command; its loop; a connection |
+//! | [`send`], [`client`], [`client_stripe`] | the client's command; its loop; its end of a stripe |
 //! | [`stream`] | a client for programs in Rust |
 
 mod admission;
 pub mod args;
 mod client;
+mod client_stripe;
 mod clients;
+mod connection;
 mod control;
 mod destination;
 mod endings;
 mod flow;
 mod lines;
-mod link;
 mod round;
 mod send;
 mod serve;
 mod server;
+mod server_stripe;
 pub mod stream;
-mod stripe;
 mod tune;
 mod window;

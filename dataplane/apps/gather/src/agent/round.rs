@@ -7,13 +7,13 @@ use groupflow_host::tcp_info::TcpInfo;
 use serde::Serialize;
 
 use super::flow::Flow;
-use super::stripe::Stripe;
+use super::server_stripe::ServerStripe;
 use super::tune::Setting;
 use crate::machine::ClientName;
 
 /// The report on a round (docs/reference/gather.md lists the fields).
 #[derive(Debug, Serialize)]
-pub struct Round<'a> {
+pub struct RoundReport<'a> {
     pub round: u64,
     /// Seconds since the last round.
     pub seconds: f64,
@@ -46,7 +46,7 @@ pub fn measure<'a>(
     client: &'a ClientName,
     flow: &mut Flow,
     setting: Setting,
-    stripes: &mut HashMap<u64, Stripe>,
+    stripes: &mut HashMap<u64, ServerStripe>,
     took: Duration,
 ) -> Measured<'a> {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
@@ -58,7 +58,7 @@ pub fn measure<'a>(
         connections += 1;
         theirs.add(stripe.report.rtt_us);
         timeouts.add(stripe.report.rto_us);
-        let socket = stripe.channel.socket();
+        let socket = stripe.connection.channel.socket();
         let Ok(info) = TcpInfo::of(socket) else {
             continue;
         };

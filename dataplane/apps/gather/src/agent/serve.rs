@@ -10,9 +10,9 @@ use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::json;
 
 use super::args::GatherServeArgs;
-use super::destination::Folder;
+use super::destination::StreamFolder;
 use super::lines::Events;
-use super::server::{Options, Server};
+use super::server::{Server, ServerOptions};
 use super::{clients, tune, window};
 
 /// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.
@@ -22,13 +22,13 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     let clients = clients::read(&args.clients)?;
     let identity = args.secure.identity()?;
     let folder = match &args.out {
-        None => Folder::Discard,
+        None => StreamFolder::Discard,
         Some(path) => {
             std::fs::create_dir_all(path).map_err(|e| {
                 let cause = format!("cannot make {}: {}", path.display(), plain(&e));
                 AgentError::new("output", cause, "choose another --out")
             })?;
-            Folder::At(path.clone())
+            StreamFolder::At(path.clone())
         }
     };
     let room = args.memory / clients.len() as u64;
@@ -59,7 +59,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     };
     let human = format!("gathering at {address} from {} clients, {known_by}", clients.len());
     events.tell("ready", ready, Some(human));
-    let options = Options {
+    let options = ServerOptions {
         round: Duration::from_millis(args.round_ms),
         room,
         handshake: Duration::from_millis(args.handshake_ms),

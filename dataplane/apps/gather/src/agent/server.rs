@@ -15,10 +15,10 @@ use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
-use super::destination::Folder;
+use super::destination::StreamFolder;
 use super::flow::Flow;
-use super::lines::{Events, Requests};
-use super::stripe::Stripe;
+use super::lines::{Events, StdinLines};
+use super::server_stripe::ServerStripe;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, Frame, Item, RefusalCode, Roster};
 
@@ -41,7 +41,7 @@ pub enum Target {
 }
 
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ServerOptions {
     /// Time between measurements.
     pub round: Duration,
     /// Bytes held for each client.
@@ -58,16 +58,16 @@ pub struct Options {
 }
 
 pub struct Server {
-    pub(super) options: Options,
+    pub(super) options: ServerOptions,
     pub(super) poller: Poller<Target>,
     pub(super) listener: TcpListener,
     pub(super) roster: Roster,
-    pub(super) folder: Folder,
+    pub(super) folder: StreamFolder,
     pub(super) names: Vec<ClientName>,
     pub(super) numbers: HashMap<ClientName, usize>,
     pub(super) settings: Vec<Setting>,
     pub(super) flows: BTreeMap<usize, Flow>,
-    pub(super) stripes: HashMap<u64, Stripe>,
+    pub(super) stripes: HashMap<u64, ServerStripe>,
     /// Connections that have sent no HELLO yet, the oldest first.
     pub(super) pending: BTreeMap<u64, Instant>,
     /// Connections that are about to be closed.
@@ -81,7 +81,7 @@ pub struct Server {
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     pub(super) spare: Option<File>,
     signals: SignalFd,
-    pub(super) requests: Requests,
+    pub(super) requests: StdinLines,
     pub(super) events: Events,
     pub(super) rounds: u64,
     pub(super) round_began: Instant,
@@ -95,8 +95,8 @@ impl Server {
         listener: TcpListener,
         signals: SignalFd,
         clients: BTreeMap<ClientName, Token>,
-        folder: Folder,
-        options: Options,
+        folder: StreamFolder,
+        options: ServerOptions,
         events: Events,
     ) -> io::Result<Server> {
         let mut poller = Poller::new()?;
@@ -122,7 +122,7 @@ impl Server {
             now,
             spare: File::open("/dev/null").ok(),
             signals,
-            requests: Requests::default(),
+            requests: StdinLines::default(),
             events,
             rounds: 0,
             round_began: now,
@@ -185,7 +185,7 @@ impl Server {
                 let Some(stripe) = self.stripes.get_mut(&number) else {
                     return;
                 };
-                stripe.readable |= ready.readable;
+                stripe.connection.readable |= ready.readable;
                 if ready.readable {
                     self.ready.insert(number);
                 }
@@ -219,7 +219,8 @@ impl Server {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut brought = 0;
         while brought < TURN {
-            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.readable) else {
+            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.connection.readable)
+            else {
                 break;
             };
             // Nothing is read while the destination takes nothing: TCP's window then slows the client.
@@ -230,7 +231,7 @@ impl Server {
             {
                 break;
             }
-            match stripe.read(&mut scratch) {
+            match stripe.connection.read(&mut scratch) {
                 Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
                     if !self.throw_away(number, count) {
@@ -262,7 +263,7 @@ impl Server {
                 return Ok(());
             };
             let client = stripe.client;
-            let Some(item) = stripe.decoder.next_item(&mut input)? else {
+            let Some(item) = stripe.connection.decoder.next_item(&mut input)? else {
                 break;
             };
             if stripe.left {

@@ -25,6 +25,7 @@ use groupflow_base::StreamId;
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
 use groupflow_host::process::system;
+use groupflow_host::progress::Summary;
 use groupflow_host::report::Reporter;
 use nix::fcntl::OFlag;
 use nix::sys::signal::SigSet;
@@ -36,21 +37,11 @@ use super::client::Client;
 /// A client thread needs little stack.
 const STACK: usize = 256 << 10;
 
-/// The outcome of a stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// The stream's id, which is in the name of its file at the server.
-    pub stream: StreamId,
-    /// Bytes of the stream, all delivered.
-    pub bytes: u64,
-    /// Seconds that the stream took.
-    pub seconds: f64,
-}
-
 /// A stream; a thread of its own sends the bytes written. If it is dropped, the stream ends there without
 /// being awaited.
 #[derive(Debug)]
 pub struct GatherStream {
+    id: StreamId,
     pipe: File,
     thread: JoinHandle<Result<Summary, AgentError>>,
 }
@@ -61,20 +52,25 @@ impl GatherStream {
     pub fn start(options: GatherSendArgs) -> Result<GatherStream, AgentError> {
         let trust = options.secure.trust(options.to)?;
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| system(&e.into()))?;
+        let id = StreamId(rand::random());
         let run = move || {
             // The thread takes no signals: they belong to the program.
             let signals =
                 SignalFd::with_flags(&SigSet::empty(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC);
             let signals = signals.map_err(|e| system(&e.into()))?;
-            let stream = StreamId(rand::random());
             let input = Input::new(reader.into(), "what is written");
-            let client = Client::new(&options, trust, stream, input, signals);
+            let client = Client::new(&options, trust, id, input, signals);
             let mut client = client.map_err(|e| system(&e))?;
             let seconds = client.run(&mut Reporter::quiet())?;
-            Ok(Summary { stream, bytes: client.delivered(), seconds })
+            Ok(Summary { bytes: client.delivered(), seconds })
         };
         let thread = thread::Builder::new().name("gather".to_owned()).stack_size(STACK).spawn(run);
-        Ok(GatherStream { pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
+        Ok(GatherStream { id, pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
+    }
+
+    /// The stream's id, which is in the name of its file at the server.
+    pub fn id(&self) -> StreamId {
+        self.id
     }
 
     /// Ends the stream and waits until the server has delivered all of it.

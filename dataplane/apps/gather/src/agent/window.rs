@@ -30,13 +30,13 @@ pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
 
 /// The window of a connection: its current setting, so that nothing is set twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Window {
+pub struct AdvertisedWindow {
     /// SO_RCVBUF and TCP_WINDOW_CLAMP in bytes; 0: the kernel's choice.
     buffer: u64,
     clamp: u64,
 }
 
-impl Window {
+impl AdvertisedWindow {
     /// Lets the connection advertise `window` bytes from now on; `None`: as the kernel sees fit. `segment` is
     /// the size of the received segments in bytes; 0: not known.
     ///
@@ -56,13 +56,13 @@ impl Window {
                     self.clamp = window;
                 }
             }
-            None if *self == Window::default() => {}
+            None if *self == AdvertisedWindow::default() => {}
             None => {
                 // From a small buffer, autotuning would never notice that a larger one would help.
                 set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
                 set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
                 set_int(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
-                *self = Window::default();
+                *self = AdvertisedWindow::default();
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ mod tests {
     struct Rig {
         server: TcpStream,
         client: TcpStream,
-        window: Window,
+        window: AdvertisedWindow,
         /// The window that is kept regularly, as the server keeps it.
         kept: Option<u64>,
     }
@@ -137,7 +137,7 @@ mod tests {
             let (client, server) = connected(most);
             let mut writer = client.try_clone().expect("a copy");
             std::thread::spawn(move || while writer.write_all(&[7; 8192]).is_ok() {});
-            Rig { server, client, window: Window::default(), kept: None }
+            Rig { server, client, window: AdvertisedWindow::default(), kept: None }
         }
 
         fn set(&mut self, window: Option<u64>) {
@@ -211,7 +211,7 @@ mod tests {
     fn the_buffer_stays_while_it_is_enough_and_not_far_too_much() {
         // No segments arrive, which would make the kernel move the clamp.
         let (_client, server) = connected(None);
-        let mut set = Window::default();
+        let mut set = AdvertisedWindow::default();
         // The kernel doubles the buffer.
         for (window, buffer) in
             [(30_000, 60_000), (16_000, 60_000), (15_000, 60_000), (14_000, 28_000), (20_000, 40_000)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use super::coding::{Code, Group};
+use super::coding::{ErasureCode, ParityGroup};
 use super::outgoing::StripeId;
 use super::repairs::Parity;
 
@@ -26,13 +26,13 @@ pub(super) enum Block {
 /// fewer stripes, each gets its share of the blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Coder {
-    pub(super) code: Code,
+    pub(super) code: ErasureCode,
     groups: VecDeque<Begun>,
 }
 
 #[derive(Debug, Clone)]
 struct Begun {
-    group: Group,
+    group: ParityGroup,
     /// The index of the next piece.
     next: u8,
     /// The blocks of parity that are left.
@@ -64,7 +64,7 @@ impl Begun {
 }
 
 impl Coder {
-    pub(super) fn new(code: Code) -> Coder {
+    pub(super) fn new(code: ErasureCode) -> Coder {
         Coder { code, groups: VecDeque::new() }
     }
 
@@ -123,7 +123,7 @@ mod tests {
     const BYTES: [u8; 2048] = [7; 2048];
 
     fn coder(code: &str) -> Coder {
-        let mut coder = Coder::new(Code::parse(code).expect("a code"));
+        let mut coder = Coder::new(ErasureCode::parse(code).expect("a code"));
         coder.begin(0, &BYTES);
         coder
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn parity_that_no_stripe_may_have_is_bounded_and_ends_with_its_group() {
-        let mut coder = Coder::new(Code::parse("1+1").expect("a code"));
+        let mut coder = Coder::new(ErasureCode::parse("1+1").expect("a code"));
         for start in 0..20 {
             coder.begin(start * 512, &BYTES[..512]);
             assert_eq!(coder.block(StripeId(0), 2), Some(Block::Piece(start * 512..start * 512 + 512)));

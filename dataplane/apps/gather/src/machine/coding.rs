@@ -18,37 +18,37 @@ pub const MAX_PIECE: u64 = 16 << 10;
 
 /// A client's code: K pieces, M blocks of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code {
+pub struct ErasureCode {
     /// The most pieces of a group.
     pub(super) pieces: u8,
     /// The blocks of parity of a group.
     pub(super) parity: u8,
 }
 
-impl Code {
+impl ErasureCode {
     /// The rule for its text form.
     pub const RULE: &'static str = "K+M, K from 1 to 32 and M from 1 to 8, like 4+2";
 
     /// Parses `K+M`.
-    pub fn parse(text: &str) -> Option<Code> {
+    pub fn parse(text: &str) -> Option<ErasureCode> {
         let (pieces, parity) = text.split_once('+')?;
         let (pieces, parity) = (pieces.parse().ok()?, parity.parse().ok()?);
         let fits = (1..=MOST.0).contains(&pieces) && (1..=MOST.1).contains(&parity);
-        fits.then_some(Code { pieces, parity })
+        fits.then_some(ErasureCode { pieces, parity })
     }
 
     /// The group that begins at `start` and has `length` bytes (at least 1, at most [`MAX_PIECE`] a piece).
-    pub fn group(self, start: u64, length: u64) -> Group {
+    pub fn group(self, start: u64, length: u64) -> ParityGroup {
         let most = length.div_ceil(MIN_PIECE).clamp(1, self.pieces.into());
         let block = length.div_ceil(most).next_multiple_of(UNIT);
         let pieces = length.div_ceil(block) as u8;
-        Group { start, length: length as u32, pieces, parity: self.parity }
+        ParityGroup { start, length: length as u32, pieces, parity: self.parity }
     }
 }
 
 /// Bytes of a stream that are coded together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Group {
+pub struct ParityGroup {
     /// Offset of the first byte.
     pub(super) start: u64,
     /// Bytes of the group.
@@ -59,9 +59,9 @@ pub struct Group {
     pub(super) parity: u8,
 }
 
-impl Group {
+impl ParityGroup {
     /// A group as a frame describes it; an impossible value is refused by the name of its field.
-    pub fn new(start: u64, length: u32, pieces: u8, parity: u8) -> Result<Group, CodecError> {
+    pub fn new(start: u64, length: u32, pieces: u8, parity: u8) -> Result<ParityGroup, CodecError> {
         let wrong = |field, text: String| Err(CodecError::new(field, text));
         if !(1..=MOST.0).contains(&pieces) {
             return wrong("parity.pieces", format!("{pieces} is not from 1 to {}", MOST.0));
@@ -76,7 +76,7 @@ impl Group {
         if start.checked_add(length.into()).is_none() {
             return wrong("parity.start", "lies beyond the longest stream".to_owned());
         }
-        let group = Group { start, length, pieces, parity };
+        let group = ParityGroup { start, length, pieces, parity };
         match u64::from(length).div_ceil(group.block()) == u64::from(pieces) {
             true => Ok(group),
             false => wrong("parity.pieces", format!("{pieces} is too many for {length} bytes")),
@@ -156,9 +156,9 @@ mod tests {
         fn any_blocks_that_are_enough_give_all(
             pieces in 1..=MOST.0, parity in 1..=MOST.1, length in 1..16_000_u64, order in any::<u64>(),
         ) {
-            let code = Code { pieces, parity };
+            let code = ErasureCode { pieces, parity };
             let group = code.group(1 << 40, length);
-            prop_assert_eq!(Group::new(group.start, group.length, group.pieces, group.parity), Ok(group));
+            prop_assert_eq!(ParityGroup::new(group.start, group.length, group.pieces, group.parity), Ok(group));
             let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + at / 251) as u8).collect();
             let all = group.encode(&bytes);
             prop_assert_eq!(all.len(), usize::from(parity));
@@ -197,14 +197,14 @@ mod tests {
             ("4", None),
             ("4+2+1", None),
         ] {
-            let code = Code::parse(text).map(|code| (code.pieces, code.parity));
+            let code = ErasureCode::parse(text).map(|code| (code.pieces, code.parity));
             assert_eq!(code, expected, "{text}");
         }
     }
 
     #[test]
     fn groups_are_cut_so() {
-        let code = Code::parse("4+2").expect("a code");
+        let code = ErasureCode::parse("4+2").expect("a code");
         let cut = |length| {
             let group = code.group(100, length);
             (group.pieces, group.block())
@@ -228,7 +228,7 @@ mod tests {
             (u64::MAX, 1, 1, 1, "parity.start: lies beyond the longest stream"),
             (0, 65, 4, 1, "parity.pieces: 4 is too many for 65 bytes"),
         ] {
-            let error = Group::new(start, length, pieces, parity).expect_err(expected);
+            let error = ParityGroup::new(start, length, pieces, parity).expect_err(expected);
             assert_eq!(error.to_string(), expected);
         }
     }

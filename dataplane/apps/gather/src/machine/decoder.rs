@@ -110,7 +110,7 @@ fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError
 
 #[cfg(test)]
 mod tests {
-    use super::super::coding::Code;
+    use super::super::coding::ErasureCode;
     use super::super::frame::{
         data_header, parity_header, Hello, RefusalCode, StripeReport, MAX_DATA, MAX_TEXT,
     };
@@ -191,7 +191,7 @@ mod tests {
 
     fn coded() -> impl Strategy<Value = Got> {
         (0..u64::MAX - 3000, 1..3000_u64, 0..2_u8, any::<u8>()).prop_map(|(start, length, index, byte)| {
-            let group = Code::parse("5+2").expect("a code").group(start, length);
+            let group = ErasureCode::parse("5+2").expect("a code").group(start, length);
             Got::Parity(Parity { group, index }, vec![byte; group.block() as usize])
         })
     }
@@ -332,7 +332,7 @@ mod tests {
             token: Token::parse("c0ffee").expect("a token"),
         };
         let report = StripeReport { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
-        let group = Code::parse("5+2").expect("a code").group(0x0102, 600);
+        let group = ErasureCode::parse("5+2").expect("a code").group(0x0102, 600);
         let welcome = Frame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
         let cases = [
             (

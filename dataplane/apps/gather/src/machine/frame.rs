@@ -3,7 +3,7 @@
 use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
 use groupflow_base::{wire_enum, StreamId, Token};
 
-use super::coding::Group;
+use super::coding::ParityGroup;
 use super::names::{ClientName, Epoch};
 use super::repairs::Parity;
 
@@ -238,7 +238,7 @@ pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, CodecError> {
     let start = fields.u64("parity.start")?;
     let bytes = fields.u32("parity.length")?;
     let (pieces, count) = (fields.u8("parity.pieces")?, fields.u8("parity.parity")?);
-    let group = Group::new(start, bytes, pieces, count)?;
+    let group = ParityGroup::new(start, bytes, pieces, count)?;
     let index = fields.u8("parity.index")?;
     if index >= count {
         return Err(CodecError::new("parity.index", format!("{index} is not below {count}")));

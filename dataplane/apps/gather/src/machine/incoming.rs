@@ -4,7 +4,7 @@
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::CodecError;
 
-use super::repairs::{Parity, Repairs};
+use super::repairs::{Parity, ParityQueue};
 
 /// This part of a coded stream's room is for delivered bytes, from which missing bytes may have to be made,
 /// and as much for parity.
@@ -21,7 +21,7 @@ pub struct Incoming {
 struct Coded {
     /// Delivered bytes that are kept.
     keeps: u64,
-    repairs: Repairs,
+    repairs: ParityQueue,
 }
 
 impl Incoming {
@@ -35,7 +35,7 @@ impl Incoming {
     pub fn coded(delivered: u64, room: u64) -> Incoming {
         let keeps = room / PART;
         let bytes = Reassembly::keeping(delivered, room - 2 * keeps, keeps);
-        Incoming { bytes, coded: Some(Coded { keeps, repairs: Repairs::new(keeps) }) }
+        Incoming { bytes, coded: Some(Coded { keeps, repairs: ParityQueue::new(keeps) }) }
     }
 
     /// The stream's bytes, without parity.

@@ -31,7 +31,7 @@ mod outgoing;
 mod repairs;
 mod roster;
 
-pub use coding::Code;
+pub use coding::ErasureCode;
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, RefusalCode, Side};
 pub use incoming::Incoming;

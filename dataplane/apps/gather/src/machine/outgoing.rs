@@ -8,7 +8,7 @@ use groupflow_base::reassembly::MIN_BLOCK;
 use thiserror::Error;
 
 use super::coder::{Block, Coder};
-use super::coding::{Code, MAX_PIECE};
+use super::coding::{ErasureCode, MAX_PIECE};
 use super::names::Epoch;
 use super::repairs::Parity;
 
@@ -117,7 +117,7 @@ impl Outgoing {
     }
 
     /// A coded stream that keeps at most `capacity` bytes until they are delivered.
-    pub fn coded(capacity: usize, code: Code) -> Outgoing {
+    pub fn coded(capacity: usize, code: ErasureCode) -> Outgoing {
         Outgoing { coder: Some(Coder::new(code)), ..Outgoing::new(capacity) }
     }
 

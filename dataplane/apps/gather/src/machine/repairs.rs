@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::store::Store;
+use groupflow_base::store::ByteStore;
 
-use super::coding::Group;
+use super::coding::ParityGroup;
 
 /// Bytes of overhead counted for each block of parity.
 const OVERHEAD: u64 = 128;
@@ -15,7 +15,7 @@ const OVERLAPPING: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parity {
     /// The group that the parity belongs to.
-    pub group: Group,
+    pub group: ParityGroup,
     /// The index of the block, from 0.
     pub index: u8,
 }
@@ -23,7 +23,7 @@ pub struct Parity {
 /// Parity of groups that are not delivered, within a budget; parity beyond it is dropped, since the bytes
 /// themselves will arrive anyway.
 #[derive(Debug, Clone)]
-pub struct Repairs {
+pub struct ParityQueue {
     /// Groups by their start.
     groups: BTreeMap<u64, Waiting>,
     budget: u64,
@@ -32,7 +32,7 @@ pub struct Repairs {
 
 #[derive(Debug, Clone)]
 struct Waiting {
-    group: Group,
+    group: ParityGroup,
     blocks: BTreeMap<u8, Vec<u8>>,
 }
 
@@ -48,14 +48,14 @@ impl Waiting {
     }
 }
 
-fn cost(group: &Group) -> u64 {
+fn cost(group: &ParityGroup) -> u64 {
     group.block() + OVERHEAD
 }
 
-impl Repairs {
+impl ParityQueue {
     /// No parity yet, and a budget in bytes.
-    pub fn new(budget: u64) -> Repairs {
-        Repairs { groups: BTreeMap::new(), budget, cost: 0 }
+    pub fn new(budget: u64) -> ParityQueue {
+        ParityQueue { groups: BTreeMap::new(), budget, cost: 0 }
     }
 
     /// Bytes of memory in use.
@@ -86,7 +86,7 @@ impl Repairs {
     }
 
     /// Whether a block of this group may be kept: the last groups of the stream make room for earlier ones.
-    fn make_room(&mut self, group: &Group) -> bool {
+    fn make_room(&mut self, group: &ParityGroup) -> bool {
         while self.cost + cost(group) > self.budget {
             match self.groups.last_key_value().map(|(&start, _)| start) {
                 Some(last) if last > group.start => self.drop_group(last),
@@ -105,7 +105,7 @@ impl Repairs {
     }
 
     /// Missing pieces around these bytes that can be made now, with their offsets.
-    pub fn make(&mut self, range: std::ops::Range<u64>, store: &Store) -> Vec<(u64, Vec<u8>)> {
+    pub fn make(&mut self, range: std::ops::Range<u64>, store: &ByteStore) -> Vec<(u64, Vec<u8>)> {
         let mut made = Vec::new();
         let touched = self.groups.range(..range.end).rev().take(OVERLAPPING);
         let touched: Vec<u64> = touched
@@ -145,19 +145,19 @@ impl Repairs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::coding::Code;
+    use super::super::coding::ErasureCode;
     use super::*;
 
     const BYTES: [u8; 4096] = [7; 4096];
 
-    fn parity(start: u64) -> (Group, Vec<Vec<u8>>) {
-        let group = Code::parse("4+2").expect("a code").group(start, 4096);
+    fn parity(start: u64) -> (ParityGroup, Vec<Vec<u8>>) {
+        let group = ErasureCode::parse("4+2").expect("a code").group(start, 4096);
         (group, group.encode(&BYTES))
     }
 
     #[test]
     fn what_comes_in_bits_makes_what_is_missing() {
-        let (mut repairs, mut store) = (Repairs::new(1 << 20), Store::default());
+        let (mut repairs, mut store) = (ParityQueue::new(1 << 20), ByteStore::default());
         let (group, blocks) = parity(0);
         store.insert(1024, &BYTES[..2048]);
         for (index, block) in (0..).zip(&blocks) {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_last_groups_make_room_for_those_before() {
-        let mut repairs = Repairs::new(2 * (1024 + OVERHEAD));
+        let mut repairs = ParityQueue::new(2 * (1024 + OVERHEAD));
         for (start, expected) in
             [(8192, &[8192][..]), (4096, &[4096, 8192]), (0, &[0, 4096]), (8192, &[0, 4096])]
         {

@@ -2,7 +2,7 @@
 
 mod world;
 
-use groupflow_gather::machine::Code;
+use groupflow_gather::machine::ErasureCode;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use world::{Step, World};
@@ -25,10 +25,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn code() -> impl Strategy<Value = Option<Code>> {
+fn code() -> impl Strategy<Value = Option<ErasureCode>> {
     prop_oneof![
         Just(None),
-        (1..9_u8, 1..5_u8).prop_map(|(pieces, parity)| Code::parse(&format!("{pieces}+{parity}"))),
+        (1..9_u8, 1..5_u8).prop_map(|(pieces, parity)| ErasureCode::parse(&format!("{pieces}+{parity}"))),
     ]
 }
 
@@ -79,7 +79,7 @@ proptest! {
         parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16, silent in 0..3_usize,
         from in 0..30_usize,
     ) {
-        let mut world = World::new(room, 1 << 20, Code::parse("4+2"));
+        let mut world = World::new(room, 1 << 20, ErasureCode::parse("4+2"));
         world.step(Step::Appetite(usize::MAX));
         world.step(Step::Want(stripes));
         world.turn();

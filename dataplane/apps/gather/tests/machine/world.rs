@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use groupflow_gather::machine::frame::{data_header, parity_header};
 use groupflow_gather::machine::{
-    Code, Decoder, Epoch, Frame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeId,
+    Decoder, Epoch, ErasureCode, Frame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeId,
 };
 
 /// What happens. Stripes are taken modulo their number.
@@ -47,7 +47,7 @@ pub struct World {
     pub out: Vec<u8>,
     server: Option<Incoming>,
     epoch: u64,
-    code: Option<Code>,
+    code: Option<ErasureCode>,
     room: u64,
     capacity: usize,
     wanted: u16,
@@ -61,7 +61,7 @@ fn byte(offset: usize) -> u8 {
 }
 
 impl World {
-    pub fn new(room: u64, capacity: usize, code: Option<Code>) -> World {
+    pub fn new(room: u64, capacity: usize, code: Option<ErasureCode>) -> World {
         let client = match code {
             Some(code) => Outgoing::coded(capacity, code),
             None => Outgoing::new(capacity),

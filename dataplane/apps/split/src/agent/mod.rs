@@ -13,14 +13,14 @@ use groupflow_host::poller::Ready;
 use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
-use super::control::{Client, Listener};
+use super::control::{ControlClient, Listener};
 use super::farewell::Farewells;
 use super::frame::{Fault, Frame};
 use super::live::{Abort, Live, Turn};
 use super::peers::{Drain, Greeting};
 use super::resources::{Orphan, Resources, Target};
 use super::session::Session;
-use super::summary;
+use super::tally;
 
 mod neighbours;
 mod requests;
@@ -38,7 +38,7 @@ pub struct Agent {
     peers: Rc<TcpListener>,
     signals: SignalFd,
     control: Listener,
-    clients: HashMap<u64, Client>,
+    clients: HashMap<u64, ControlClient>,
     greetings: HashMap<u64, Greeting>,
     drains: HashMap<u64, Drain>,
     orphans: Vec<Orphan>,
@@ -199,7 +199,7 @@ impl Agent {
         let Some(mut live) = self.streams.remove(&id) else {
             return;
         };
-        let mut fields = summary::stream(&live);
+        let mut fields = tally::stream(&live);
         let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
         let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
         if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {

@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 
 use super::Agent;
 use crate::config::SessionSpec;
-use crate::control::{self, Client, Op, RequestError};
+use crate::control::{self, ControlClient, Op, RequestError};
 use crate::frame::Fault;
 use crate::live::{Abort, Turn};
 use crate::resources::Target;
@@ -28,7 +28,7 @@ impl Agent {
             }
             let number = self.number();
             if let Ok(registration) = self.resources.poller.add(&connection, Target::Client(number)) {
-                self.clients.insert(number, Client::new(connection, registration));
+                self.clients.insert(number, ControlClient::new(connection, registration));
             }
         }
     }
@@ -140,7 +140,7 @@ impl Agent {
             let line = format!("{event}\n");
             self.clients.values_mut().filter(|client| client.watching).for_each(|c| c.event(&line));
         }
-        self.clients.values_mut().for_each(Client::flush);
+        self.clients.values_mut().for_each(ControlClient::flush);
         self.clients.retain(|_, client| {
             if client.over {
                 let (fd, registration) = client.registration();

@@ -14,7 +14,7 @@ use crate::config::SessionSpec;
 use crate::frame::{Fault, Frame};
 use crate::live::Live;
 use crate::resources::{Orphan, Target};
-use crate::summary::Summary;
+use crate::tally::Tally;
 use crate::upstream::Upstream;
 
 impl Agent {
@@ -113,7 +113,7 @@ impl Agent {
             "resumed": orphans.is_some(),
         });
         // An agent upstream asks again when its session changes, because there may be new members.
-        let known = self.farewells.of(id).map(Summary::again).unwrap_or_default();
+        let known = self.farewells.of(id).map(Tally::again).unwrap_or_default();
         match Live::open(&mut self.resources, id, spec, upstream, offset, orphans, known) {
             Ok(mut live) => {
                 live.upstream.say(&Frame::Welcome { offset });

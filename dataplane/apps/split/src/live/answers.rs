@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::{Fault, Frame, MAX_BODY};
-use crate::link::State;
+use crate::link::LinkState;
 use crate::resources::Resources;
 
 impl Live {
@@ -84,7 +84,7 @@ impl Live {
         match frame {
             Frame::Welcome { offset } => {
                 let first = !std::mem::replace(&mut link.established, true);
-                if link.state == State::Resuming {
+                if link.state == LinkState::Resuming {
                     let acked = self.core.acked(link.branch).unwrap_or(0);
                     if offset < acked {
                         return Err(io::ErrorKind::InvalidData.into());
@@ -120,7 +120,7 @@ impl Live {
     ) -> io::Result<ControlFlow<Abort>> {
         match fault {
             Fault::MemberFailed | Fault::MemberReset => {
-                if !self.summary.failed(fault, member, "", offset, &text) {
+                if !self.tally.failed(fault, member, "", offset, &text) {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let fields = json!({"member": member, "acked": offset, "text": text});

@@ -12,9 +12,9 @@ use groupflow_transport::terms::Policy;
 use serde_json::json;
 
 use super::{Abort, Live};
-use crate::config::{BranchSpec, Join, Kind, SessionSpec};
+use crate::config::{BranchKind, BranchSpec, LateStart, SessionSpec};
 use crate::frame::{Fault, Frame};
-use crate::link::{Link, State};
+use crate::link::{Link, LinkState};
 use crate::resources::{Orphan, Resources};
 
 /// Time until a lost or refusing agent is tried again.
@@ -36,9 +36,9 @@ impl Live {
     pub(super) fn is_wanted(&self, branch: &BranchSpec) -> bool {
         let back = branch.address.ip() == self.upstream.peer.ip();
         match branch.kind {
-            Kind::Agent => !(self.upstream.is_agent && back),
-            Kind::Member(_) if self.summary.is_failed(branch) => false,
-            Kind::Member(_) => self.spec.echo || self.upstream.is_agent || !back,
+            BranchKind::Agent => !(self.upstream.is_agent && back),
+            BranchKind::Member(_) if self.tally.is_failed(branch) => false,
+            BranchKind::Member(_) => self.spec.echo || self.upstream.is_agent || !back,
         }
     }
 
@@ -85,11 +85,11 @@ impl Live {
         let mut link = Link::new(branch.clone(), self.next_key, id, offset, until);
         self.next_key += 1;
         let made = match branch.kind {
-            Kind::Agent => {
+            BranchKind::Agent => {
                 link.replace(orphans);
                 link.connect(resources, &self.spec, self.id, offset)
             }
-            Kind::Member(_) => match orphans.pop() {
+            BranchKind::Member(_) => match orphans.pop() {
                 Some(orphan) => link.adopt(resources, self.id, orphan),
                 None => Err(io::Error::other("its connection was lost with the agent")),
             },
@@ -98,7 +98,7 @@ impl Live {
         let index = self.links.len() - 1;
         match made {
             Ok(()) => Ok(()),
-            Err(error) if branch.kind == Kind::Agent => self.lost(resources, index, &error),
+            Err(error) if branch.kind == BranchKind::Agent => self.lost(resources, index, &error),
             Err(error) => self.drop_link(resources, index, Fault::MemberReset, &plain(&error)),
         }
     }
@@ -120,8 +120,8 @@ impl Live {
             let there = |link: &Link| link.spec.kind == branch.kind && link.spec.address == branch.address;
             if !self.links.iter().any(there) && self.is_wanted(&branch) && !self.core.finished() {
                 let from = match branch.join {
-                    Join::Now => BranchStart::Now,
-                    Join::Start => BranchStart::Start,
+                    LateStart::Now => BranchStart::Now,
+                    LateStart::Start => BranchStart::Start,
                 };
                 self.join(resources, &branch, from)?;
             }
@@ -137,12 +137,12 @@ impl Live {
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match link.state {
-            State::Waiting(at) if at <= resources.now => {
+            LinkState::Waiting(at) if at <= resources.now => {
                 let offset = self.core.acked(link.branch).unwrap_or(0);
                 link.connect(resources, &self.spec, self.id, offset)?;
             }
-            State::Waiting(_) => {}
-            State::Connecting | State::Resuming if link.until <= resources.now => {
+            LinkState::Waiting(_) => {}
+            LinkState::Connecting | LinkState::Resuming if link.until <= resources.now => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             _ => link.establish()?,
@@ -222,8 +222,11 @@ impl Live {
             let text = format!("agent {} is lost: {text}", link.spec.name);
             return Err(Abort::new(Fault::AgentLost, text));
         }
-        if link.established && !matches!(link.state, State::Waiting(_)) && link.state != State::Connecting {
-            if link.state == State::Open {
+        if link.established
+            && !matches!(link.state, LinkState::Waiting(_))
+            && link.state != LinkState::Connecting
+        {
+            if link.state == LinkState::Open {
                 link.until = resources.now + resources.limits.resume;
                 let fields = json!({"name": link.spec.name, "text": text});
                 resources.event("branch_lost", self.spec.id, Some(self.id), fields);
@@ -238,7 +241,7 @@ impl Live {
             return Err(Abort::new(Fault::AgentLost, text));
         }
         link.disconnect(resources);
-        link.state = State::Waiting(resources.now + RETRY);
+        link.state = LinkState::Waiting(resources.now + RETRY);
         Ok(())
     }
 
@@ -259,7 +262,7 @@ impl Live {
         let fields = json!({"member": member, "name": name, "acked": acked, "text": text});
         resources.event(event, self.spec.id, Some(self.id), fields);
         if !link.is_agent() {
-            self.summary.failed(fault, member, &name, acked, text);
+            self.tally.failed(fault, member, &name, acked, text);
             let text = format!("{name}: {text}");
             self.upstream.say(&Frame::Failure { fault, member, offset: acked, text });
             self.reply_ended(member);

@@ -11,11 +11,11 @@ use groupflow_base::StreamId;
 use groupflow_transport::fanout::{BranchStart, Fanout};
 
 use super::cache::ByteCache;
-use super::config::{Kind, Replies, SessionSpec};
+use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
-use super::link::{Link, State};
+use super::link::{Link, LinkState};
 use super::resources::{Orphan, Resources};
-use super::summary::Summary;
+use super::tally::Tally;
 use super::upstream::Upstream;
 
 mod answers;
@@ -25,10 +25,10 @@ mod report;
 
 /// Bytes moved before other streams have their turn.
 const BUDGET: u64 = 1 << 20;
-/// The kernel does not tell when bytes are acknowledged; it is polled this often while a stream waits for
-/// acknowledgements,
+/// The kernel does not tell when bytes are acknowledged: time between two polls while a stream waits for
+/// acknowledgements.
 const TICK_BLOCKED: Duration = Duration::from_millis(1);
-/// and this often while only memory waits.
+/// Time between two polls while only memory is waiting for acknowledgements.
 const TICK: Duration = Duration::from_millis(20);
 /// Time within which members must end replies that nobody wants.
 const GRACE: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ pub struct Live {
     pub upstream: Upstream,
     /// The branches with their connections.
     pub links: Vec<Link>,
-    pub summary: Summary,
+    pub tally: Tally,
     /// When the stream needs a turn in any case.
     pub due: Option<Instant>,
     pub(super) cache: ByteCache,
@@ -82,7 +82,7 @@ pub struct Live {
 
 impl Live {
     /// A stream that begins (or goes on) at `offset`, with connections to all branches except the one it came
-    /// from. With `orphans`, the stream goes on after the agent restarted. `summary` holds earlier statistics
+    /// from. With `orphans`, the stream goes on after the agent restarted. `tally` holds earlier statistics
     /// of the stream.
     pub fn open(
         resources: &mut Resources,
@@ -91,7 +91,7 @@ impl Live {
         upstream: Upstream,
         offset: u64,
         mut orphans: Option<Vec<Orphan>>,
-        summary: Summary,
+        tally: Tally,
     ) -> Result<Live, (Upstream, Abort)> {
         let core = Fanout::resumed(spec.mode, spec.cache_bytes, offset)
             .with_allowance(spec.allowance_bytes)
@@ -102,7 +102,7 @@ impl Live {
             core,
             upstream,
             links: Vec::new(),
-            summary,
+            tally,
             due: None,
             cache: ByteCache::new(offset),
             starved: false,
@@ -164,9 +164,9 @@ impl Live {
             self.cache.discard(&mut resources.pool, self.core.base());
             self.isolate(resources)?;
             let taken = self.take(resources)?;
-            let before = self.summary.bytes_out;
+            let before = self.tally.bytes_out;
             self.each_link(resources, Live::hand_out)?;
-            let moved = taken + (self.summary.bytes_out - before);
+            let moved = taken + (self.tally.bytes_out - before);
             left = left.saturating_sub(moved);
             if moved == 0 || left == 0 {
                 break;
@@ -216,7 +216,7 @@ impl Live {
         let done = |link: &Link| {
             let wanted = match (replies, link.spec.kind) {
                 (Replies::Drop, _) => false,
-                (Replies::Leader(leader), Kind::Member(member)) => member == leader,
+                (Replies::Leader(leader), BranchKind::Member(member)) => member == leader,
                 _ => true,
             };
             link.replies_ended || !wanted && !patient
@@ -226,7 +226,7 @@ impl Live {
 
     /// Time until the stream needs a turn without an event.
     fn patience(&self) -> Option<Duration> {
-        let waiting = |link: &Link| link.state != State::Open;
+        let waiting = |link: &Link| link.state != LinkState::Open;
         let blocked = !self.core.ended() && self.core.intake() == 0;
         let asked = self.core.cached() > 0 && (blocked || self.waits_for_progress());
         let ending = |link: &Link| link.is_telling_end() && !self.core.complete(link.branch);

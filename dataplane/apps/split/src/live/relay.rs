@@ -71,7 +71,7 @@ impl Live {
             Ok(Some(count)) => {
                 let count = count as u64;
                 self.core.on_received(count).map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
-                self.summary.bytes_in += count;
+                self.tally.bytes_in += count;
                 Ok(count)
             }
             Err(error) if tcp::is_later(&error) => {
@@ -103,7 +103,7 @@ impl Live {
         index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
-        self.summary.bytes_out += link.hand_out(&mut self.core, &self.cache)? as u64;
+        self.tally.bytes_out += link.hand_out(&mut self.core, &self.cache)? as u64;
         link.tell_end(&mut self.core)?;
         Ok(ControlFlow::Continue(()))
     }

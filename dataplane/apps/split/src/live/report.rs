@@ -13,7 +13,7 @@ impl Live {
     /// restarted, and know nothing of what it was told before.
     pub fn replace_upstream(&mut self, mut upstream: Upstream) {
         upstream.say(&Frame::Welcome { offset: self.core.received() });
-        self.summary.frames().for_each(|frame| upstream.say(&frame));
+        self.tally.frames().for_each(|frame| upstream.say(&frame));
         self.upstream = upstream;
         self.progress = None;
     }
@@ -29,13 +29,13 @@ impl Live {
                 Frame::Failure { fault: *fault, member: 0, offset: self.core.floor(), text: text.clone() }
             }
         };
-        first.into_iter().chain(self.summary.frames()).chain([last]).collect()
+        first.into_iter().chain(self.tally.frames()).chain([last]).collect()
     }
 
     /// Notes that a member has everything. A receipt that is known already may come from an agent that
     /// restarted.
     pub(super) fn receipt(&mut self, resources: &mut Resources, member: u32, bytes: u64) {
-        if self.summary.receipt(member, bytes) {
+        if self.tally.receipt(member, bytes) {
             resources.event(
                 "receipt",
                 self.spec.id,

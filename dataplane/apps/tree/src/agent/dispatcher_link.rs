@@ -15,7 +15,7 @@ use rustls::Connection;
 use serde_json::Value;
 
 use super::dial::Dial;
-use super::known::Known;
+use super::known::KnownAddresses;
 use super::tcp_link::TcpLink;
 
 /// Bytes of the longest line.
@@ -36,7 +36,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 
 /// The connection to the dispatchers, or the next attempt to connect.
 pub struct DispatcherLink {
-    known: Known,
+    known: KnownAddresses,
     /// Addresses of dispatchers that were lost or not reached since the last welcome.
     failed: Vec<SocketAddrV4>,
     /// The address to which dispatchers last sent this host, the time, and since when they have repeatedly
@@ -90,7 +90,7 @@ impl DispatcherLink {
     ) -> DispatcherLink {
         let (pause, trouble) = (PAUSE.0, "no answer".to_owned());
         DispatcherLink {
-            known: Known::new(to, patience),
+            known: KnownAddresses::new(to, patience),
             failed: Vec::new(),
             sent: None,
             welcome: false,

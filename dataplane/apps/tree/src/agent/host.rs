@@ -25,7 +25,7 @@ use super::quic::Quic;
 use super::shared::Shared;
 use super::stop::Stop;
 use super::tcp_link;
-use crate::machine::{Action, ConnId, FromHost, HostId, Node, Peer};
+use crate::machine::{ConnId, FromHost, HostId, Node, NodeAction, Peer};
 
 mod dialogue;
 mod dials;
@@ -173,15 +173,17 @@ impl<'a> Host<'a> {
     fn act(&mut self) -> Result<(), AgentError> {
         while let Some(action) = self.drive.node.conns.poll() {
             match action {
-                Action::Connect { conn, to } => self.connect(conn, to)?,
-                Action::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
-                Action::Close(conn) => self.end(conn),
-                Action::Tell(message) => self.dialogue.tell(&message),
-                Action::Measure(peers) => {
+                NodeAction::Connect { conn, to } => self.connect(conn, to)?,
+                NodeAction::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
+                NodeAction::Close(conn) => self.end(conn),
+                NodeAction::Tell(message) => self.dialogue.tell(&message),
+                NodeAction::Measure(peers) => {
                     self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, Target::Probe)
                 }
-                Action::Join(cluster) => self.dialogue.join(Some(cluster)),
-                Action::Refused { code, text } => self.dialogue.on_refusal(&mut self.drive, code, &text)?,
+                NodeAction::Join(cluster) => self.dialogue.join(Some(cluster)),
+                NodeAction::Refused { code, text } => {
+                    self.dialogue.on_refusal(&mut self.drive, code, &text)?
+                }
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const ADDRESSES: usize = 64;
 
 /// The known addresses, of which one is in use, or is the next to try.
-pub struct Known {
+pub struct KnownAddresses {
     first: Vec<SocketAddrV4>,
     /// Addresses that dispatchers told, and when they last did, the latest first.
     told: Vec<(SocketAddrV4, Instant)>,
@@ -17,10 +17,16 @@ pub struct Known {
     kept: Duration,
 }
 
-impl Known {
+impl KnownAddresses {
     /// Begins with these addresses; an address told by dispatchers is kept for `kept` after it was last told.
-    pub fn new(first: &[SocketAddrV4], kept: Duration) -> Known {
-        Known { first: first.to_vec(), told: Vec::new(), at: first.first().copied(), reached: None, kept }
+    pub fn new(first: &[SocketAddrV4], kept: Duration) -> KnownAddresses {
+        KnownAddresses {
+            first: first.to_vec(),
+            told: Vec::new(),
+            at: first.first().copied(),
+            reached: None,
+            kept,
+        }
     }
 
     /// Notes the addresses that dispatchers told. A process that was stopped for a while, and whose address
@@ -92,13 +98,13 @@ mod tests {
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
     }
 
-    fn ports(known: &Known) -> Vec<u16> {
+    fn ports(known: &KnownAddresses) -> Vec<u16> {
         known.all().iter().map(SocketAddrV4::port).collect()
     }
 
     #[test]
     fn each_address_is_tried_in_turn() {
-        let (now, mut known) = (Instant::now(), Known::new(&[at(1), at(2)], KEPT));
+        let (now, mut known) = (Instant::now(), KnownAddresses::new(&[at(1), at(2)], KEPT));
         known.know(now, &[at(2), at(3), at(4)]);
         let tried: Vec<_> = (0..5)
             .map(|_| {
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_address_that_is_told_no_more_is_kept_for_a_while_behind_the_others() {
-        let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
+        let (now, mut known) = (Instant::now(), KnownAddresses::new(&[at(1)], KEPT));
         known.know(now, &[at(2), at(3)]);
         known.know(now + KEPT, &[at(4)]);
         assert_eq!(ports(&known), [1, 4, 2, 3]);
@@ -122,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_address_in_use_is_kept() {
-        let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
+        let (now, mut known) = (Instant::now(), KnownAddresses::new(&[at(1)], KEPT));
         known.go_to(now, at(2));
         known.know(now + 2 * KEPT, &[at(3)]);
         assert_eq!((known.at(), ports(&known)), (Some(at(2)), vec![1, 3, 2]));
@@ -130,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_unspecified_address_is_where_the_dispatchers_were_reached() {
-        let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
+        let (now, mut known) = (Instant::now(), KnownAddresses::new(&[at(1)], KEPT));
         known.reach();
         let nowhere = |port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port);
         known.know(now, &[nowhere(1), nowhere(2)]);
@@ -140,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_number_of_addresses_is_bounded() {
-        let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
+        let (now, mut known) = (Instant::now(), KnownAddresses::new(&[at(1)], KEPT));
         known.know(now, &(2..1000).map(at).collect::<Vec<_>>());
         assert_eq!(ports(&known), (1..66).collect::<Vec<_>>());
     }

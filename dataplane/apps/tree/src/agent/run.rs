@@ -8,12 +8,13 @@ use groupflow_host::input::Input;
 use groupflow_host::options::StreamStart;
 use groupflow_host::output::Output;
 use groupflow_host::process::raise_descriptors;
+use groupflow_host::progress::Summary;
 use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
 use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
 use super::host::Host;
-use super::quic::Counts;
+use super::quic::QuicCounts;
 use super::stop::Stop;
 use super::tcp_link::BATCH;
 use crate::machine::{HostId, Node, Read};
@@ -27,15 +28,6 @@ const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The warning of a host whose edge was to be over QUIC, and is over TCP.
 const OVER_TCP: &str = "the parent does not answer over UDP, which may be blocked";
-
-/// The result of a stream, at one host.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// Bytes that were written or read here.
-    pub bytes: u64,
-    /// Seconds from the first to the last of these bytes; at the source until all hosts had them.
-    pub seconds: f64,
-}
 
 /// The destination of a received stream. It takes bytes without waiting, and is watched for room.
 pub trait Sink: AsFd {
@@ -291,7 +283,7 @@ fn broken(at: u64) -> AgentError {
 /// Adds the figures of a host's edges over QUIC.
 fn add_quic(fields: &mut Value, host: &Host<'_>) {
     let Some(quic) = &host.quic else { return };
-    let Counts { sent, lost, came, datagrams, late } = quic.links.counts();
+    let QuicCounts { sent, lost, came, datagrams, late } = quic.links.counts();
     if sent > 0 {
         fields["quic"] = json!({"sent": sent, "lost": lost, "came": came});
     }

@@ -55,13 +55,13 @@ use super::run::{self, Sink};
 use super::stop::Stop;
 use super::tcp_link::BATCH;
 
-pub use super::run::Summary;
+pub use groupflow_host::progress::Summary;
 
 /// Bytes of the offset with which a record begins.
 const OFFSET: usize = 8;
 
 /// The options of a host.
-pub struct Options {
+pub struct HostOptions {
     /// The host's options as on the command line. `json` is not used.
     pub host: TreeArgs,
     /// The source begins when this many hosts are in the tree.
@@ -71,23 +71,23 @@ pub struct Options {
     reporter: Reporter,
 }
 
-impl Options {
+impl HostOptions {
     /// The options of a host of the tree with these dispatchers; all other options have the command line's
     /// defaults. An invalid token is refused.
-    pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<Options, AgentError> {
+    pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<HostOptions, AgentError> {
         let host = TreeArgs::new(to, token, secure)?;
-        Ok(Options { host, members: 1, from: StreamStart::Now, reporter: Reporter::quiet() })
+        Ok(HostOptions { host, members: 1, from: StreamStart::Now, reporter: Reporter::quiet() })
     }
 
     /// Sets a callback for events, which gets an event's name and its fields, as `--json` writes them
     /// (`joined`, `progress`, `skipped`, `complete`). It runs in the host's thread, which does nothing else
     /// meanwhile.
-    pub fn on_event(self, told: impl FnMut(&str, &Value) + Send + 'static) -> Options {
-        Options { reporter: Reporter::told(told), ..self }
+    pub fn on_event(self, told: impl FnMut(&str, &Value) + Send + 'static) -> HostOptions {
+        HostOptions { reporter: Reporter::told(told), ..self }
     }
 
     /// Refuses options that are already known to be wrong.
-    fn checked(self) -> Result<Options, AgentError> {
+    fn checked(self) -> Result<HostOptions, AgentError> {
         self.host.check()?;
         self.host.secure.trust(self.host.first()?)?;
         Ok(self)
@@ -118,7 +118,7 @@ pub struct TreeWriter {
 
 impl TreeWriter {
     /// Begins a stream. The dispatchers are looked for as long as the option `patience` says.
-    pub fn start(options: Options) -> Result<TreeWriter, AgentError> {
+    pub fn start(options: HostOptions) -> Result<TreeWriter, AgentError> {
         let mut options = options.checked()?;
         let (stop, held) = Stop::pair()?;
         let (reader, data) = UnixStream::pair().map_err(|e| system(&e))?;
@@ -169,7 +169,7 @@ pub struct TreeReader {
 
 impl TreeReader {
     /// Joins the tree. The dispatchers are looked for as long as the option `patience` says.
-    pub fn start(options: Options) -> Result<TreeReader, AgentError> {
+    pub fn start(options: HostOptions) -> Result<TreeReader, AgentError> {
         let mut options = options.checked()?;
         let (stop, held) = Stop::pair()?;
         let kind = (AddressFamily::Unix, SockType::SeqPacket);

@@ -10,7 +10,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::dispatcher::Dispatcher;
-use super::message::{Between, FromHost, Join, Output, RefusalCode, ToHost};
+use super::message::{Between, DispatcherAction, FromHost, Join, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId};
 use super::policy::Policy;
 
@@ -243,14 +243,14 @@ impl Dispatchers {
         while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
             self.changed.insert(id);
             match output {
-                Output::Host(host, message) => told.push(Told { cluster: id, host, message }),
-                Output::Cluster(to, message) => queue.push_back((id, to, message)),
-                Output::Found(founding) => {
+                DispatcherAction::Host(host, message) => told.push(Told { cluster: id, host, message }),
+                DispatcherAction::Cluster(to, message) => queue.push_back((id, to, message)),
+                DispatcherAction::Found(founding) => {
                     let seed = self.seeds.next_u64();
                     let dispatcher = Dispatcher::found(&founding, self.policy, self.token.clone(), seed, now);
                     self.insert(dispatcher);
                 }
-                Output::Ended => {
+                DispatcherAction::Ended => {
                     self.clusters.remove(&id);
                     self.ended |= id == self.root;
                 }

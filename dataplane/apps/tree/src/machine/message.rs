@@ -217,7 +217,7 @@ pub struct Founding {
 
 /// An action that a dispatcher asks its caller to carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+pub enum DispatcherAction {
     /// Send a message to a host.
     Host(HostId, ToHost),
     /// Send a message to a dispatcher; one that cannot be delivered comes back

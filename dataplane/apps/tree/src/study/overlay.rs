@@ -10,8 +10,8 @@ use groupflow_base::Token;
 
 use super::routers::Routers;
 use crate::machine::{
-    Between, ClusterId, Dispatcher, FromHost, HostId, Join, Output, Peer, Policy, RefusalCode, RouterId,
-    ToHost,
+    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Join, Peer, Policy, RefusalCode,
+    RouterId, ToHost,
 };
 
 /// The source, and the root's cluster.
@@ -420,27 +420,27 @@ impl<'a> Overlay<'a> {
         while let Some((output, router)) = self.clusters.get_mut(&id).and_then(|(d, r)| Some((d.poll()?, *r)))
         {
             match output {
-                Output::Host(host, message) => {
+                DispatcherAction::Host(host, message) => {
                     let Some(found) = self.hosts.get(&host) else { continue };
                     let way = self.routers.latency(found.router, router) + found.access;
                     self.counts.messages += 1;
                     let joins = self.joined.get(&(id, host)).copied().unwrap_or(0);
                     self.at(self.now + way, host, What::ToHost(id, joins, message));
                 }
-                Output::Cluster(to, message) => {
+                DispatcherAction::Cluster(to, message) => {
                     let there = self.clusters.get(&to).map_or(router, |&(_, there)| there);
                     let way = self.routers.latency(router, there);
                     self.counts.messages += 1;
                     self.at(self.now + way, SOURCE, What::Between(id, to, message));
                 }
-                Output::Found(founding) => {
+                DispatcherAction::Found(founding) => {
                     // The new dispatcher runs beside the host that founds its cluster.
                     let there = self.hosts.get(&founding.founder).map_or(router, |found| found.router);
                     let seed = founding.cluster.0;
                     let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);
                     self.clusters.insert(founding.cluster, (dispatcher, there));
                 }
-                Output::Ended => {
+                DispatcherAction::Ended => {
                     self.clusters.remove(&id);
                     return;
                 }

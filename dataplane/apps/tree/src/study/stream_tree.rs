@@ -9,7 +9,7 @@ use groupflow_base::Nanos;
 use super::overlay::{join_message, token, SOURCE};
 use super::wires::{Attachment, End, WireEvent, Wires};
 use crate::machine::{
-    Action, ClusterId, Dispatchers, FromHost, HostId, Node, NodeConfig, Peer, Policy, Read, RefusalCode,
+    ClusterId, Dispatchers, FromHost, HostId, Node, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode,
     StartAt, ToHost, Told,
 };
 
@@ -347,16 +347,16 @@ impl StreamTree {
         }
     }
 
-    fn carry_out(&mut self, host: HostId, action: Action) {
+    fn carry_out(&mut self, host: HostId, action: NodeAction) {
         match action {
-            Action::Connect { conn, to } => {
+            NodeAction::Connect { conn, to } => {
                 let deadline = Nanos::from_millis(200);
                 self.node(host).into_iter().for_each(|node| node.offer(conn, deadline));
                 self.wires.connect(self.now, (host, conn), to.host);
             }
-            Action::Close(conn) => drop(self.closing.insert((host, conn))),
-            Action::Tell(message) => self.tell(host, Some(message)),
-            Action::Measure(peers) => {
+            NodeAction::Close(conn) => drop(self.closing.insert((host, conn))),
+            NodeAction::Tell(message) => self.tell(host, Some(message)),
+            NodeAction::Measure(peers) => {
                 let there = |peer: &&Peer| self.hosts.get(&peer.host).is_some_and(|f| f.broken.is_none());
                 let far = |peer: &Peer| (peer.host, self.wires.latency(host, peer.host));
                 let measured: Vec<(HostId, Nanos)> = peers.iter().filter(there).map(far).collect();
@@ -364,8 +364,8 @@ impl StreamTree {
                 let joins = self.hosts.get(&host).map_or(0, |found| found.joins);
                 self.at(self.now + longest + longest, What::Measured(host, joins, measured));
             }
-            Action::Join(cluster) => self.ask(host, cluster),
-            Action::Refused { .. } | Action::Datagrams { .. } => {}
+            NodeAction::Join(cluster) => self.ask(host, cluster),
+            NodeAction::Refused { .. } | NodeAction::Datagrams { .. } => {}
         }
     }
 

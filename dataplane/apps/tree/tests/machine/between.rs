@@ -3,7 +3,7 @@
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Between, ClusterId, Dispatcher, FromHost, HostId, Output, Policy, RefusalCode, Ticket, ToHost,
+    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Policy, RefusalCode, Ticket, ToHost,
 };
 
 use super::dispatchers::{
@@ -77,7 +77,7 @@ fn bytes_kept_for_another_cluster_are_kept_above_when_their_keeper_dies() {
     root.on_gone(Nanos::ZERO, upper);
     let (parent, second) = attach(&across(&mut root)).expect("an Attach");
     assert_eq!(parent, SOURCE);
-    let forget = |child| Output::Host(SOURCE, ToHost::Forget { child });
+    let forget = |child| DispatcherAction::Host(SOURCE, ToHost::Forget { child });
     root.on_host(Nanos::ZERO, HostId(6), FromHost::Alive);
     assert!(!outputs(&mut root).contains(&forget(upper)), "the head may need it");
     root.on_cluster(Nanos::ZERO, PARENT, Between::Free(first));
@@ -97,12 +97,12 @@ fn a_cluster_without_hosts_is_there_until_nobody_needs_what_is_kept_for_them() {
     let (_, ticket) = attach(&across(&mut cluster)).expect("an Attach");
     cluster.on_gone(Nanos::ZERO, FOUNDER);
     let told = outputs(&mut cluster);
-    assert!(matches!(&told[..], [Output::Cluster(PARENT, Between::Vanished(_))]), "{told:?}");
+    assert!(matches!(&told[..], [DispatcherAction::Cluster(PARENT, Between::Vanished(_))]), "{told:?}");
     let asks = head(SECOND, 0);
     cluster.on_cluster(Nanos::ZERO, lower, asks.clone());
     assert_eq!(across(&mut cluster), [(lower, Between::Returned(Box::new(asks)))]);
     cluster.on_cluster(Nanos::ZERO, lower, Between::Free(ticket));
-    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), Output::Ended]);
+    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), DispatcherAction::Ended]);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_host_that_needs_more_than_the_head_of_its_cluster_has_becomes_the_head() {
     assert_eq!(cluster.tree().head(), Some(SECOND));
     assert_eq!(cluster.tree().get(FOUNDER).and_then(|before| before.parent()), Some(SECOND));
     let told = outputs(&mut cluster);
-    let gives_up = |output: &Output| matches!(output, Output::Host(_, ToHost::Gone));
+    let gives_up = |output: &DispatcherAction| matches!(output, DispatcherAction::Host(_, ToHost::Gone));
     assert!(!told.iter().any(gives_up), "{told:?}");
 }
 
@@ -161,11 +161,11 @@ fn a_host_without_children_that_needs_more_than_the_head_has_founds_a_cluster() 
     cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
     let told = outputs(&mut cluster);
     let founding = told.iter().find_map(|output| match output {
-        Output::Found(founding) => Some(founding.clone()),
+        DispatcherAction::Found(founding) => Some(founding.clone()),
         _ => None,
     });
     let founding = founding.expect("it is founded");
-    assert!(told.contains(&Output::Host(SECOND, ToHost::Redirect(founding.cluster))), "{told:?}");
+    assert!(told.contains(&DispatcherAction::Host(SECOND, ToHost::Redirect(founding.cluster))), "{told:?}");
     let (token, now) = (join(SECOND, 0).token, Nanos::ZERO);
     let mut apart = Dispatcher::found(&founding, policy(), token, 1, now);
     apart.on_host(now, SECOND, FromHost::Join(join(SECOND, 0)));
@@ -179,7 +179,9 @@ fn bytes_for_a_redirected_host_are_kept_as_long_as_its_way_may_take() {
     let mut cluster = of_two(0);
     outputs(&mut cluster);
     cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
-    let forgets = |told: &[Output]| told.contains(&Output::Host(FOUNDER, ToHost::Forget { child: SECOND }));
+    let forgets = |told: &[DispatcherAction]| {
+        told.contains(&DispatcherAction::Host(FOUNDER, ToHost::Forget { child: SECOND }))
+    };
     assert!(!forgets(&outputs(&mut cluster)));
     let until = policy().patience;
     cluster.on_host(until, FOUNDER, FromHost::Alive);
@@ -189,18 +191,18 @@ fn bytes_for_a_redirected_host_are_kept_as_long_as_its_way_may_take() {
 
 #[test]
 fn a_silent_host_is_told_that_it_is_given_up_before_the_cluster_ends() {
-    let ended = |told: &[Output]| told.last() == Some(&Output::Ended);
+    let ended = |told: &[DispatcherAction]| told.last() == Some(&DispatcherAction::Ended);
     let mut cluster = founded();
     cluster.on_time(policy().patience);
     let told = outputs(&mut cluster);
-    let refused = |output: &Output| {
-        matches!(output, Output::Host(FOUNDER, ToHost::Refused { code: RefusalCode::Ended, .. }))
+    let refused = |output: &DispatcherAction| {
+        matches!(output, DispatcherAction::Host(FOUNDER, ToHost::Refused { code: RefusalCode::Ended, .. }))
     };
     assert!(ended(&told) && told.iter().any(refused), "{told:?}");
     let mut cluster = founded();
     cluster.on_host(Nanos::ZERO, FOUNDER, FromHost::Leave);
     let told = outputs(&mut cluster);
-    assert!(ended(&told) && told.contains(&Output::Host(FOUNDER, ToHost::Released)), "{told:?}");
+    assert!(ended(&told) && told.contains(&DispatcherAction::Host(FOUNDER, ToHost::Released)), "{told:?}");
 }
 
 /// A head that was relieved, and is the head again, is still connected to what it was: a place that was meant
@@ -226,7 +228,7 @@ fn bytes_kept_for_an_ended_cluster_are_freed() {
     let (parent, ticket) = attach(&told).expect("an Attach");
     let message = attach_to(parent, ticket, FOUNDER);
     root.on_cluster(Nanos::ZERO, PARENT, Between::Returned(Box::new(message)));
-    let forget = Output::Host(parent, ToHost::Forget { child: FOUNDER });
+    let forget = DispatcherAction::Host(parent, ToHost::Forget { child: FOUNDER });
     assert!(outputs(&mut root).contains(&forget));
 }
 

@@ -217,7 +217,7 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
     let mut node = Node::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::one_node::config() });
     expect(&mut node, GOOD);
     let conn = connect(&mut node, Nanos::ZERO, &hello);
-    assert!(actions(&mut node).contains(&groupflow_tree::machine::Action::Datagrams { conn, deadline }));
+    assert!(actions(&mut node).contains(&groupflow_tree::machine::NodeAction::Datagrams { conn, deadline }));
     for round in 0..100 {
         let bytes: Vec<u8> = (round * 2500..(round + 1) * 2500).map(byte).collect();
         assert_eq!(node.write(Nanos::ZERO, &bytes), 2500, "the source is held up");

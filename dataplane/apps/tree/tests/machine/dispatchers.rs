@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Below, Between, ClusterId, Demotion, Dispatcher, Founding, FromHost, HostId, Join, Output, Peer, Policy,
-    RefusalCode, Ticket, ToHost,
+    Below, Between, ClusterId, Demotion, Dispatcher, DispatcherAction, Founding, FromHost, HostId, Join,
+    Peer, Policy, RefusalCode, Ticket, ToHost,
 };
 
 use super::forest::{token, ROOT, SOURCE};
@@ -45,14 +45,14 @@ pub fn attached(dispatcher: &mut Dispatcher, host: HostId, order: u32) {
     dispatcher.on_host(Nanos::ZERO, host, FromHost::Attached { order, latency });
 }
 
-pub fn outputs(dispatcher: &mut Dispatcher) -> Vec<Output> {
+pub fn outputs(dispatcher: &mut Dispatcher) -> Vec<DispatcherAction> {
     std::iter::from_fn(|| dispatcher.poll()).collect()
 }
 
 /// Messages to other dispatchers.
 pub fn across(dispatcher: &mut Dispatcher) -> Vec<(ClusterId, Between)> {
     let told = outputs(dispatcher).into_iter().filter_map(|output| match output {
-        Output::Cluster(to, message) => Some((to, message)),
+        DispatcherAction::Cluster(to, message) => Some((to, message)),
         _ => None,
     });
     told.collect()
@@ -61,7 +61,7 @@ pub fn across(dispatcher: &mut Dispatcher) -> Vec<(ClusterId, Between)> {
 /// Hosts and the parents that they were told.
 fn places(dispatcher: &mut Dispatcher) -> Vec<(HostId, HostId)> {
     let told = outputs(dispatcher).into_iter().filter_map(|output| match output {
-        Output::Host(host, ToHost::Place { parent, .. }) => Some((host, parent.host)),
+        DispatcherAction::Host(host, ToHost::Place { parent, .. }) => Some((host, parent.host)),
         _ => None,
     });
     told.collect()
@@ -91,8 +91,8 @@ pub fn head(head: HostId, moves: u32) -> Between {
 }
 
 /// The message that no host needs the bytes kept under a ticket.
-pub fn free(by: ClusterId, ticket: Ticket) -> Output {
-    Output::Cluster(by, Between::Free(ticket))
+pub fn free(by: ClusterId, ticket: Ticket) -> DispatcherAction {
+    DispatcherAction::Cluster(by, Between::Free(ticket))
 }
 
 fn give_back(cluster: u64) -> Between {
@@ -160,10 +160,13 @@ fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
     assert_eq!(outputs(&mut cluster), [], "from a stranger");
     cluster.on_cluster(Nanos::ZERO, ROOT, Between::Dissolve);
     let told = outputs(&mut cluster);
-    assert!(told.contains(&Output::Host(FOUNDER, ToHost::Redirect(ROOT))), "{told:?}");
-    assert!(!told.contains(&Output::Ended), "what its hosts need is kept until they may have places");
+    assert!(told.contains(&DispatcherAction::Host(FOUNDER, ToHost::Redirect(ROOT))), "{told:?}");
+    assert!(
+        !told.contains(&DispatcherAction::Ended),
+        "what its hosts need is kept until they may have places"
+    );
     cluster.on_time(cluster.deadline());
-    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), Output::Ended]);
+    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), DispatcherAction::Ended]);
     cluster.on_gone(Nanos::ZERO, FOUNDER);
     cluster.on_time(policy().patience);
     assert_eq!(outputs(&mut cluster), [], "nothing follows");
@@ -286,7 +289,7 @@ fn a_dispatcher_that_is_made_again_goes_on_with_its_hosts() {
     assert_eq!(places(&mut again), [(lower, upper)], "it never got its order");
     again.on_host(later, HostId(77), back(3, true));
     let told = outputs(&mut again);
-    assert!(matches!(&told[..], [Output::Host(HostId(77), ToHost::Refused { .. })]), "{told:?}");
+    assert!(matches!(&told[..], [DispatcherAction::Host(HostId(77), ToHost::Refused { .. })]), "{told:?}");
 }
 
 /// The host may not know which children to expect, and would refuse them.
@@ -307,7 +310,7 @@ fn a_head_on_its_way_to_a_host_that_comes_back_is_sent_again() {
     outputs(&mut root);
     root.on_host(Nanos::ZERO, upper, back(2));
     let told = outputs(&mut root);
-    let expect = |output: &Output| matches!(output, Output::Host(host, ToHost::Expect { child, .. }) if (*host, *child) == (upper, lower));
+    let expect = |output: &DispatcherAction| matches!(output, DispatcherAction::Host(host, ToHost::Expect { child, .. }) if (*host, *child) == (upper, lower));
     assert!(told.iter().any(expect), "{told:?}");
     attached(&mut root, lower, 2);
     root.on_host(Nanos::ZERO, upper, back(2));
@@ -381,10 +384,10 @@ fn one_of_two_hosts_that_come_at_once_for_one_place_is_refused() {
         root.on_host(Nanos::ZERO, host, near(only));
     }
     let told = outputs(&mut root);
-    let place = |output: &Output| matches!(output, Output::Host(_, ToHost::Place { .. }));
-    let busy = |output: &Output| {
+    let place = |output: &DispatcherAction| matches!(output, DispatcherAction::Host(_, ToHost::Place { .. }));
+    let busy = |output: &DispatcherAction| {
         let refused = |message: &ToHost| matches!(message, ToHost::Refused { code: RefusalCode::Busy, .. });
-        matches!(output, Output::Host(host, message) if *host == second && refused(message))
+        matches!(output, DispatcherAction::Host(host, message) if *host == second && refused(message))
     };
     assert_eq!(told.iter().filter(|output| place(output)).count(), 1, "{told:?}");
     assert!(told.iter().any(busy), "{told:?}");

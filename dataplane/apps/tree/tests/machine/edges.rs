@@ -41,7 +41,7 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
         let conn = node.conns.on_accepted(now).expect("room");
         frames.iter().for_each(|frame| say(&mut node, now, conn, frame));
         assert_eq!(hear(&mut node, now, conn).last(), Some(&Frame::Refused(reason)), "{name}");
-        assert!(actions(&mut node).contains(&Action::Close(conn)), "{name}");
+        assert!(actions(&mut node).contains(&NodeAction::Close(conn)), "{name}");
         node.on_closed(now, conn);
         // The other one does not notice.
         node.write(now, b"more");
@@ -67,7 +67,7 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     actions(&mut node);
     let again = connect(&mut node, now, &hello(GOOD, 2, StartAt::Now));
     assert_eq!(hear(&mut node, now, again), welcome);
-    assert_eq!(actions(&mut node), [Action::Close(conns[0]), Action::Close(conns[1])]);
+    assert_eq!(actions(&mut node), [NodeAction::Close(conns[0]), NodeAction::Close(conns[1])]);
     // A silent stranger is not kept for ever, however many come.
     let strangers = std::iter::from_fn(|| node.conns.on_accepted(now)).take(1000).count();
     assert!(strangers < 30, "{strangers}");
@@ -114,9 +114,9 @@ fn a_distant_peer_may_be_silent_longer() {
         }
         let parent = Peer { host: GOOD, address: SocketAddr::from(([10, 0, 0, 1], 5)) };
         node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
-        assert!(matches!(actions(&mut node)[..], [.., Action::Connect { .. }]));
+        assert!(matches!(actions(&mut node)[..], [.., NodeAction::Connect { .. }]));
         let lost = |node: &mut Node| {
-            actions(node).into_iter().any(|action| matches!(action, Action::Tell(FromHost::Lost { .. })))
+            actions(node).into_iter().any(|action| matches!(action, NodeAction::Tell(FromHost::Lost { .. })))
         };
         node.on_time(Nanos(given_up.0 - 1));
         assert!(!lost(&mut node), "{far:?}");
@@ -144,8 +144,8 @@ fn a_parent_that_says_something_wrong_is_left() {
         let (mut node, conn) = if is_served { served() } else { below() };
         say(&mut node, Nanos::ZERO, conn, &frame);
         let told = actions(&mut node);
-        let lost = Action::Tell(FromHost::Lost { order: 1, gone: is_gone });
-        assert!(told.contains(&lost) && told.contains(&Action::Close(conn)), "{name}: {told:?}");
+        let lost = NodeAction::Tell(FromHost::Lost { order: 1, gone: is_gone });
+        assert!(told.contains(&lost) && told.contains(&NodeAction::Close(conn)), "{name}: {told:?}");
         assert_eq!((node.parent(), node.failed()), (None, None), "{name}");
     }
 }
@@ -158,8 +158,8 @@ fn a_host_without_connections_is_put_elsewhere() {
         for breaks in [false, true] {
             let (mut node, first) = below_with(NodeConfig { sockets: 2, ..config() });
             say(&mut node, now, first, &Frame::Welcome { begin: 0 });
-            let asked = |action: &Action| matches!(action, Action::Connect { .. });
-            let Some(Action::Connect { conn: second, .. }) = actions(&mut node).into_iter().find(asked)
+            let asked = |action: &NodeAction| matches!(action, NodeAction::Connect { .. });
+            let Some(NodeAction::Connect { conn: second, .. }) = actions(&mut node).into_iter().find(asked)
             else {
                 panic!("it connects again")
             };
@@ -169,7 +169,7 @@ fn a_host_without_connections_is_put_elsewhere() {
                 assert_eq!((actions(&mut node), node.parent()), (vec![], Some(HostId(0))));
             }
             say(&mut node, now, second, &Frame::Refused(reason));
-            let lost = Action::Tell(FromHost::Lost { order: 1, gone: false });
+            let lost = NodeAction::Tell(FromHost::Lost { order: 1, gone: false });
             let told = actions(&mut node);
             assert_eq!(told.contains(&lost), breaks, "{reason:?}: {told:?}");
             assert_eq!(node.parent().is_none(), breaks, "{reason:?}");

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_tree::machine::{
-    Between, ClusterId, Dispatcher, FromHost, HostId, Join, Output, Peer, Policy, RefusalCode, RouterId,
-    Ticket, ToHost, Up,
+    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Join, Peer, Policy, RefusalCode,
+    RouterId, Ticket, ToHost, Up,
 };
 
 #[derive(Debug)]
@@ -380,19 +380,19 @@ impl Forest {
     fn collect(&mut self, id: ClusterId) {
         while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
             match output {
-                Output::Host(host, message) => {
+                DispatcherAction::Host(host, message) => {
                     let join = self.joined.get(&(id, host)).copied().unwrap_or(0);
                     self.send(Who::Cluster(id), Who::Host(host), Message::Down(message, join))
                 }
-                Output::Cluster(to, message) => {
+                DispatcherAction::Cluster(to, message) => {
                     self.send(Who::Cluster(id), Who::Cluster(to), Message::Across(message));
                 }
-                Output::Found(founding) => {
+                DispatcherAction::Found(founding) => {
                     let (new, seed) = (founding.cluster, founding.cluster.0);
                     let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);
                     assert!(self.clusters.insert(new, dispatcher).is_none(), "a name that is taken");
                 }
-                Output::Ended => {
+                DispatcherAction::Ended => {
                     self.clusters.remove(&id);
                     return;
                 }

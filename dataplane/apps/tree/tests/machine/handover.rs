@@ -245,9 +245,9 @@ fn a_leaving_host_is_not_sent_elsewhere() {
     let found = grove.nodes.get_mut(&host).expect("a host");
     found.node.leave(Nanos::ZERO);
     found.node.on_order(Nanos::ZERO, ToHost::Redirect(found.cluster));
-    let said: Vec<Action> = std::iter::from_fn(|| found.node.conns.poll()).collect();
-    assert!(said.contains(&Action::Tell(FromHost::Leave)), "{said:?}");
-    assert!(!said.iter().any(|action| matches!(action, Action::Join(_))), "{said:?}");
+    let said: Vec<NodeAction> = std::iter::from_fn(|| found.node.conns.poll()).collect();
+    assert!(said.contains(&NodeAction::Tell(FromHost::Leave)), "{said:?}");
+    assert!(!said.iter().any(|action| matches!(action, NodeAction::Join(_))), "{said:?}");
 }
 
 /// A little is passed on and acknowledged at once, however deep: nothing waits for more to come.

@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
-    Action, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, StartAt, ToHost,
+    Frame, FromHost, HostId, Node, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ proptest! {
             prop_assert_eq!(got, written);
             node.on_time(now);
             for action in actions(&mut node) {
-                if let Action::Close(conn) = action {
+                if let NodeAction::Close(conn) = action {
                     prop_assert!(conn != good);
                     node.on_closed(now, conn);
                     bad = bad.filter(|&bad| bad != conn);
@@ -131,12 +131,12 @@ proptest! {
             node.on_time(now);
             prop_assert!(node.held() <= 28_000);
             for action in actions(&mut node) {
-                if let Action::Tell(FromHost::Lost { .. }) = action {
+                if let NodeAction::Tell(FromHost::Lost { .. }) = action {
                     order += 1;
                     let parent = Peer { host: HostId(0), address: SocketAddr::from(([10, 0, 0, 1], 4000)) };
                     node.on_order(now, ToHost::Place { order, parent, ticket: TICKET });
                 }
-                if let Action::Connect { conn: new, .. } = action {
+                if let NodeAction::Connect { conn: new, .. } = action {
                     node.on_connected(now, new);
                     conn = new;
                 }

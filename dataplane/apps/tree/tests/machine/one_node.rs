@@ -55,7 +55,7 @@ pub fn connect(node: &mut Node, now: Nanos, frame: &Frame) -> ConnId {
     conn
 }
 
-pub fn actions(node: &mut Node) -> Vec<Action> {
+pub fn actions(node: &mut Node) -> Vec<NodeAction> {
     std::iter::from_fn(|| node.conns.poll()).collect()
 }
 
@@ -74,7 +74,7 @@ pub fn below_with(config: NodeConfig) -> (Node, ConnId) {
     let address = SocketAddr::from(([10, 0, 0, 1], 4000));
     let parent = Peer { host: HostId(0), address };
     node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
-    let Some(Action::Connect { conn, .. }) = node.conns.poll() else { panic!("it connects") };
+    let Some(NodeAction::Connect { conn, .. }) = node.conns.poll() else { panic!("it connects") };
     node.on_connected(Nanos::ZERO, conn);
     let said = hear(&mut node, Nanos::ZERO, conn);
     assert!(
@@ -96,6 +96,6 @@ pub fn served_with(config: NodeConfig) -> (Node, ConnId) {
     let (mut node, conn) = below_with(config);
     say(&mut node, Nanos::ZERO, conn, &Frame::Welcome { begin: 0 });
     let told = actions(&mut node);
-    assert!(matches!(told[..], [Action::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
+    assert!(matches!(told[..], [NodeAction::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
     (node, conn)
 }

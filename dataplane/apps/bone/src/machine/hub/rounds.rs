@@ -4,11 +4,11 @@ use groupflow_base::Nanos;
 
 use super::{Hub, HubConfig, HubEvent, CATCH_UP};
 use crate::machine::coding::Blocks;
-use crate::machine::group::Group;
+use crate::machine::group::RimGroup;
 use crate::machine::message::{Body, Method, Repair, Round};
 use crate::machine::plan::{plan, Block};
 use crate::machine::states::HubState;
-use crate::machine::transfer::Outcome;
+use crate::machine::transfer::TransferOutcome;
 
 impl Hub {
     /// Plans a round and announces it.
@@ -20,7 +20,7 @@ impl Hub {
         }
         if let Err(problem) = self.plan_round() {
             self.go_sending();
-            return self.end(now, Outcome::Unreadable(problem));
+            return self.end(now, TransferOutcome::Unreadable(problem));
         }
         let Some(job) = &mut self.job else { return };
         job.round += 1;
@@ -80,7 +80,7 @@ impl Hub {
                 self.go(HubState::Gathering);
                 self.settle(now);
             }
-            Err(problem) => self.end(now, Outcome::Unreadable(problem)),
+            Err(problem) => self.end(now, TransferOutcome::Unreadable(problem)),
         }
     }
 
@@ -114,12 +114,12 @@ impl Hub {
                 job.report.lost += 1;
                 self.next_target(now);
             }
-            Method::Scheduled if self.group.is_empty() => self.end(now, Outcome::Nobody),
+            Method::Scheduled if self.group.is_empty() => self.end(now, TransferOutcome::Nobody),
             _ if !job.lacks.is_empty() => self.next_round(now),
-            Method::Unscheduled => self.end(now, Outcome::Done),
+            Method::Unscheduled => self.end(now, TransferOutcome::Done),
             Method::Unicast if self.group.complete() > 0 => self.next_target(now),
             Method::Scheduled if self.group.all_complete() => match self.group.admit_late() {
-                None => self.end(now, Outcome::Done),
+                None => self.end(now, TransferOutcome::Done),
                 Some(lacks) => {
                     job.join(lacks);
                     match job.lacks.is_empty() {
@@ -163,10 +163,10 @@ impl Hub {
         job.report.complete += self.group.complete();
         job.silent = 0;
         if job.target + 1 == self.config.targets.len() {
-            return self.end(now, Outcome::Done);
+            return self.end(now, TransferOutcome::Done);
         }
         job.target += 1;
-        self.group = Group::new(self.config.max_rims);
+        self.group = RimGroup::new(self.config.max_rims);
         self.start(now);
     }
 }

@@ -10,7 +10,7 @@ use crate::agent::args::EdgesArg;
 use crate::agent::quic::Happened;
 use crate::agent::tcp_link::BATCH;
 use crate::machine::datagram::{body, parse_body};
-use crate::machine::{ConnId, Relay};
+use crate::machine::{ConnId, DatagramRelay};
 
 /// How long the last bytes of a connection may take to be acknowledged.
 const LAST_WORD: Duration = Duration::from_millis(1000);
@@ -98,7 +98,7 @@ impl Host<'_> {
     }
 
     fn send_datagrams(&mut self) {
-        while let Some(Relay { to, offset, bytes }) = self.drive.node.poll_datagram() {
+        while let Some(DatagramRelay { to, offset, bytes }) = self.drive.node.poll_datagram() {
             let Some(quic) = &mut self.quic else { continue };
             let bytes = Bytes::from(body(offset, &bytes));
             for conn in to {

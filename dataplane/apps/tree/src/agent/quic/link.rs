@@ -8,7 +8,7 @@ use quinn_proto::{
     Connection, ConnectionEvent, Dir, Event, ReadError, Side, StreamEvent, Transmit, VarInt, WriteError,
 };
 
-use super::links::{Counts, WRITE};
+use super::links::{QuicCounts, WRITE};
 use crate::machine::ConnId;
 
 /// Bytes that wait besides those on the way: bytes that wait here cannot go over another connection.
@@ -248,9 +248,9 @@ impl Link {
         self.connection.is_closed()
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> QuicCounts {
         let stats = self.connection.stats();
-        Counts {
+        QuicCounts {
             sent: stats.path.sent_packets,
             lost: stats.path.lost_packets,
             came: stats.udp_rx.datagrams,

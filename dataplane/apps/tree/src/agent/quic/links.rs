@@ -58,7 +58,7 @@ pub enum Happened {
 
 /// Counts of packets and datagrams, of all connections since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct QuicCounts {
     /// Packets that were sent.
     pub sent: u64,
     /// Packets of these that were lost on the way.
@@ -71,10 +71,10 @@ pub struct Counts {
     pub late: u64,
 }
 
-impl Counts {
+impl QuicCounts {
     /// The sums of both.
-    pub fn and(self, other: Counts) -> Counts {
-        Counts {
+    pub fn and(self, other: QuicCounts) -> QuicCounts {
+        QuicCounts {
             sent: self.sent + other.sent,
             lost: self.lost + other.lost,
             came: self.came + other.came,
@@ -122,7 +122,7 @@ pub struct Links {
     /// The connection that is asked first for packets to send.
     turn: usize,
     scratch: Vec<u8>,
-    before: Counts,
+    before: QuicCounts,
 }
 
 impl Links {
@@ -139,7 +139,7 @@ impl Links {
             answers: VecDeque::new(),
             turn: 0,
             scratch: Vec::new(),
-            before: Counts::default(),
+            before: QuicCounts::default(),
         }
     }
 
@@ -316,8 +316,8 @@ impl Links {
     }
 
     /// The counts since the beginning.
-    pub fn counts(&self) -> Counts {
-        self.links.values().map(Link::counts).fold(self.before, Counts::and)
+    pub fn counts(&self) -> QuicCounts {
+        self.links.values().map(Link::counts).fold(self.before, QuicCounts::and)
     }
 }
 

@@ -55,7 +55,7 @@ impl Dispatcher {
     fn set_apart(&mut self, host: HostId, parent: ClusterId) {
         let cluster = ClusterId(self.rng.next_u64());
         let founding = Founding { cluster, parent, root: self.root, founder: host, attach: None };
-        self.out.push_back(Output::Found(founding));
+        self.out.push_back(DispatcherAction::Found(founding));
         self.redirect(host, cluster);
     }
 

@@ -70,7 +70,7 @@ impl Dispatcher {
             founder: join.peer.host,
             attach: Some((peer, ticket)),
         };
-        self.out.push_back(Output::Found(founding));
+        self.out.push_back(DispatcherAction::Found(founding));
         self.tell(join.peer.host, ToHost::Redirect(cluster));
         if self.policy.takes_over && join.capacity > 1 {
             self.let_take_over(cluster, usize::from(join.capacity) - 1, measured);

@@ -61,7 +61,7 @@ impl Dispatcher {
         }
     }
 
-    /// Sends heads again to this host that were sent to it and have not said that they are there.
+    /// Repeats the orders of heads that were sent to this host and have not said that they are connected.
     pub(super) fn attach_again(&mut self, host: HostId) {
         let under_way = |cluster: &ClusterId| self.below.get(cluster).is_some_and(|b| b.awaited.is_some());
         for cluster in self.below_of(Some(host)).into_iter().filter(under_way).collect::<Vec<_>>() {
@@ -120,7 +120,7 @@ impl Dispatcher {
         };
         let Some(&head) = serving.min_by_key(rated) else {
             let peer = self.tree.get(slow).map(|member| member.peer);
-            return self.out.extend(peer.map(|peer| Output::Cluster(from, Between::Lower(peer))));
+            return self.out.extend(peer.map(|peer| DispatcherAction::Cluster(from, Between::Lower(peer))));
         };
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = self.now + self.policy.slow_for;

@@ -88,7 +88,7 @@ impl Dispatcher {
         self.tell(from, ToHost::Probe(asked));
     }
 
-    /// Lets a host wait that the parent sent here before the founder arrived, since the founder goes first.
+    /// Makes a host wait if the parent sent it here before the founder arrived, since the founder goes first.
     /// If the founder does not arrive, the cluster ends, and all waiting hosts are told.
     fn wait_for_founder(&mut self, join: Join) {
         let host = join.peer.host;

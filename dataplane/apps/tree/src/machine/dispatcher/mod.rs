@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::{Cluster, ClusterHost, Hold, Up};
-use super::message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
+use super::message::{Between, DispatcherAction, Founding, FromHost, Join, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
 
@@ -78,7 +78,7 @@ pub struct Dispatcher {
     outside: Vec<Outside>,
     rng: ChaCha8Rng,
     #[serde(skip)]
-    out: VecDeque<Output>,
+    out: VecDeque<DispatcherAction>,
     /// The cluster's hosts are gone, and the clusters below are handed over.
     ended: bool,
     /// No host needs bytes kept for this cluster's hosts any more: it has ended, and (`true`) has said so.
@@ -190,10 +190,10 @@ impl Dispatcher {
     }
 
     /// The next action for the caller.
-    pub fn poll(&mut self) -> Option<Output> {
-        let last = || (self.over == Some(false)).then_some(Output::Ended);
+    pub fn poll(&mut self) -> Option<DispatcherAction> {
+        let last = || (self.over == Some(false)).then_some(DispatcherAction::Ended);
         let next = self.out.pop_front().or_else(last);
-        if next == Some(Output::Ended) {
+        if next == Some(DispatcherAction::Ended) {
             self.over = Some(true);
         }
         next
@@ -387,11 +387,11 @@ impl Dispatcher {
     }
 
     fn tell(&mut self, host: HostId, message: ToHost) {
-        self.out.push_back(Output::Host(host, message));
+        self.out.push_back(DispatcherAction::Host(host, message));
     }
 
     fn send(&mut self, to: ClusterId, message: Between) {
-        self.out.push_back(Output::Cluster(to, message));
+        self.out.push_back(DispatcherAction::Cluster(to, message));
     }
 
     fn refuse(&mut self, host: HostId, code: RefusalCode, text: String) {

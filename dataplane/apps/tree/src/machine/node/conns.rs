@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use groupflow_base::codec::CodecError;
 use groupflow_base::Nanos;
 
-use super::{Action, ConnId, NodeConfig};
+use super::{ConnId, NodeAction, NodeConfig};
 use crate::machine::frame::{Decoder, Frame};
 use crate::machine::message::FromHost;
 use crate::machine::names::{HostId, Peer};
@@ -58,7 +58,7 @@ pub struct Conns {
     silence: Nanos,
     /// The round trips to the dispatchers, and to the farthest host that was measured last.
     far: (Nanos, Nanos),
-    actions: VecDeque<Action>,
+    actions: VecDeque<NodeAction>,
 }
 
 impl Conns {
@@ -73,17 +73,17 @@ impl Conns {
         }
     }
 
-    pub(super) fn ask(&mut self, action: Action) {
+    pub(super) fn ask(&mut self, action: NodeAction) {
         self.actions.push_back(action);
     }
 
     /// Asks the owner to send a message to the dispatcher.
     pub(super) fn tell(&mut self, message: FromHost) {
-        self.ask(Action::Tell(message));
+        self.ask(NodeAction::Tell(message));
     }
 
     /// The next action for the owner.
-    pub fn poll(&mut self) -> Option<Action> {
+    pub fn poll(&mut self) -> Option<NodeAction> {
         self.actions.pop_front()
     }
 
@@ -107,7 +107,7 @@ impl Conns {
 
     pub(super) fn connect(&mut self, now: Nanos, edge: u32, to: Peer) {
         let conn = self.add(now, Role::Parent { edge, welcome: false }, false);
-        self.ask(Action::Connect { conn, to });
+        self.ask(NodeAction::Connect { conn, to });
     }
 
     pub(super) fn role(&self, conn: ConnId) -> Option<Role> {
@@ -247,13 +247,13 @@ impl Conns {
     pub(super) fn say_last(&mut self, conn: ConnId, frame: &Frame) {
         self.say(conn, frame);
         self.set_role(conn, Role::Closing);
-        self.ask(Action::Close(conn));
+        self.ask(NodeAction::Close(conn));
     }
 
     /// Closes a connection without a last frame.
     pub(super) fn drop(&mut self, conn: ConnId) {
         if self.conns.remove(&conn).is_some() {
-            self.ask(Action::Close(conn));
+            self.ask(NodeAction::Close(conn));
         }
     }
 

@@ -17,8 +17,8 @@ const OUTBOX: usize = 512 << 10;
 
 /// DATA for children that take datagrams.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Relay {
-    /// The connections of the children, as [`super::Action::Datagrams`] told them.
+pub struct DatagramRelay {
+    /// The connections of the children, as [`super::NodeAction::Datagrams`] told them.
     pub to: Vec<ConnId>,
     /// The offset of the bytes in the stream.
     pub offset: u64,
@@ -36,7 +36,7 @@ pub(super) struct Datagrams {
     pub(super) due: Option<Nanos>,
     /// Everything in order before this offset was relayed.
     relayed: u64,
-    outbox: VecDeque<Relay>,
+    outbox: VecDeque<DatagramRelay>,
     waiting: usize,
     /// Datagrams that the owner did not take from the outbox.
     pub(super) dropped: u64,
@@ -89,7 +89,7 @@ impl Datagrams {
             return;
         }
         self.waiting += bytes.len();
-        self.outbox.push_back(Relay { to, offset, bytes: bytes.to_vec() });
+        self.outbox.push_back(DatagramRelay { to, offset, bytes: bytes.to_vec() });
         while self.waiting > OUTBOX && self.poll().is_some() {
             self.dropped += 1;
         }
@@ -120,7 +120,7 @@ impl Datagrams {
         }
     }
 
-    pub(super) fn poll(&mut self) -> Option<Relay> {
+    pub(super) fn poll(&mut self) -> Option<DatagramRelay> {
         let next = self.outbox.pop_front()?;
         self.waiting -= next.bytes.len();
         Some(next)

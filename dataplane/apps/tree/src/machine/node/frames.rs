@@ -5,7 +5,7 @@ use groupflow_transport::fanout::Mode;
 
 use super::child::{Asked, Child};
 use super::conns::Role;
-use super::{Action, ConnId, Node, Slow};
+use super::{ConnId, Node, NodeAction, Slow};
 use crate::machine::frame::{Frame, Reason, StartAt, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
@@ -124,7 +124,7 @@ impl Node {
             self.children.skip(child, to, &mut self.stream, &mut self.conns);
         }
         if let Some(deadline) = deadline {
-            self.conns.ask(Action::Datagrams { conn, deadline });
+            self.conns.ask(NodeAction::Datagrams { conn, deadline });
         }
         Ok(())
     }

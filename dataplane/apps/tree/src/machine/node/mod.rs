@@ -38,7 +38,7 @@
 //! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
 //! | the host is to leave | [`Node::leave`]; it is free to go when [`Node::is_over`] |
 //!
-//! After each of these calls the owner takes [`Action`]s from [`Conns::poll`] until there is none, and
+//! After each of these calls the owner takes [`NodeAction`]s from [`Conns::poll`] until there is none, and
 //! carries them out. Any connection may have bytes to send then, the reader bytes to read ([`Node::read`]
 //! returns `None` if not), and a source room for more. The owner hands a connection no more than its socket
 //! takes: bytes that were given to a connection that stands still cannot go over another.
@@ -87,8 +87,8 @@ use children::Children;
 pub use config::{NodeConfig, Slow};
 pub use conns::Conns;
 use conns::Role;
+pub use datagrams::DatagramRelay;
 use datagrams::Datagrams;
-pub use datagrams::Relay;
 use held::Held;
 use parents::Parents;
 use presence::{Departure, Presence};
@@ -102,7 +102,7 @@ pub struct ConnId(pub u64);
 
 /// A task for the node's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum NodeAction {
     /// Connect to a host; then [`Node::on_connected`] or [`Node::on_closed`].
     Connect {
         /// The connection's number.
@@ -303,7 +303,7 @@ impl Node {
     }
 
     /// The next datagram, which the owner sends now or drops.
-    pub fn poll_datagram(&mut self) -> Option<Relay> {
+    pub fn poll_datagram(&mut self) -> Option<DatagramRelay> {
         self.datagrams.poll()
     }
 
@@ -364,7 +364,7 @@ impl Node {
         for conn in self.conns.silent(now) {
             // This connection may have ended with an earlier one.
             if self.conns.role(conn).is_some() {
-                self.conns.ask(Action::Close(conn));
+                self.conns.ask(NodeAction::Close(conn));
                 self.on_closed(now, conn);
             }
         }

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::presence::Departure;
-use super::{Action, Node, Slow};
+use super::{Node, NodeAction, Slow};
 use crate::machine::message::{FromHost, ToHost};
 
 impl Node {
@@ -29,14 +29,14 @@ impl Node {
                 self.presence.departure = Departure::Released;
                 self.tend(now);
             }
-            ToHost::Probe(peers) => self.conns.ask(Action::Measure(peers)),
+            ToHost::Probe(peers) => self.conns.ask(NodeAction::Measure(peers)),
             ToHost::Redirect(cluster) => {
                 self.begin_again(now);
                 if !self.is_leaving() {
-                    self.conns.ask(Action::Join(cluster));
+                    self.conns.ask(NodeAction::Join(cluster));
                 }
             }
-            ToHost::Refused { code, text } => self.conns.ask(Action::Refused { code, text }),
+            ToHost::Refused { code, text } => self.conns.ask(NodeAction::Refused { code, text }),
         }
     }
 

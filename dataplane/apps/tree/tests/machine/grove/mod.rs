@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Action, ClusterId, ConnId, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read, RefusalCode,
+    ClusterId, ConnId, FromHost, HostId, Join, Node, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode,
     StartAt, ToHost, Told,
 };
 
@@ -339,24 +339,24 @@ impl Grove {
     fn act(&mut self, host: HostId) {
         while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.conns.poll()) {
             match action {
-                Action::Connect { conn, to } => self.connect(host, conn, to.host),
-                Action::Close(conn) => {
+                NodeAction::Connect { conn, to } => self.connect(host, conn, to.host),
+                NodeAction::Close(conn) => {
                     let found = self.wires.iter().position(|wire| wire.ends.contains(&(host, conn)));
                     if let Some(at) = found {
                         let side = usize::from(self.wires[at].ends[0] != (host, conn));
                         self.wires[at].closing[side] = true;
                     }
                 }
-                Action::Tell(message) => self.tell(host, message),
-                Action::Measure(peers) => {
+                NodeAction::Tell(message) => self.tell(host, message),
+                NodeAction::Measure(peers) => {
                     let place = self.nodes[&host].place;
                     let far = |to: &Reader| Nanos::from_millis(to.place.abs_diff(place).max(1));
                     let measured = peers.iter().filter_map(|p| Some((p.host, far(self.nodes.get(&p.host)?))));
                     let measured = measured.collect();
                     self.tell(host, FromHost::Measured(measured));
                 }
-                Action::Join(cluster) => self.ask(host, cluster),
-                Action::Refused { .. } | Action::Datagrams { .. } => {}
+                NodeAction::Join(cluster) => self.ask(host, cluster),
+                NodeAction::Refused { .. } | NodeAction::Datagrams { .. } => {}
             }
         }
         while let Some(datagram) = self.nodes.get_mut(&host).and_then(|found| found.node.poll_datagram()) {

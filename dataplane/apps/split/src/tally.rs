@@ -2,9 +2,9 @@
 
 use serde_json::{json, Value};
 
-use super::config::{BranchSpec, Kind};
+use super::config::{BranchKind, BranchSpec};
 use super::frame::{Decoder, Fault, Frame};
-use super::link::State;
+use super::link::LinkState;
 use super::live::Live;
 
 /// The most members remembered by name.
@@ -22,7 +22,7 @@ struct Failed {
 
 /// Counters, receipts and failures of one stream.
 #[derive(Debug, Default)]
-pub struct Summary {
+pub struct Tally {
     /// Bytes taken from upstream.
     pub bytes_in: u64,
     /// Bytes handed to all branches together.
@@ -31,21 +31,21 @@ pub struct Summary {
     failed: Vec<Failed>,
 }
 
-impl Summary {
-    /// The summary of a stream that comes again after its end here, from its last frames `words`. A lost
+impl Tally {
+    /// The tally of a stream that comes again after its end here, from its last frames `words`. A lost
     /// member stays lost.
-    pub fn again(words: &[u8]) -> Summary {
-        let (mut summary, mut decoder) = (Summary::default(), Decoder::default());
+    pub fn again(words: &[u8]) -> Tally {
+        let (mut tally, mut decoder) = (Tally::default(), Decoder::default());
         decoder.push(words);
         while let Ok(Some(frame)) = decoder.next_frame() {
             match frame {
                 Frame::Failure { fault, member, offset, text } if member != 0 => {
-                    summary.failed(fault, member, "", offset, &text);
+                    tally.failed(fault, member, "", offset, &text);
                 }
                 _ => {}
             }
         }
-        summary
+        tally
     }
 
     /// Notes that a member has everything; returns whether that was news.
@@ -82,7 +82,7 @@ impl Summary {
 
     /// Whether the stream has lost this member.
     pub fn is_failed(&self, branch: &BranchSpec) -> bool {
-        self.failed.iter().any(|failed| branch.kind == Kind::Member(failed.member))
+        self.failed.iter().any(|failed| branch.kind == BranchKind::Member(failed.member))
     }
 }
 
@@ -98,7 +98,7 @@ pub fn stream(live: &Live) -> Value {
                 "address": link.spec.address.to_string(),
                 "state": match link.state {
                     _ if live.core.complete(link.branch) => "complete",
-                    State::Open if live.core.is_isolated(link.branch) => "isolated",
+                    LinkState::Open if live.core.is_isolated(link.branch) => "isolated",
                     state => state.word(),
                 },
                 "start": link.start,
@@ -108,7 +108,7 @@ pub fn stream(live: &Live) -> Value {
             })
         })
         .collect();
-    let Summary { bytes_in, bytes_out, receipts, failed } = &live.summary;
+    let Tally { bytes_in, bytes_out, receipts, failed } = &live.tally;
     let receipts: Vec<Value> =
         receipts.iter().map(|(member, bytes)| json!({"member": member, "bytes": bytes})).collect();
     let failed = failed.iter().map(|f| {

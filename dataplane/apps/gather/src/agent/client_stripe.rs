@@ -1,17 +1,16 @@
-//! The client's end of a connection to the server.
+//! The client's end of a stripe.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
 use groupflow_host::channel::Channel;
-use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
-use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp_info::TcpInfo;
 
+use super::connection::Connection;
 use crate::machine::frame::StripeReport;
-use crate::machine::{Decoder, Frame, Side, StripeId};
+use crate::machine::{Frame, Side, StripeId};
 
 /// The most bytes queued here: one block, and the control frames besides.
 const OUTBOX: usize = 64 << 10;
@@ -35,16 +34,10 @@ pub enum Stage {
 }
 
 #[derive(Debug)]
-pub struct Link {
-    pub channel: Channel,
-    pub registration: Registration,
+pub struct ClientStripe {
+    pub connection: Connection,
     pub stage: Stage,
-    pub readable: bool,
     pub writable: bool,
-    /// Cuts the received bytes into frames.
-    pub decoder: Decoder,
-    pub out: Outbox,
-    told_end: bool,
     /// The server got a report at the last call.
     reported: bool,
     before: TcpInfo,
@@ -52,34 +45,21 @@ pub struct Link {
     moved: (u64, Option<Instant>),
 }
 
-impl Link {
-    pub fn new(channel: Channel, registration: Registration) -> Link {
-        Link {
-            channel,
-            registration,
+impl ClientStripe {
+    pub fn new(channel: Channel, registration: Registration) -> ClientStripe {
+        ClientStripe {
+            connection: Connection::new(channel, registration, Side::Server, OUTBOX),
             stage: Stage::Connecting,
-            readable: false,
             writable: false,
-            decoder: Decoder::new(Side::Server),
-            out: Outbox::new(OUTBOX),
-            told_end: false,
             reported: false,
             before: TcpInfo::default(),
             moved: (0, None),
         }
     }
 
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
-        ReadOutcome::read(&mut self.channel, &mut self.readable, into)
-    }
-
-    pub fn say(&mut self, frame: &Frame) {
-        frame.encode(self.out.bytes());
-    }
-
     /// Whether the connection has room for another block.
     pub fn takes(&self) -> bool {
-        self.stage == Stage::Open && self.writable && self.out.is_empty()
+        self.stage == Stage::Open && self.writable && self.connection.out.is_empty()
     }
 
     /// Writes as much as the connection takes; after LEAVE, closes the sending side.
@@ -87,17 +67,13 @@ impl Link {
         if self.stage == Stage::Connecting || !self.writable {
             return Ok(());
         }
-        self.writable = !(self.out.flush(&mut self.channel)? || self.channel.push()?);
-        if self.stage == Stage::Leaving && self.writable && !self.told_end {
-            self.told_end = true;
-            self.channel.end()?;
-        }
+        self.writable = self.connection.flush(self.stage == Stage::Leaving)?;
         Ok(())
     }
 
     /// Whether the connection carries nothing although it should. Must be called regularly.
     pub fn is_stalled(&mut self, now: Instant) -> bool {
-        let Ok(info) = TcpInfo::of(self.channel.socket()) else {
+        let Ok(info) = TcpInfo::of(self.connection.channel.socket()) else {
             return false;
         };
         let idle = info.unacknowledged == 0 && self.writable;
@@ -112,7 +88,7 @@ impl Link {
 
     /// A report on the connection since the last call, if it carried anything, or has its `turn`.
     pub fn report(&mut self, turn: bool) -> Option<StripeReport> {
-        let info = TcpInfo::of(self.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
+        let info = TcpInfo::of(self.connection.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
         let report = StripeReport {
             rtt_us: info.rtt_us,
@@ -122,30 +98,32 @@ impl Link {
         };
         // The last report was itself a segment.
         let carried = report.sent > u32::from(self.reported);
-        self.reported = (carried || turn) && self.out.room() > ROOM;
+        self.reported = (carried || turn) && self.connection.out.room() > ROOM;
         if self.reported {
-            self.say(&Frame::Report(report));
+            self.connection.say(&Frame::Report(report));
         }
         Some(report)
     }
 }
 
-/// The links that have room for another block, those with the fewest bytes unsent by TCP first: a link
-/// accepts more than TCP can send at once, and such bytes are late. Among links that send at once, a `spread`
-/// stream (one whose held-up bytes can be made of those of other links) uses the link with the fewest
-/// unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first link,
-/// because the fewer links it uses, the fewer can hold it up.
-pub fn taking(links: &BTreeMap<StripeId, Link>, spread: bool) -> Vec<StripeId> {
-    let taking = links.iter().filter(|(_, link)| link.takes());
+/// The stripes that have room for another block, those with the fewest bytes unsent by TCP first: a stripe
+/// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, a `spread`
+/// stream (one whose held-up bytes can be made of those of other stripes) uses the stripe with the fewest
+/// unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first stripe,
+/// because the fewer stripes it uses, the fewer can hold it up.
+pub fn taking(stripes: &BTreeMap<StripeId, ClientStripe>, spread: bool) -> Vec<StripeId> {
+    let taking = stripes.iter().filter(|(_, stripe)| stripe.takes());
     by_turn(
-        taking.map(|(&id, link)| (id, TcpInfo::of(link.channel.socket()).unwrap_or_default())).collect(),
+        taking
+            .map(|(&id, stripe)| (id, TcpInfo::of(stripe.connection.channel.socket()).unwrap_or_default()))
+            .collect(),
         spread,
     )
 }
 
-fn by_turn(mut links: Vec<(StripeId, TcpInfo)>, spread: bool) -> Vec<StripeId> {
-    links.sort_by_key(|(id, info)| (info.unsent, if spread { info.unacknowledged } else { 0 }, *id));
-    links.into_iter().map(|(id, _)| id).collect()
+fn by_turn(mut stripes: Vec<(StripeId, TcpInfo)>, spread: bool) -> Vec<StripeId> {
+    stripes.sort_by_key(|(id, info)| (info.unsent, if spread { info.unacknowledged } else { 0 }, *id));
+    stripes.into_iter().map(|(id, _)| id).collect()
 }
 
 #[cfg(test)]
@@ -155,44 +133,44 @@ mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
-    /// Links to peers that read nothing.
-    fn open(count: u32) -> (BTreeMap<StripeId, Link>, Vec<TcpStream>) {
+    /// Stripes to peers that read nothing.
+    fn open(count: u32) -> (BTreeMap<StripeId, ClientStripe>, Vec<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let mut poller = Poller::new().expect("epoll");
         let mut peers = Vec::new();
-        let links = (0..count).map(|number| {
+        let stripes = (0..count).map(|number| {
             let socket = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
             peers.push(listener.accept().expect("accepted").0);
             socket.set_nonblocking(true).expect("an option");
             let registration = poller.add(&socket, number).expect("registered");
-            let link = Link::new(Channel::begun(socket, None), registration);
-            (StripeId(number), Link { stage: Stage::Open, writable: true, ..link })
+            let stripe = ClientStripe::new(Channel::begun(socket, None), registration);
+            (StripeId(number), ClientStripe { stage: Stage::Open, writable: true, ..stripe })
         });
-        (links.collect(), peers)
+        (stripes.collect(), peers)
     }
 
-    fn fill(link: &mut Link) {
-        while link.channel.write(&[7; 65_536]).is_ok() {}
+    fn fill(stripe: &mut ClientStripe) {
+        while stripe.connection.channel.write(&[7; 65_536]).is_ok() {}
     }
 
     #[test]
     fn who_sends_at_once_is_first() {
-        let (mut links, peers) = open(3);
-        assert_eq!([false, true].map(|spread| taking(&links, spread)), [[0, 1, 2].map(StripeId); 2]);
-        fill(links.get_mut(&StripeId(0)).expect("there"));
-        assert_eq!([false, true].map(|spread| taking(&links, spread)), [[1, 2, 0].map(StripeId); 2]);
-        links.get_mut(&StripeId(1)).expect("there").writable = false;
-        assert_eq!(taking(&links, true), [2, 0].map(StripeId));
+        let (mut stripes, peers) = open(3);
+        assert_eq!([false, true].map(|spread| taking(&stripes, spread)), [[0, 1, 2].map(StripeId); 2]);
+        fill(stripes.get_mut(&StripeId(0)).expect("there"));
+        assert_eq!([false, true].map(|spread| taking(&stripes, spread)), [[1, 2, 0].map(StripeId); 2]);
+        stripes.get_mut(&StripeId(1)).expect("there").writable = false;
+        assert_eq!(taking(&stripes, true), [2, 0].map(StripeId));
         drop(peers);
     }
 
     #[test]
     fn a_stream_that_is_spread_goes_where_the_fewest_segments_are_under_way() {
-        let link = |id, unsent, unacknowledged| {
+        let stripe = |id, unsent, unacknowledged| {
             (StripeId(id), TcpInfo { unsent, unacknowledged, ..TcpInfo::default() })
         };
-        let links = vec![link(0, 0, 9), link(1, 0, 2), link(2, 500, 0), link(3, 0, 2)];
-        assert_eq!(by_turn(links.clone(), true), [1, 3, 0, 2].map(StripeId));
-        assert_eq!(by_turn(links, false), [0, 1, 3, 2].map(StripeId));
+        let stripes = vec![stripe(0, 0, 9), stripe(1, 0, 2), stripe(2, 500, 0), stripe(3, 0, 2)];
+        assert_eq!(by_turn(stripes.clone(), true), [1, 3, 0, 2].map(StripeId));
+        assert_eq!(by_turn(stripes, false), [0, 1, 3, 2].map(StripeId));
     }
 }
