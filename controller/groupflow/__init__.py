@@ -1,8 +1,8 @@
 """groupflow: group communication in the data plane.
 
 `groupflow.Session` is a member of a session, `groupflow.TreeSession` a host of a tree, and
-`groupflow.GatherSender` a client of a server that gathers, for programs that send or receive. `groupflow.Switch` is a P4 switch in this process, for tests. Each is loaded when first
-asked for.
+`groupflow.GatherSender` a client of a server that gathers, for programs that send or receive.
+`groupflow.Switch` is a P4 switch in this process, for tests. Each is loaded when first asked for.
 """
 
 from importlib import import_module
