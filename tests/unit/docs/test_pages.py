@@ -71,6 +71,22 @@ def test_named_python_exists(page: Path) -> None:
                     value = import_module(".".join(parts[:number]))
 
 
+def test_the_layout_has_every_folder() -> None:
+    (layout,) = blocks(ROOT / "CONTRIBUTING.md", "")
+    listed: set[Path] = set()
+    top = ROOT
+    for line in layout.text.splitlines():
+        folders = re.findall(r"([\w/]+)/(?= )", f"{line[:25]} ")
+        if not line.startswith(" "):
+            top = ROOT / folders[0]
+        listed |= {top / folder if line.startswith(" ") else top for folder in folders}
+    assert [name(folder) for folder in listed if not folder.is_dir()] == []
+    listed |= {parent for folder in listed for parent in folder.parents}  # of targets/v1model
+    for crowded in (ROOT / "controller/groupflow", ROOT / "dataplane", ROOT / "p4src"):
+        there = {path for path in crowded.iterdir() if path.is_dir() and path.name[0] not in "_."}
+        assert there - listed - {ROOT / "dataplane/target"} == set()
+
+
 def test_sources_name_pages_that_exist() -> None:
     """Comments, help texts and errors refer to pages by their path."""
     lost: list[str] = []
