@@ -52,7 +52,7 @@ impl AgentError {
 
     /// A split agent could not serve this member.
     pub fn put_out(text: &str) -> AgentError {
-        let cure = "see that the program listens and takes what comes, then join again";
+        let cure = "see that the program listens and reads its input, then join again";
         AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
     }
 

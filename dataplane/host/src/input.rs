@@ -144,7 +144,7 @@ impl Input {
             Err(Errno::EINTR | Errno::EAGAIN) => Ok(None),
             Err(error) => {
                 let cause = format!("cannot read {}: {}", self.shown, error.desc().to_lowercase());
-                Err(AgentError::new("input", cause, "check what is read"))
+                Err(AgentError::new("input", cause, "check the input"))
             }
         }
     }

@@ -24,7 +24,10 @@ impl BuildError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RunError {
     /// Packets go round at one instant without end.
-    #[error("at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate", .node.0)]
+    #[error(
+        "at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate",
+        .node.0
+    )]
     Stuck {
         /// The time of that instant.
         time: Nanos,

@@ -117,7 +117,7 @@ impl Resolving<'_> {
             let problem = if self.flows[flow.index()].from != agent {
                 format!("{branch:?} does not begin at {name}")
             } else if tcp.bytes.is_some() || tcp.messages.is_some() {
-                format!("{branch:?} has bytes of its own; it carries what comes from upstream")
+                format!("{branch:?} has bytes of its own; it carries the bytes from upstream")
             } else if tcp.mss != above.mss {
                 format!("{branch:?} has packets of {} bytes, and upstream of {}", tcp.mss, above.mss)
             } else {

@@ -176,7 +176,9 @@ impl Link {
         if orphan.start + bytes < self.origin {
             // The branch was isolated: no upstream agent has kept the bytes that it needs next.
             let behind = self.origin - orphan.start - bytes;
-            return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
+            return Err(io::Error::other(format!(
+                "{behind} bytes behind the first byte that is still cached"
+            )));
         }
         let registration = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, registration));

@@ -210,7 +210,7 @@ fn connections_that_say_nothing_are_closed() {
     while_another_sends(&lab, &mut server, |server| {
         let mut raws: Vec<Raw> = (0..5).map(|_| Raw::new(server.connect())).collect();
         for raw in &mut raws[..2] {
-            let text = "too many connections wait to say who they are".to_owned();
+            let text = "too many connections have sent no HELLO yet".to_owned();
             assert_eq!(raw.refusal(), (7, text));
         }
         for raw in &mut raws[2..] {

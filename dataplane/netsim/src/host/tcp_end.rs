@@ -222,7 +222,8 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, Tcp
     if tcp.on_demand {
         sender.start = Nanos::MAX; // when it is told
         if sender.data != DataSource::Greedy {
-            let problem = "what begins when it is told sends without end; leave out bytes and messages";
+            let problem =
+                "a flow that begins when it is told to sends without end; leave out bytes and messages";
             return Err(BuildError::new(format!("flows.{}.on_demand", flow.name), problem));
         }
     }

@@ -2,6 +2,8 @@
 
 use groupflow_base::Nanos;
 
+use super::MAX_SACK_BLOCKS;
+
 /// The variants of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
@@ -290,7 +292,7 @@ pub enum TcpConfigError {
     #[error("rto: the tick must not be 0, nor min greater than max")]
     Rto,
     /// The number of SACK blocks is invalid.
-    #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = super::MAX_SACK_BLOCKS)]
+    #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = MAX_SACK_BLOCKS)]
     SackBlocks(u8),
 }
 

@@ -13,8 +13,7 @@
 //! On the wire they count bytes in 32 bits as TCP's do, and endpoints unwrap them.
 //!
 //! [`TcpSenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, with which the older papers
-//! measured; [`TcpSenderConfig::new`] follows the RFCs. `docs/results/validation.md` holds the two against
-//! each other.
+//! measured; [`TcpSenderConfig::new`] follows the RFCs. `docs/results/validation.md` compares the two.
 //!
 //! | module | subject |
 //! |---|---|

@@ -113,7 +113,9 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
-        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
+        })]
 
         #[test]
         fn it_behaves_as_a_map(steps in prop::collection::vec((any::<bool>(), 0u64..40, 0u64..3), 0..300)) {

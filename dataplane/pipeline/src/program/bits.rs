@@ -37,7 +37,9 @@ mod tests {
     use proptest::test_runner::RngSeed;
 
     proptest! {
-        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
+        })]
 
         #[test]
         fn what_is_written_is_read(value: u128, offset in 0usize..40, width in 1usize..=128) {
@@ -50,7 +52,9 @@ mod tests {
         }
 
         #[test]
-        fn reading_is_a_shift_of_the_big_endian_number(bytes: [u8; 16], offset in 0usize..128, width in 1usize..=128) {
+        fn reading_is_a_shift_of_the_big_endian_number(
+            bytes: [u8; 16], offset in 0usize..128, width in 1usize..=128,
+        ) {
             prop_assume!(offset + width <= 128);
             let expected = u128::from_be_bytes(bytes) >> (128 - offset - width) & crate::program::phv::mask(width as u8);
             prop_assert_eq!(read_bits(&bytes, offset, width), expected);

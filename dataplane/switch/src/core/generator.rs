@@ -244,7 +244,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_nth_tick_is_at_first_plus_n_periods(first in 0u64..10_000, period in 1000u64..5000, set_at in 0u64..20_000) {
+        fn the_nth_tick_is_at_first_plus_n_periods(
+            first in 0u64..10_000, period in 1000u64..5000, set_at in 0u64..20_000,
+        ) {
             let mut generators = Generators::default();
             prop_assert_eq!(generators.insert(Nanos(set_at), 0, generator(first, period)), Ok(()));
             let expected: Vec<u64> = (0..).map(|n| first + n * period)

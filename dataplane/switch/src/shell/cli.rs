@@ -12,6 +12,7 @@ use groupflow_pipeline::Port;
 
 use super::control::{ask, ControlRequest};
 use super::error::ShellError;
+use super::ignored::Ignored;
 use super::lateness::LatenessLimits;
 use super::report::render;
 use super::run::{run, SwitchOptions};
@@ -19,56 +20,6 @@ use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
     NOMINAL_PACKET,
 };
-
-/// Flags of simple_switch_grpc that have no effect here, and whether each takes a value.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Accepted for simple_switch_grpc's sake, without effect")]
-struct Ignored {
-    #[arg(long, value_name = "PORT", hide_short_help = true)]
-    thrift_port: Option<String>,
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
-    nanolog: Option<String>,
-    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ADDR", hide_short_help = true)]
-    debugger: Option<String>,
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
-    notifications_addr: Option<String>,
-    #[arg(long, value_name = "SECONDS", hide_short_help = true)]
-    use_files: Option<String>,
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    restore_state: Option<String>,
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
-    packet_in: Option<String>,
-    #[arg(long, value_name = "BYTES", hide_short_help = true)]
-    dump_packet_data: Option<String>,
-    #[arg(long, value_name = "COUNT", hide_short_help = true)]
-    max_port_count: Option<String>,
-    #[arg(long, hide_short_help = true)]
-    log_flush: bool,
-    #[arg(long, hide_short_help = true)]
-    enable_swap: bool,
-    #[arg(long, hide_short_help = true)]
-    disable_swap: bool,
-}
-
-impl Ignored {
-    fn given(&self) -> Vec<&'static str> {
-        let flags = [
-            ("--thrift-port", self.thrift_port.is_some()),
-            ("--nanolog", self.nanolog.is_some()),
-            ("--debugger", self.debugger.is_some()),
-            ("--notifications-addr", self.notifications_addr.is_some()),
-            ("--use-files", self.use_files.is_some()),
-            ("--restore-state", self.restore_state.is_some()),
-            ("--packet-in", self.packet_in.is_some()),
-            ("--dump-packet-data", self.dump_packet_data.is_some()),
-            ("--max-port-count", self.max_port_count.is_some()),
-            ("--log-flush", self.log_flush),
-            ("--enable-swap", self.enable_swap),
-            ("--disable-swap", self.disable_swap),
-        ];
-        flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
-    }
-}
 
 /// A P4 software switch with emulated links: a drop-in for simple_switch_grpc.
 #[derive(Debug, Parser)]
@@ -96,7 +47,7 @@ struct SwitchArgs {
     /// P4Info of PROGRAM, in text or binary form: sets the pipeline at start
     #[arg(long, value_name = "FILE", requires = "program")]
     p4info: Option<PathBuf>,
-    /// Where P4Runtime is offered, or none
+    /// Address at which P4Runtime is offered, or none
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9559")]
     grpc_server_addr: String,
     /// The controller's port
@@ -105,7 +56,7 @@ struct SwitchArgs {
     /// The port that drops
     #[arg(long, value_name = "PORT", default_value_t = 511)]
     drop_port: u16,
-    /// Queues a port; 0 is the lowest priority
+    /// Queues of each port; 0 is the lowest priority
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PRIORITIES)]
     priority_queues: u8,
     /// Set a queue: PORT/QUEUE:level=1,weight=2,rate=1000pps,packets=100,bytes=64000 (PORT may be all;
@@ -121,11 +72,11 @@ struct SwitchArgs {
     /// Seed of losses and of P4's random()
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Frames physically move at most this often; their times stay exact
+    /// Least time between two physical movements of frames; their times stay exact
     #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
     quantum: Nanos,
-    /// Where `gfswitch stats` and `gfswitch link` reach this switch, or none [default: /tmp/gfswitch-<device
-    /// id>.sock]
+    /// Socket by which `gfswitch stats`, `link`, `queue` and `port` reach this switch, or none [default:
+    /// /tmp/gfswitch-<device id>.sock]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
     /// The switch counts as CPU-bound when the 99th percentile of its lateness is above this

@@ -36,7 +36,9 @@ pub enum ShellError {
     #[error("--grpc-server-addr {0}: not an address such as 0.0.0.0:9559")]
     Address(String),
     /// Another program listens at the address.
-    #[error("cannot listen on {0}: {1}; choose another --grpc-server-addr, or stop what uses it")]
+    #[error(
+        "cannot listen on {0}: {1}; choose another --grpc-server-addr, or stop the program that uses it"
+    )]
     Listen(SocketAddr, std::io::Error),
     /// The P4Runtime server failed.
     #[error("P4Runtime server: {0}")]

@@ -2,7 +2,8 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `cli`, `run`, `error` | the command line; a switch until a signal; errors that end it |
+//! | `cli`, `ignored` | the command line; its flags without effect |
+//! | `run`, `error` | a switch until a signal; errors that end it |
 //! | `datapath`, `clock`, `lateness` | the thread that moves packets; its clock; how late it serves them |
 //! | `rx`, `ring`, `tx`, `socket` | reception; a ring in shared memory; sending; packet sockets |
 //! | `frame`, `pcap` | repairs of received frames; files of packets |
@@ -16,6 +17,7 @@ mod control;
 mod datapath;
 mod error;
 mod frame;
+mod ignored;
 mod lateness;
 mod pcap;
 mod report;

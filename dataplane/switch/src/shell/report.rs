@@ -149,7 +149,8 @@ fn queue_line(queue: &serde_json::Value) -> String {
         (false, rate) => rate.unwrap_or("-"),
     };
     format!(
-        "      queue {:<2} level {:<3} weight {:<3} rate {rate} J {} L {}  enqueued {} sent {} ({} bytes) queued {} most {}  {}",
+        "      queue {:<2} level {:<3} weight {:<3} rate {rate} J {} L {}  \
+         enqueued {} sent {} ({} bytes) queued {} most {}  {}",
         number("priority"),
         number("level"),
         number("weight"),

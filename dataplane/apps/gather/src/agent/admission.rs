@@ -50,7 +50,7 @@ impl Server {
             self.pending.insert(number, self.now);
             if self.pending.len() > self.options.max_pending {
                 if let Some((&oldest, _)) = self.pending.first_key_value() {
-                    self.refuse(oldest, RefusalCode::Late, "too many connections wait to say who they are");
+                    self.refuse(oldest, RefusalCode::Late, "too many connections have sent no HELLO yet");
                 }
             }
         }

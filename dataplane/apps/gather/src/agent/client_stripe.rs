@@ -107,10 +107,10 @@ impl ClientStripe {
 }
 
 /// The stripes that have room for another block, those with the fewest bytes unsent by TCP first: a stripe
-/// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, a `spread`
-/// stream (one whose held-up bytes can be made of those of other stripes) uses the stripe with the fewest
-/// unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first stripe,
-/// because the fewer stripes it uses, the fewer can hold it up.
+/// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, a
+/// `spread` stream (one whose held-up bytes can be made of those of other stripes) uses the stripe with the
+/// fewest unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first
+/// stripe, because the fewer stripes it uses, the fewer can hold it up.
 pub fn taking(stripes: &BTreeMap<StripeId, ClientStripe>, spread: bool) -> Vec<StripeId> {
     let taking = stripes.iter().filter(|(_, stripe)| stripe.takes());
     by_turn(

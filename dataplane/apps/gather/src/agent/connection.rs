@@ -35,8 +35,8 @@ impl Connection {
         frame.encode(self.out.bytes());
     }
 
-    /// Writes as much as the connection takes; with `last`, closes the sending side when all is written. True:
-    /// all is written.
+    /// Writes as much as the connection takes; with `last`, closes the sending side when all is written.
+    /// True: all is written.
     pub fn flush(&mut self, last: bool) -> io::Result<bool> {
         let written = !(self.out.flush(&mut self.channel)? || self.channel.push()?);
         if last && written && !self.told_end {

@@ -58,7 +58,7 @@ impl GatherStream {
             let signals =
                 SignalFd::with_flags(&SigSet::empty(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC);
             let signals = signals.map_err(|e| system(&e.into()))?;
-            let input = Input::new(reader.into(), "what is written");
+            let input = Input::new(reader.into(), "the bytes written");
             let client = Client::new(&options, trust, id, input, signals);
             let mut client = client.map_err(|e| system(&e))?;
             let seconds = client.run(&mut Reporter::quiet())?;

@@ -68,7 +68,8 @@ pub struct TreeArgs {
     #[command(flatten)]
     pub secure: SecureSend,
     /// The tree's token
-    #[arg(long, value_name = "HEX", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    #[arg(long, value_name = "HEX", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
+    #[arg(hide_env_values = true)]
     pub token: Token,
     /// Address for children to connect to; port 0 takes any, 0.0.0.0 is the address from which this host
     /// reaches the dispatchers
@@ -87,20 +88,24 @@ pub struct TreeArgs {
     #[arg(long, value_enum, default_value = "wait")]
     pub slow: SlowArg,
     /// Bytes of a record, which is skipped whole
-    #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub align: u64,
     /// How data come from the parent: stream (over TCP), quic (over UDP; where that is blocked, over TCP), or
     /// datagrams (as quic, but lost or late data are skipped: with --slow skip)
     #[arg(long, value_name = "stream|quic|datagrams", value_parser = parse_edges, default_value = "stream")]
     pub edges: EdgesArg,
     /// Milliseconds that a datagram may wait at the parent before it is dropped
-    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "MS", default_value_t = 200)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub deadline_ms: u64,
     /// Milliseconds to wait for a missing datagram when later ones have come
-    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "MS", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub reorder_ms: u64,
     /// Seconds to look for dispatchers that are gone
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub patience: u64,
     /// Write events as JSON lines
     #[arg(long)]
@@ -122,7 +127,7 @@ impl TreeArgs {
         let line = ["", "--to", &to, "--token", token, "--plain"];
         let Line { tree } = Line::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
-            AgentError::usage(cause.trim_start_matches("error: "), "write what docs/how-to/tree.md says")
+            AgentError::usage(cause.trim_start_matches("error: "), "see the options in docs/how-to/tree.md")
         })?;
         Ok(TreeArgs { secure, ..tree })
     }

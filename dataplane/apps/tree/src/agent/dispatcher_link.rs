@@ -361,8 +361,7 @@ impl Open {
     fn lines(&mut self, said: &mut Vec<Said>) -> io::Result<()> {
         while let Some(end) = self.came.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.came.drain(..=end).collect();
-            let line =
-                serde_json::from_slice(&line).map_err(|_| io::Error::other("a line makes no sense"))?;
+            let line = serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
             said.push(Said::Line(line));
         }
         match self.came.len() {

@@ -276,7 +276,7 @@ fn leave(host: &mut Host<'_>) -> Result<(), AgentError> {
 }
 
 fn broken(at: u64) -> AgentError {
-    let cause = format!("nobody has the stream from byte {at} on any more");
+    let cause = format!("no host has the stream from byte {at} on any more");
     AgentError::new("gone", cause, "join earlier, read faster, or give hosts more --cache")
 }
 

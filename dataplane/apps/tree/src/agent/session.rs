@@ -123,7 +123,7 @@ impl TreeWriter {
         let (stop, held) = Stop::pair()?;
         let (reader, data) = UnixStream::pair().map_err(|e| system(&e))?;
         let host = spawn(move || {
-            let input = Input::new(File::from(OwnedFd::from(reader)), "what is written");
+            let input = Input::new(File::from(OwnedFd::from(reader)), "the bytes written");
             run::source(&options.host, options.members, &input, stop, &mut options.reporter)
         })?;
         Ok(TreeWriter { stop: held, data: data.into(), host })
@@ -278,7 +278,7 @@ impl Records {
                 // The program has dropped the session, which the host notices at once.
                 Err(Errno::EPIPE | Errno::ECONNRESET) => return Ok(false),
                 Err(error) => {
-                    let cause = format!("cannot hand over what came: {}", plain(&error.into()));
+                    let cause = format!("cannot hand over received bytes: {}", plain(&error.into()));
                     return Err(AgentError::new("output", cause, "check the system's limits"));
                 }
             }

@@ -226,7 +226,10 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
     };
     let needed = r.u64("hello.needed")?;
     if matches!(begin, StartAt::Offset(offset) if needed > offset) {
-        return Err(CodecError::new("hello.needed", format!("{needed} is beyond what it has")));
+        return Err(CodecError::new(
+            "hello.needed",
+            format!("{needed} is beyond the bytes that the host has"),
+        ));
     }
     let room = r.u64("hello.room")?;
     if let (StartAt::Offset(offset), true) = (begin, offset.checked_add(room).is_none()) {
@@ -304,7 +307,9 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_decoder_panic_or_hold_much(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        fn no_bytes_make_the_decoder_panic_or_hold_much(
+            bytes in proptest::collection::vec(any::<u8>(), 0..2000),
+        ) {
             let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
             while let Ok(Some(_)) = decoder.next_frame(&mut input) {}
             prop_assert!(decoder.0.held() <= HEADER + 8 + MAX_BLOCK);
@@ -349,7 +354,7 @@ mod tests {
             (1, hello(1, 2), "hello.begin: 2 is not a legal value"),
             (2, [[0; 7], [0; 7]].concat(), "taken.needed: 6 bytes where 8 are needed"),
             (2, [8_u64.to_be_bytes(), 9_u64.to_be_bytes()].concat(), "taken.needed: 9 is beyond 8"),
-            (1, beyond, "hello.needed: 9 is beyond what it has"),
+            (1, beyond, "hello.needed: 9 is beyond the bytes that the host has"),
             (1, endless, "hello.room: 18446744073709551615 from 8 on lies beyond the longest stream"),
             (17, vec![0; 9 + MAX_BLOCK], "frame.length: 16393 is too long for kind 17"),
             (17, vec![0; 8], "data.bytes: has 0 bytes, not 1 to 16384"),

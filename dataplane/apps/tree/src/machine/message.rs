@@ -1,7 +1,7 @@
 //! Messages between hosts and dispatchers, and among dispatchers.
 //!
-//! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, times
-//! are in nanoseconds.
+//! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, and
+//! times are in nanoseconds.
 
 use groupflow_base::Nanos;
 use groupflow_base::Token;

@@ -138,7 +138,8 @@ proptest! {
     /// Without loss no reader misses a byte, however datagrams are mixed.
     #[test]
     fn datagrams_that_are_not_lost_are_read(
-        count in 1..10_usize, writes in vec((1..3000_usize, vec((any::<usize>(), any::<bool>()), 0..20)), 1..40),
+        count in 1..10_usize,
+        writes in vec((1..3000_usize, vec((any::<usize>(), any::<bool>()), 0..20)), 1..40),
     ) {
         let mut grove = Grove::new(config(100), policy(), 2);
         let hosts: Vec<HostId> = (0..count).map(|_| {

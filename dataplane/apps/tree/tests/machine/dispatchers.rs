@@ -310,7 +310,10 @@ fn a_head_on_its_way_to_a_host_that_comes_back_is_sent_again() {
     outputs(&mut root);
     root.on_host(Nanos::ZERO, upper, back(2));
     let told = outputs(&mut root);
-    let expect = |output: &DispatcherAction| matches!(output, DispatcherAction::Host(host, ToHost::Expect { child, .. }) if (*host, *child) == (upper, lower));
+    let expect = |output: &DispatcherAction| match output {
+        DispatcherAction::Host(host, ToHost::Expect { child, .. }) => (*host, *child) == (upper, lower),
+        _ => false,
+    };
     assert!(told.iter().any(expect), "{told:?}");
     attached(&mut root, lower, 2);
     root.on_host(Nanos::ZERO, upper, back(2));

@@ -158,7 +158,10 @@ impl Forest {
         let mut again: Dispatcher = serde_json::from_str(&stored).expect("the same");
         again.resume(self.now);
         self.clusters.insert(id, again);
-        let with_host = |(from, to): &(Who, Who)| matches!((from, to), (Who::Host(_), Who::Cluster(c)) | (Who::Cluster(c), Who::Host(_)) if *c == id);
+        let with_host = |pair: &(Who, Who)| match pair {
+            (Who::Host(_), Who::Cluster(c)) | (Who::Cluster(c), Who::Host(_)) => *c == id,
+            _ => false,
+        };
         self.queues.retain(|pair, _| !with_host(pair));
         for (host, (order, done)) in self.hosts_of(id) {
             match order {
@@ -166,7 +169,10 @@ impl Forest {
                 0 => self.ask(host),
                 order => {
                     self.say(host, FromHost::Back { order, attached: done });
-                    let is_last = |message: &Message| matches!(message, Message::Connect { order: o, .. } if *o == order);
+                    let is_last = |message: &Message| match message {
+                        Message::Connect { order: last, .. } => *last == order,
+                        _ => false,
+                    };
                     let own = self.queues.get(&(Who::Host(host), Who::Host(host)));
                     let under_way = own.is_some_and(|queue| queue.iter().any(is_last));
                     if !under_way && self.hosts[&host].parent.is_none() {
@@ -354,7 +360,10 @@ impl Forest {
     /// As long as a parent may yet hear of a child, that tries again.
     fn connect(&mut self, host: HostId, order: u32, parent: HostId, ticket: Ticket) {
         let expects = |at: &Host| at.expected.contains(&(host, ticket));
-        let is_told = |message: &Message| matches!(message, Message::Down(ToHost::Expect { ticket: t, .. }, _) if *t == ticket);
+        let is_told = |message: &Message| match message {
+            Message::Down(ToHost::Expect { ticket: told, .. }, _) => *told == ticket,
+            _ => false,
+        };
         let is_expected = self.hosts.get(&parent).is_some_and(expects);
         let will_be =
             self.queues.iter().any(|((_, to), queue)| *to == Who::Host(parent) && queue.iter().any(is_told));

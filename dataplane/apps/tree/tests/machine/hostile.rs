@@ -46,7 +46,8 @@ fn frame() -> impl Strategy<Value = Frame> {
 fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         20 => frame().prop_map(Input::Frame),
-        10 => (prop_oneof![8 => 0..30_000_u64, 1 => any::<u64>()], 1..1200_usize).prop_map(|(offset, count)| Input::Datagram(offset, count)),
+        10 => (prop_oneof![8 => 0..30_000_u64, 1 => any::<u64>()], 1..1200_usize)
+            .prop_map(|(offset, count)| Input::Datagram(offset, count)),
         1 => vec(any::<u8>(), 0..200).prop_map(Input::Bytes),
         1 => Just(Input::Close),
     ]

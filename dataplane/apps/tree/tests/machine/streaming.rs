@@ -30,10 +30,12 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (1..9000_usize).prop_map(Step::Write),
-        60 => (any::<usize>(), 0..2_usize, 1..4000_usize).prop_map(|(wire, side, bytes)| Step::Carry(wire, side, bytes)),
+        60 => (any::<usize>(), 0..2_usize, 1..4000_usize)
+            .prop_map(|(wire, side, bytes)| Step::Carry(wire, side, bytes)),
         20 => (1..4_usize).prop_map(Step::Deliver),
         20 => (any::<usize>(), 1..9000_usize).prop_map(|(host, bytes)| Step::Read(host, bytes)),
-        1 => (0..1000_u64, 1..4_u16, 1..4_u16).prop_map(|(place, capacity, sockets)| Step::Join(place, capacity, sockets)),
+        1 => (0..1000_u64, 1..4_u16, 1..4_u16)
+            .prop_map(|(place, capacity, sockets)| Step::Join(place, capacity, sockets)),
         1 => any::<usize>().prop_map(Step::Leave),
         2 => any::<usize>().prop_map(Step::Kill),
         2 => any::<usize>().prop_map(Step::Break),
@@ -245,7 +247,9 @@ proptest! {
         hosts in vec(host(), 3..16), steps in vec(step_of_several(), 0..600),
         max_members in 3..12_usize, max_clusters in 2..5_usize, parts in 1..4_usize,
         mode in proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]),
-        slow in proptest::sample::select(vec![Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 }]),
+        slow in proptest::sample::select(vec![
+            Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
+        ]),
     ) {
         let grove = session(parts, config(mode, slow), of_several(max_members, max_clusters), hosts, steps);
         all_come_to_the_end(&grove, slow)?;
@@ -258,7 +262,9 @@ proptest! {
     fn hosts_not_waited_for_are_cut_off_or_skip(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
         mode in proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]),
-        slow in proptest::sample::select(vec![Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 }]),
+        slow in proptest::sample::select(vec![
+            Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
+        ]),
     ) {
         let grove = session(1, config(mode, slow), policy(), hosts, steps);
         all_come_to_the_end(&grove, slow)?;

@@ -221,7 +221,7 @@ impl Dialogue {
     ) -> Result<Heard, AgentError> {
         let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| {
             let cure = "check that they are of this version";
-            AgentError::new("dispatchers", "the dispatchers' welcome makes no sense", cure)
+            AgentError::new("dispatchers", "the dispatchers' welcome is malformed", cure)
         })?;
         self.link.know(drive.now, &addresses(&welcome["dispatchers"]));
         self.link.is_welcome();

@@ -308,7 +308,8 @@ mod tests {
                     }
                     3 => now += Nanos::from_millis(count / 4),
                     _ => {
-                        prop_assert!(reorder.insert(now, sent, &piece(sent..sent + count)) || sent + count <= reorder.next());
+                        let new = reorder.insert(now, sent, &piece(sent..sent + count));
+                        prop_assert!(new || sent + count <= reorder.next());
                         sent += count;
                     }
                 }
@@ -333,7 +334,8 @@ mod tests {
                 reader.take(piece, align);
             }
             // Bytes that were given up as missing may lie behind the end that was told.
-            prop_assert!(reader.ended.is_some_and(|end| end >= sent), "{:?} of {}: {:?}", reader, sent, reorder);
+            let ended = reader.ended.is_some_and(|end| end >= sent);
+            prop_assert!(ended, "{:?} of {}: {:?}", reader, sent, reorder);
             prop_assert_eq!(reorder.held(), 0);
         }
 
@@ -344,7 +346,11 @@ mod tests {
             cuts in proptest::collection::vec(1..90_u64, 1..60), seed in any::<u64>(),
         ) {
             let (mut reorder, mut reader) = (Reorder::new(0, 10, WAIT, 100_000), Reader::default());
-            let mut ranges: Vec<_> = cuts.iter().scan(0, |at, count| { *at += count; Some(*at - count..*at) }).collect();
+            let cut = |at: &mut u64, count: &u64| {
+                *at += count;
+                Some(*at - count..*at)
+            };
+            let mut ranges: Vec<_> = cuts.iter().scan(0, cut).collect();
             let sent = cuts.iter().sum::<u64>();
             let mut state = seed;
             for at in (1..ranges.len()).rev() {

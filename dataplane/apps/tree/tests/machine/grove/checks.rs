@@ -9,9 +9,21 @@ impl Grove {
         for (host, f) in &self.nodes {
             let n = &f.node;
             text += &format!(
-                "{host} ({}, {}) in {} at {:?} received {} failed {:?} parent {:?} order {} attached {} children {:?} keeps {:?} again {:?} joins {}\n",
-                f.place, f.capacity, f.cluster, f.at, n.received(), n.failed(), n.parent(), f.order, f.attached,
-                n.children().collect::<Vec<_>>(), n.keeps_for_departed(), f.again, f.joins,
+                "{host} ({}, {}) in {} at {:?} received {} failed {:?} parent {:?} order {} attached {} \
+                 children {:?} keeps {:?} again {:?} joins {}\n",
+                f.place,
+                f.capacity,
+                f.cluster,
+                f.at,
+                n.received(),
+                n.failed(),
+                n.parent(),
+                f.order,
+                f.attached,
+                n.children().collect::<Vec<_>>(),
+                n.keeps_for_departed(),
+                f.again,
+                f.joins,
             );
         }
         for w in &self.wires {
@@ -25,7 +37,11 @@ impl Grove {
         for d in self.dispatchers.iter() {
             text += &format!("{} below {:?} ended {}\n", d.id(), d.parent(), d.has_ended());
             for (host, m) in d.tree().iter() {
-                text += &format!("    {host} {:?} {:?} order {} attached {} was {:?} left {:?} behind {} suspect {} foreign {}\n", m.up, m.outside, m.order, m.attached, m.was, m.left, m.behind, m.suspect, m.foreign);
+                text += &format!(
+                    "    {host} {:?} {:?} order {} attached {} was {:?} left {:?} behind {} suspect {} \
+                     foreign {}\n",
+                    m.up, m.outside, m.order, m.attached, m.was, m.left, m.behind, m.suspect, m.foreign
+                );
             }
             for (c, b) in d.below() {
                 text += &format!(

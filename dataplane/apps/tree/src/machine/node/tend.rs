@@ -1,0 +1,127 @@
+//! The work that any event may have made due: bytes move on, slow children are handled, the parent is told.
+
+use groupflow_base::Nanos;
+use groupflow_transport::fanout::Mode;
+
+use super::config::Slow;
+use super::reorder::Piece;
+use super::Node;
+use crate::machine::frame::{Frame, Reason};
+use crate::machine::message::FromHost;
+
+impl Node {
+    /// Does the work that any event may have made due.
+    pub(super) fn tend(&mut self, now: Nanos) {
+        self.take_arrived(now);
+        self.held.drain(&mut self.stream);
+        let to = self.children.datagrams();
+        self.datagrams.relay_taken(&to, &self.stream, &self.held, self.config.slow.align());
+        // A source that cuts off slow children counts what its fastest child has: it writes faster than any
+        // child takes, and would be left by all.
+        let read = match self.config.slow {
+            Slow::Isolate if self.source => self.children.fastest(&self.stream),
+            _ => self.stream.received(),
+        };
+        self.reader.read_nothing(&mut self.stream, self.source, read);
+        self.children.tend(now, &mut self.stream);
+        self.tend_slow(now);
+        self.held.discard_below(self.stream.base());
+        self.tell_parent(now);
+        self.go_if_over();
+    }
+
+    /// Takes a datagram that came, and relays it.
+    pub(super) fn arrive(&mut self, now: Nanos, offset: u64, bytes: &[u8]) -> bool {
+        let new = self.datagrams.insert(now, offset, bytes);
+        if new {
+            self.datagrams.relay(self.children.datagrams(), offset, bytes);
+        }
+        new
+    }
+
+    /// Moves bytes that came in datagrams on in order, as the cache has room for them.
+    fn take_arrived(&mut self, now: Nanos) {
+        let far = self.config.capacity / 2;
+        while let Some(piece) = self.datagrams.next_piece(now, self.stream.intake(), far) {
+            let done = match piece {
+                Piece::Bytes(at, bytes) => self.held.receive(&mut self.stream, at, &bytes),
+                Piece::Hole { to } => {
+                    if !self.held.leave_gap(&mut self.stream, to) {
+                        let arrived = self.datagrams.arrived.take();
+                        self.go_on_at(to);
+                        self.datagrams.arrived = arrived;
+                    }
+                    Ok(())
+                }
+                Piece::End(length) => self.held.end(length, false),
+            };
+            debug_assert!(done.is_ok(), "{done:?}");
+        }
+    }
+
+    /// Reports slow children, and deals with children and a reader that would hold up the others: they are
+    /// waited for, cut off, or skip.
+    fn tend_slow(&mut self, now: Nanos) {
+        for child in self.children.slow(now, &self.config, &self.stream) {
+            self.conns.tell(FromHost::Backlog { child });
+        }
+        if self.config.slow == Slow::Wait {
+            self.reader.tend(now, &mut self.stream, self.config.stall);
+        }
+        if !matches!(self.config.slow, Slow::Skip { .. }) {
+            let stall = self.config.stall;
+            for child in self.children.having(|child| child.pace.stall_at(stall).is_some_and(|at| at <= now))
+            {
+                self.children.refuse(child, Reason::Stalled, &mut self.stream, &mut self.conns);
+            }
+        }
+        if self.config.slow == Slow::Wait {
+            return;
+        }
+        for branch in self.stream.laggards() {
+            let isolated = self.stream.isolate(branch);
+            debug_assert!(isolated.is_ok(), "{isolated:?}");
+        }
+        self.stream.take_back();
+        let overtaken = self.stream.overtaken();
+        let (isolates, to) = (self.config.slow == Slow::Isolate, self.middle());
+        for child in self.children.having(|child| overtaken.contains(&child.branch)) {
+            match isolates {
+                true => self.children.refuse(child, Reason::Overtaken, &mut self.stream, &mut self.conns),
+                false => self.children.skip(child, to, &mut self.stream, &mut self.conns),
+            }
+        }
+        if overtaken.contains(&self.reader.branch) {
+            match isolates {
+                true => self.reader.cut_off(&mut self.stream),
+                false => self.reader.skip(&mut self.stream, to),
+            }
+        }
+    }
+
+    /// The offset at which a late child or reader goes on: at half of the cached bytes, so that it may fall behind as much
+    /// again.
+    pub(super) fn middle(&self) -> u64 {
+        let (base, received) = (self.stream.base(), self.stream.received());
+        self.config.slow.next_record(base + (received - base) / 2)
+    }
+
+    /// Tells the parent which bytes are taken and which are still needed, and the end.
+    fn tell_parent(&mut self, now: Nanos) {
+        let conn = self.parents.edge().and_then(|edge| self.conns.accepted(edge));
+        let Some((taken, conn)) = self.held.delivered().zip(conn) else {
+            self.receipts.untold = None;
+            return;
+        };
+        let (new, step) = ((taken, self.needed()), self.config.window / 8);
+        if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
+            self.conns.say(conn, &frame);
+        }
+        // N2N: the parent is told the end as soon as it came here.
+        let passed_on = self.config.mode == Mode::NodeToNode || self.children.have_all(&self.stream);
+        let ended = self.stream.ended() && passed_on;
+        if ended && !std::mem::replace(&mut self.receipts.completed, true) {
+            self.conns.say(conn, &Frame::Complete);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Flows between hosts: UDP at its own pace, and TCP.
+
+use serde::{Deserialize, Serialize};
+
+/// Traffic from one host to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowSpec {
+    /// The name in results.
+    pub name: String,
+    /// The host that sends.
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// The source port.
+    pub source_port: u16,
+    /// The destination port.
+    pub destination_port: u16,
+    /// When the flow begins.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When the flow ends.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+    /// The number by which feedback packets name it, if it is shaped to the rate they tell.
+    #[serde(default)]
+    pub shaped_as: Option<u16>,
+    /// The traffic of the flow.
+    #[serde(flatten)]
+    pub source: SourceSpec,
+}
+
+/// The traffic of a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SourceSpec {
+    /// UDP at its own pace.
+    Udp(UdpSpec),
+    /// TCP.
+    Tcp(TcpSpec),
+}
+
+/// A UDP source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UdpSpec {
+    /// Bit rate in frame bytes; of an on-off source, while on.
+    pub rate_bps: u64,
+    /// Bytes of a frame, Ethernet header included; the mean, where they vary.
+    pub frame_bytes: u32,
+    /// The sizes of frames.
+    #[serde(default)]
+    pub sizes: Sizes,
+    /// The times of frames.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+}
+
+/// The sizes of a source's frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// All frames have the same size.
+    #[default]
+    Constant,
+    /// Sizes are exponentially distributed, within those that IPv4 can carry.
+    Exponential,
+}
+
+/// The times of a source's frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "pattern", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// Frames come at the rate.
+    #[default]
+    Constant,
+    /// Gaps between frames are exponentially distributed.
+    Poisson,
+    /// Frames come at the rate for a while, then the source is silent for a while.
+    OnOff {
+        /// The time for which the source sends.
+        on_ns: u64,
+        /// The time for which the source is silent.
+        off_ns: u64,
+        /// Whether these are means of exponential distributions.
+        #[serde(default)]
+        random: bool,
+    },
+}
+
+/// A TCP flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TcpSpec {
+    /// `tahoe`, `reno`, `newreno`, `sack`, `vegas`, `cubic` or `compound`.
+    pub variant: String,
+    /// The most segments in flight.
+    pub window_packets: u32,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// The defaults of TCP: those of the RFCs and Linux, or ns-2's.
+    #[serde(default)]
+    pub profile: TcpProfile,
+    /// Bytes to send; `None`: a stream without end.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// The writes of an application from time to time, instead of a stream without end.
+    #[serde(default)]
+    pub messages: Option<MessagesSpec>,
+    /// Acknowledge every other segment, or after this long. `None` acknowledges each.
+    #[serde(default)]
+    pub delayed_ack_ns: Option<u64>,
+    /// Whether the sender answers to explicit congestion notification (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
+    /// Segments at the start, if not the profile's.
+    #[serde(default)]
+    pub initial_window: Option<u32>,
+    /// The least retransmission timeout, if not the profile's.
+    #[serde(default)]
+    pub min_rto_ns: Option<u64>,
+    /// Bytes of the window that the receiver advertises at first, where it is set while the connection runs.
+    /// The sender then heeds it, and both use timestamps.
+    #[serde(default)]
+    pub receive_window: Option<u64>,
+    /// Whether the flow sends only when it is told to (`Network::resume_flow`). Such a flow has no end.
+    #[serde(default)]
+    pub on_demand: bool,
+}
+
+/// Messages that an application writes again and again (Emina et al., ICN 2011, section IV.A).
+///
+/// Message i = 1, 2, ... is written at `period * (x + i)`, x uniform in -0.5 to 0.5. All flows of a host have
+/// the same x: a host has the same to say to everyone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSpec {
+    /// Bytes of a message; they are rounded up to whole packets, as ns-2 does.
+    pub bytes: u64,
+    /// The mean time from one message to the next.
+    pub period_ns: u64,
+}
+
+/// The defaults of TCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TcpProfile {
+    /// Those of the RFCs and of Linux.
+    #[default]
+    Rfc,
+    /// Those of ns-2.
+    Ns2,
+}
