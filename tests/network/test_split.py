@@ -9,15 +9,14 @@ import pytest
 from groupflow.cli.command import REFUSED
 from groupflow.endpoint.errors import PutOutError
 from groupflow.lab import split
-from tests.network.conftest import MakeLab
-from tests.network.harness import MIB, eventually
-from tests.network.tcp_group import FIG5, PORT, agents_up, content, group, served
+from tests.network.harness import MIB, Lab, MakeLab, eventually
+from tests.network.tcp_group import FIG5, PORT, agents_up, content, group, served, served_alone
 
 
 @pytest.mark.parametrize("mode", ["e2e", "n2n"])
-async def test_one_connection_reaches_every_member(make_lab: MakeLab, mode: str) -> None:
+async def test_one_connection_reaches_every_member(splitting: Lab, mode: str) -> None:
     size = 3 * MIB + 17
-    async with served(make_lab, mode=mode, replies="leader") as subject:
+    async with served(splitting, mode=mode, replies="leader") as subject:
         await subject.join("mb1", reply="all-of-it")
         for host in ("mc1", "md1"):
             await subject.join(host)
@@ -27,8 +26,8 @@ async def test_one_connection_reaches_every_member(make_lab: MakeLab, mode: str)
         assert await subject.receipts(3) == {"mb1": size, "mc1": size, "md1": size}
 
 
-async def test_any_host_sends_and_members_that_left_get_nothing(make_lab: MakeLab) -> None:
-    async with served(make_lab, "ma1", "mb1", "md1") as subject:
+async def test_any_host_sends_and_members_that_left_get_nothing(splitting: Lab) -> None:
+    async with served(splitting, "ma1", "mb1", "md1") as subject:
         await subject.send("mc1", MIB)
         await subject.assert_all_have(MIB, ("ma1", "mb1", "md1"))
         await subject.members.pop("mb1").stop()
@@ -37,12 +36,15 @@ async def test_any_host_sends_and_members_that_left_get_nothing(make_lab: MakeLa
         assert len(subject.programs["mb1"].lines) == 2
 
 
-async def test_an_address_without_a_session_is_refused_at_once(make_lab: MakeLab) -> None:
-    with make_lab(FIG5) as lab:
-        async with group(lab) as subject:
-            await subject.assert_refused("ma1", address="10.200.77.77")
-            counters = cast(dict[str, Any], lab.controller.get("/switches/s1/counters"))
-            assert counters["refusals"][0]["packets"] == 1
+async def test_an_address_without_a_session_is_refused_at_once(splitting: Lab) -> None:
+    def refusals() -> int:
+        counters = cast(dict[str, Any], splitting.controller.get("/switches/s1/counters"))
+        return counters["refusals"][0]["packets"]
+
+    async with group(splitting) as subject:
+        before = refusals()
+        await subject.assert_refused("ma1", address="10.200.77.77")
+        assert refusals() == before + 1
 
 
 async def test_a_session_without_agents_is_refused_until_one_comes(make_lab: MakeLab) -> None:
@@ -56,8 +58,8 @@ async def test_a_session_without_agents_is_refused_until_one_comes(make_lab: Mak
             await subject.assert_all_have(MIB, ["mb1"])
 
 
-async def test_a_port_that_is_not_the_sessions_is_refused_by_its_agent(make_lab: MakeLab) -> None:
-    async with served(make_lab, "mb1") as subject:
+async def test_a_port_that_is_not_the_sessions_is_refused_by_its_agent(splitting: Lab) -> None:
+    async with served(splitting, "mb1") as subject:
         await subject.assert_refused("ma1", port=PORT + 1)
         await subject.send("ma1", MIB)
         await subject.assert_all_have(MIB, ["mb1"])
@@ -73,9 +75,9 @@ async def test_other_packets_to_the_prefix_are_dropped(make_lab: MakeLab) -> Non
         } == {"refused": 1}
 
 
-async def test_members_that_are_refused_hear_why(make_lab: MakeLab) -> None:
+async def test_members_that_are_refused_hear_why(splitting: Lab) -> None:
     """With another token than the session's, or at a port that another member has."""
-    async with served(make_lab, "mb1") as subject:
+    async with served(splitting, "mb1") as subject:
         token = subject.session.token
         for name, given, text in (
             ("mb1", "00" * 16, "token"),
@@ -89,8 +91,8 @@ async def test_members_that_are_refused_hear_why(make_lab: MakeLab) -> None:
         await subject.assert_all_have(MIB, ["mb1"])
 
 
-async def test_a_member_whose_program_does_not_listen_is_put_out(make_lab: MakeLab) -> None:
-    async with served(make_lab, "mb1") as subject:
+async def test_a_member_whose_program_does_not_listen_is_put_out(splitting: Lab) -> None:
+    async with served(splitting, "mb1") as subject:
         absent = await subject.join("mc1", listen=False)
         await subject.send("ma1", MIB)
         await subject.assert_all_have(MIB, ["mb1"])
@@ -101,9 +103,9 @@ async def test_a_member_whose_program_does_not_listen_is_put_out(make_lab: MakeL
         assert [member["name"] for member in members] == ["mb1"]
 
 
-async def test_a_member_is_killed_and_the_others_get_all_and_it_leaves(make_lab: MakeLab) -> None:
+async def test_a_member_is_killed_and_the_others_get_all_and_it_leaves(splitting: Lab) -> None:
     size = 4 * MIB
-    async with served(make_lab, "mb1", "mc1", "md1") as subject:
+    async with served(splitting, "mb1", "mc1", "md1") as subject:
         await subject.send("ma1", size, pause=0.02)
         await subject.under_way()
         await subject.programs["mc1"].stop()
@@ -117,9 +119,9 @@ async def test_a_member_is_killed_and_the_others_get_all_and_it_leaves(make_lab:
 
 
 @pytest.mark.parametrize(("one", "other"), [("s1", "s2"), ("ma1", "s1"), ("mc1", "s2")])
-async def test_a_link_goes_down_and_up(make_lab: MakeLab, one: str, other: str) -> None:
+async def test_a_link_goes_down_and_up(splitting: Lab, one: str, other: str) -> None:
     size = 6 * MIB
-    async with served(make_lab, "mb1", "mc1") as subject:
+    async with served(splitting, "mb1", "mc1") as subject:
         client = await subject.send("ma1", size, pause=0.02)
         await subject.under_way()
         subject.lab.network.change_link(one, other, "down")
@@ -131,7 +133,7 @@ async def test_a_link_goes_down_and_up(make_lab: MakeLab, one: str, other: str) 
 
 
 async def test_an_agent_is_killed_and_restarted(make_lab: MakeLab) -> None:
-    async with served(make_lab, "mb1", "mc1") as subject:
+    async with served_alone(make_lab, "mb1", "mc1") as subject:
         client = await subject.send("ma1", 8 * MIB, pause=0.02)
         await subject.under_way()
         agent = subject.agents["sa2"]
@@ -151,7 +153,7 @@ async def test_an_agent_is_killed_and_restarted(make_lab: MakeLab) -> None:
 async def test_the_controller_is_gone_and_streams_go_on(make_lab: MakeLab) -> None:
     """To their end; the next controller learns what happened meanwhile."""
     size = 4 * MIB
-    async with served(make_lab, "mb1", "mc1") as subject:
+    async with served_alone(make_lab, "mb1", "mc1") as subject:
         await subject.send("ma1", size, pause=0.03)
         await subject.under_way()
         subject.lab.controller.daemon.kill()
@@ -161,7 +163,7 @@ async def test_the_controller_is_gone_and_streams_go_on(make_lab: MakeLab) -> No
 
 
 async def test_one_agent_of_two_is_chosen_and_replaced_when_it_is_gone(make_lab: MakeLab) -> None:
-    async with served(make_lab, "mb1", "mc1", budget=1) as subject:
+    async with served_alone(make_lab, "mb1", "mc1", budget=1) as subject:
 
         def serving() -> list[str]:
             """Hosts of the session's agents that know it."""
@@ -176,9 +178,9 @@ async def test_one_agent_of_two_is_chosen_and_replaced_when_it_is_gone(make_lab:
         await subject.assert_all_have(2 * MIB, ("mb1", "mc1"), line=2)
 
 
-async def test_late_members_begin_at_the_start_or_where_they_join(make_lab: MakeLab) -> None:
+async def test_late_members_begin_at_the_start_or_where_they_join(splitting: Lab) -> None:
     size = 6 * MIB
-    async with served(make_lab, "mb1", history_bytes=32 * MIB) as subject:
+    async with served(splitting, "mb1", history_bytes=32 * MIB) as subject:
         await subject.send("ma1", size, pause=0.03)
         await subject.under_way()
         await subject.join("md1", start="start")

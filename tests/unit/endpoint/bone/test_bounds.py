@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.support.bone import Node, bench, content, free_udp_port, until
 
@@ -14,6 +15,7 @@ CLIENTS = 512
 UNLIMITED = httpx.Limits(max_connections=None)
 
 
+@pytest.mark.slow
 async def test_a_thousand_files_wait_at_a_hub_and_wishes_beyond_are_refused(tmp_path: Path) -> None:
     (tmp_path / "outbox").mkdir()
     for n in range(WAITING + 3):
@@ -38,6 +40,7 @@ async def test_a_thousand_files_wait_at_a_hub_and_wishes_beyond_are_refused(tmp_
         assert (await rim.heard("answered")).text("answer") == "busy"
 
 
+@pytest.mark.slow
 async def test_a_rim_waits_for_so_many_files_and_no_more(tmp_path: Path) -> None:
     async with (
         bench(tmp_path) as (made, client),
@@ -76,6 +79,7 @@ def ask_and_read_nothing(node: Node, path: str) -> socket.socket:
     return connection
 
 
+@pytest.mark.slow
 async def test_five_hundred_clients_that_read_nothing_are_let_go_for_the_next_ones(tmp_path: Path) -> None:
     data = content(4_000_000)
     async with bench(tmp_path) as (made, client):

@@ -71,6 +71,7 @@ async def test_unicast_goes_to_each_rim_and_leaves_out_who_has_the_file(tmp_path
             await rim.heard("had")
 
 
+@pytest.mark.slow
 async def test_who_wanted_a_file_that_goes_away_before_its_turn_is_told(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, client):
         ports = [free_udp_port(), free_udp_port()]
@@ -161,6 +162,7 @@ async def test_a_rim_hears_its_hub_alone(tmp_path: Path) -> None:
         assert not choosy.said("began") and (await foreign.heard("sent")).integer("complete") == 1
 
 
+@pytest.mark.slow
 async def test_the_commands(tmp_path: Path) -> None:
     def groupflow(*words: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "groupflow.cli.main", "bone", *words]

@@ -143,6 +143,7 @@ async def test_each_rim_of_a_host_is_answered_by_the_hub(tmp_path: Path) -> None
             assert (await rim.heard("answered")).text("answer") == "unknown"
 
 
+@pytest.mark.slow
 async def test_a_hub_that_is_silent_or_unknown_is_said_to_be(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, client):
         alone, deaf = await made.rim("alone"), await made.rim("deaf", hub="127.0.0.1:9", miss_wait=1)

@@ -26,6 +26,7 @@ SURE = {
 """claims of studies that hold in the short variant, too"""
 
 
+@pytest.mark.slow
 def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--quick", "--jobs", "2", "--json", "--out", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -41,6 +42,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {row["complete"] for row in rows} == {"3"}, "every rim has every byte"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", name, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0

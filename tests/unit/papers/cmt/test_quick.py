@@ -40,6 +40,7 @@ from papers.cmt.sockets.studies import STUDIES
 COMMAND = ["reproduce", "cmt"]
 
 
+@pytest.mark.rare
 def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--quick", "--jobs", "2", "--json", "--out", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -59,6 +60,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert json.loads((tmp_path / "run.json").read_text())["packet_hops"] > 10**6
 
 
+@pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", "queue", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "claims hold" in capsys.readouterr().out
@@ -67,6 +69,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["study-queue-interference-beyond-5"]["holds"], "a short queue makes twenty interfere"
 
 
+@pytest.mark.slow
 def test_the_path_takes_the_times_from_which_it_was_inferred() -> None:
     used = {(SMALL, 1): SMALL_S, (BEST, 1): TABLE_1_S[BEST], (MIDDLE, THREE): THREE_S}
     for (buffer, connections), seconds in used.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,17 @@ import pytest
 from groupflow._native import slow_host_study
 from groupflow.cli.main import main
 from papers.cmt.slow import claims, figures
-from papers.cmt.slow.outcome import GROUPS, run_one
+from papers.cmt.slow.outcome import GROUPS, Outcome, run_one
 from papers.cmt.slow.plan import DEMOTIONS, HOSTS, MODES, QUICK_SEEDS, RATE_MBPS, WIDE_MBPS, Run
 
 
+@cache
+def of_the_slowest() -> Outcome:
+    """A run that several tests look at: it takes seconds."""
+    return run_one(Run("slowest", "skip", 1))
+
+
+@pytest.mark.rare
 def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["reproduce", "cmt", "--study", "slow", "--quick", "--jobs", "1", "--json"]
     assert main([*command, "--out", str(tmp_path)]) == 0
@@ -29,13 +37,16 @@ def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (tmp_path / "slow.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_a_run_repeats_and_seeds_differ() -> None:
-    first, again, other = (run_one(Run("slowest", "skip", seed)) for seed in (1, 1, 2))
+    first = of_the_slowest()
+    again, other = (run_one(Run("slowest", "skip", seed)) for seed in (1, 2))
     assert first == again != other
     assert first.groups["below"].hosts >= first.children >= 2
     assert sum(first.groups[kind].hosts for kind in ("below", "others", "slow")) == HOSTS
 
 
+@pytest.mark.slow
 def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
     run = Run("slowest", "skip", 1, hosts=40, network=(2, 2, 3))
     found = run_one(run)
@@ -55,9 +66,10 @@ def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
     assert soon["none-slow"] and too_late["slowest-skip-others"]
 
 
+@pytest.mark.slow
 def test_claims_can_fail() -> None:
     """What nobody moved had, as if somebody had been, and the other way round."""
-    never, slowest = run_one(Run("never", "skip", 1)), run_one(Run("slowest", "skip", 1))
+    never, slowest = run_one(Run("never", "skip", 1)), of_the_slowest()
     runs = [Run("never", mode, 1) for mode in MODES]
     runs += [Run(rule, mode, 1) for rule in DEMOTIONS[1:] for mode in MODES]
     runs.append(Run("slowest", "isolate", 1, link_mbps=WIDE_MBPS))

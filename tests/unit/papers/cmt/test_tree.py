@@ -17,6 +17,7 @@ from papers.cmt.tree.outcome import WAYS, run_one
 from papers.cmt.tree.plan import QUICK_SEEDS, QUICK_SIZES, Run
 
 
+@pytest.mark.slow
 def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = [
         "reproduce",

@@ -18,6 +18,7 @@ from groupflow.cli.main import main
 COMMAND = ["reproduce", "icn2011"]
 
 
+@pytest.mark.rare
 def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--quick", "--jobs", "2", "--json", "--out", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -37,6 +38,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert json.loads((tmp_path / "run.json").read_text())["packet_hops"] > 10_000_000
 
 
+@pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", "diffusion", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "claims hold" in capsys.readouterr().out
@@ -75,6 +77,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.Capture
     assert str(out) in error and "choose another --out" in error
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", *COMMAND, "--quick", "--jobs", "1"]
     with subprocess.Popen(

@@ -18,6 +18,7 @@ from papers.sakajiri.studies import STUDIES
 COMMAND = ["reproduce", "sakajiri"]
 
 
+@pytest.mark.slow
 def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--quick", "--jobs", "2", "--json", "--out", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -36,6 +37,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {row["connections"] for row in rows} == {"1.0"}
 
 
+@pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", "jump", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "claims hold" in capsys.readouterr().out

@@ -18,6 +18,7 @@ from papers.takano.studies import STUDIES
 WITH_CONTROL = {"dfc-half", "dfc-stable", "dfc-fair", "dfc-no-loss"}
 
 
+@pytest.mark.rare
 def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["reproduce", "takano", "--quick", "--jobs", "2", "--json", "--out", str(tmp_path)]
     assert main(command) == 0
@@ -74,6 +75,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.Capture
     assert str(out) in error and "choose another --out" in error
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", "reproduce", "takano", "--quick", "--jobs", "1"]
     scenarios = ["--scenario", "4S", "--scenario", "2"]  # one after the other

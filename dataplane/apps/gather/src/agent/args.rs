@@ -131,7 +131,10 @@ impl GatherSendArgs {
         let line = ["", "--to", &to, "--client", client, "--token", token, "--plain"];
         let Line { send } = Line::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
-            AgentError::usage(cause.trim_start_matches("error: "), "see the options in docs/reference/gather.md")
+            AgentError::usage(
+                cause.trim_start_matches("error: "),
+                "see the options in docs/reference/gather.md",
+            )
         })?;
         Ok(GatherSendArgs { secure, ..send })
     }
