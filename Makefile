@@ -1,6 +1,7 @@
 # groupflow: `make demo` shows it working, `make test` checks all of it. `make help` lists the rest.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
+GROUPFLOW := .venv/bin/groupflow
 P4C ?= p4c-bm2-ss
 
 # What `make demo` may vary.
@@ -45,7 +46,7 @@ setup:  ## install what is missing, build everything into .venv/bin
 	@scripts/setup.sh
 
 demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e|n2n POLICY= SWITCH=gfswitch|bmv2 RATE= DELAY=
-	@$(PYTHON) -m experiments.demo $(demo_options)
+	@$(GROUPFLOW) demo $(demo_options)
 
 check: setup  ## lint, types, stale P4 artefacts and the fast unit tests, side by side: under a minute
 	@$(parts) -j2 $(if $(CHECK_BOUND),--bound $(CHECK_BOUND)) $(lint) fast='$(unit) -m "not slow and not rare"'
@@ -91,18 +92,14 @@ soak: setup  ## random faults on real processes of a tree and a cache bone, some
 		$(PYTHON) -m tests.soak.$$soak --seed $$seed --seconds $(DURATION) || exit 1; \
 	done; done
 
-bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, split agents, tuning rounds, gathering, a clustered tree
-	cd dataplane && cargo build --release --locked --quiet -p groupflow-pipeline --example throughput
-	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
-	cd dataplane && cargo build --release --locked --quiet -p groupflow-split --example split_load
-	cd dataplane && cargo build --release --locked --quiet -p groupflow-gather --example gather_load
-	$(PYTHON) -m experiments.bench
+bench: setup  ## measure throughput, join times, rounds of tuning on this machine: PARTS="split tree"
+	$(GROUPFLOW) bench $(PARTS)
 
 placement: setup  ## draw what split agents cost against their number: out/placement
-	$(PYTHON) -m experiments.placement
+	$(GROUPFLOW) experiment placement --out out/placement
 
 validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)
-	$(PYTHON) -m experiments.validate
+	$(GROUPFLOW) validate
 
 clean:  ## remove what was built
 	rm -rf .venv out dataplane/target controller/groupflow/_native*.so

@@ -1,6 +1,6 @@
 """How many hosts a second join a clustered tree: the dispatchers in one process and in several, with a store.
 
-`make bench` runs it; `python -m experiments.bench.dispatchers` runs it alone. Hosts are connections of this
+`groupflow bench dispatchers` runs it alone. Hosts are connections of this
 process, which say what hosts say and carry no data; the dispatchers are processes of their own.
 """
 

@@ -1,6 +1,6 @@
 """What gathering costs: 1,000 clients with 4,000 connections on one server, and TLS.
 
-`make bench` runs it; `python -m experiments.bench.gather` runs it alone. All on loopback, server and clients
+`groupflow bench gather` runs it alone. All on loopback, server and clients
 on the same processors.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from random import Random
 
 from experiments.bench.figure import Figure
+from experiments.bench.programs import example
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.gather.clients import ClientList, Registered
@@ -30,7 +31,6 @@ from groupflow.endpoint.gather.tuner import Tuner
 from groupflow.endpoint.programs import find_program
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
-_TOOL = Path(__file__).parents[2] / "dataplane" / "target" / "release" / "examples" / "gather_load"
 _CLIENTS, _CONNECTIONS = 1000, 4
 _KBIT = 32
 _SECONDS = 30
@@ -81,6 +81,7 @@ def figures() -> list[Figure]:
 async def _crowd() -> list[Figure]:
     clients = tuple(Registered(Client(f"c{n}", 1000 * _KBIT), _TOKEN) for n in range(_CLIENTS))
     listed = ClientList(clients, Limits(_BUFFER, connections=_CONNECTIONS), 10**10)
+    load_tool = example("groupflow-gather", "gather_load")
     spans: list[float] = []
     spent: list[float] = []
     tuner = _Timed(listed, _Restless())
@@ -107,7 +108,7 @@ async def _crowd() -> list[Figure]:
             arguments = (f"127.0.0.1:{ready.integer('port')}", str(_CLIENTS), str(_KBIT), str(_SECONDS))
             # In earnest clients are elsewhere: they take what time the server leaves.
             load = await asyncio.create_subprocess_exec(
-                "nice", "-n", "10", _TOOL, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
+                "nice", "-n", "10", load_tool, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
             )
             said, _ = await load.communicate()
             memory = _peak(service.agent.pid)

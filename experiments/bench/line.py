@@ -1,12 +1,8 @@
-"""How many packet hops a second netsim does on the line of Takano et al., without and with their control.
-
-`python -m experiments.bench.line [CASE] [SECONDS]` measures one scenario alone, e.g. `4 0.5`.
-"""
+"""How many packet hops a second netsim does on the line of Takano et al., without and with their control."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -15,34 +11,28 @@ from groupflow.control.diffusion.plan import QUEUES
 from groupflow.sim.model import Scenario
 from groupflow.sim.runner import build
 from papers.takano.network import scenario
-from papers.takano.paper import CASES, Case
+from papers.takano.paper import CASES
 from papers.takano.plan import Run
 
 if TYPE_CHECKING:
     from groupflow._native import NativeSim
 
-_CASE, _SECONDS = "4", 0.3
+_CASE, _SECONDS = CASES["4"], 0.3
 _ROUNDS = 3
 _STEP_MS = 1000
 _FEEDBACK_QUEUE = QUEUES - 1
 
 
-def main() -> None:
-    case = CASES[sys.argv[1] if len(sys.argv) > 1 else _CASE]
-    for figure in figures(case, float(sys.argv[2]) if len(sys.argv) > 2 else _SECONDS):
-        print(f"{figure.name}: {figure.value:,} {figure.unit} ({figure.note})")
-
-
-def figures(case: Case = CASES[_CASE], seconds: float = _SECONDS) -> list[Figure]:
+def figures() -> list[Figure]:
     """Both in turns, on one core; the least processor time of each counts."""
     best: dict[bool, float] = {}
     notes: dict[bool, str] = {}
     for _ in range(_ROUNDS):
         for dfc in (False, True):
-            run = Run("bench", case.shortened(seconds), "dfc" if dfc else "tcp")
+            run = Run("bench", _CASE.shortened(_SECONDS), "dfc" if dfc else "tcp")
             rate, notes[dfc] = _measure(scenario(run))
             best[dfc] = max(best.get(dfc, 0), rate)
-    name = f"netsim, scenario {case.name} of Takano"
+    name = f"netsim, scenario {_CASE.name} of Takano"
     return [
         Figure(f"{name}{', with control' if dfc else ''}", round(rate), "packet hops/s", notes[dfc])
         for dfc, rate in best.items()
@@ -69,7 +59,3 @@ def _feedback(sim: NativeSim, what: Scenario) -> int:
             queues = outbound[what.topology.port_to(name, far)]["queues"]
             sent += sum(q["sent"] for q in queues if q["priority"] == _FEEDBACK_QUEUE)
     return sent
-
-
-if __name__ == "__main__":
-    main()

@@ -12,10 +12,10 @@ import finsy as fy
 
 from experiments.bench.figure import Figure
 from experiments.bench.frames import GROUP_PORT, group_frame
+from experiments.bench.programs import example
 from groupflow.switch import Switch
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
-_THROUGHPUT = Path(__file__).parents[2] / "dataplane" / "target" / "release" / "examples" / "throughput"
 _PACKETS = 20_000
 _PAYLOAD = 1400
 _ROUTER = "02:00:00:00:00:01"
@@ -87,7 +87,10 @@ def _measure(name: str, copies: int) -> Figure:
 def _engines() -> list[Figure]:
     """Both engines in Rust, in turns (dataplane/pipeline/examples/throughput.rs)."""
     done = subprocess.run(
-        [_THROUGHPUT, BUILD / "groupflow.json", "--json"], capture_output=True, text=True, check=True
+        [example("groupflow-pipeline", "throughput"), BUILD / "groupflow.json", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [
         Figure(

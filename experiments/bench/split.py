@@ -1,6 +1,6 @@
 """What a split agent costs: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
 
-`make bench` runs it; `python -m experiments.bench.split` runs it alone. All on loopback. The contenders take
+`groupflow bench split` runs it alone. All on loopback. The contenders take
 turns: gfagent split with four members and with one, HAProxy's TCP mode (when it is installed) to one, and two
 bare relays without a cache, to four and to one, by read and write and by splice and tee. Each has processor 1
 for itself, as far as other work leaves it; sender and members have processor 0. What counts is the processor
@@ -10,7 +10,6 @@ TCP.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -28,10 +27,9 @@ from typing import Any, NamedTuple
 
 from experiments.bench.figure import Figure
 from experiments.bench.processors import cpu_ns, on
+from experiments.bench.programs import example
 from groupflow.endpoint.programs import find_program
 
-_ROOT = Path(__file__).parents[2]
-_TOOL = _ROOT / "dataplane" / "target" / "release" / "examples" / "split_load"
 _CPUS = sorted(os.sched_getaffinity(0))
 _COPIES = 4
 _ROUNDS = 5
@@ -39,7 +37,6 @@ _SECONDS = 1.0
 _WARM_UP_SECONDS = 0.5
 _PATIENCE_SECONDS = 20.0
 _MEMBERS = [f"127.90.0.{n}:9000" for n in range(1, 1 + _COPIES)]
-_WANTED_GBPS = 10.0
 _WANTED_MB = 200.0
 _SESSIONS = 1000
 
@@ -83,6 +80,10 @@ def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
         if not answer["ok"]:
             raise RuntimeError(f"gfagent refused: {answer['error']}")
     return answers
+
+
+def _tool() -> Path:
+    return example("groupflow-split", "split_load")
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def _contenders(folder: Path) -> list[_Contender]:
     for number, kind in ((4, "copy"), (5, "splice")):
         for copies, name in ((_COPIES, f"bare {kind}"), (1, f"bare {kind}, one to one")):
             address = f"127.91.{number}.{copies}:5000"
-            command = [str(_TOOL), kind, address, *_MEMBERS[:copies]]
+            command = [str(_tool()), kind, address, *_MEMBERS[:copies]]
             found.append(_Contender(name, command, address, copies))
     return found
 
@@ -167,7 +168,7 @@ class _Round(NamedTuple):
 
 def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
     members = _MEMBERS[: contender.copies]
-    with _process([*on(_CPUS[:1]), str(_TOOL), "source", contender.address]):
+    with _process([*on(_CPUS[:1]), str(_tool()), "source", contender.address]):
         time.sleep(_WARM_UP_SECONDS)
         before, start, cpu = _received(members), time.perf_counter(), cpu_ns(pid)
         time.sleep(seconds)
@@ -192,7 +193,7 @@ def compare(rounds: int, seconds: float) -> list[Result]:
     """Measures all contenders in turns."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        _ready(stack.enter_context(_process([*on(_CPUS[:1]), str(_TOOL), "sink", *_MEMBERS])))
+        _ready(stack.enter_context(_process([*on(_CPUS[:1]), str(_tool()), "sink", *_MEMBERS])))
         running: list[tuple[_Contender, int]] = []
         for contender in _contenders(folder):
             process = stack.enter_context(_process([*on(_CPUS[1:2]), *contender.command]))
@@ -278,23 +279,3 @@ def figures() -> list[Figure]:
     megabytes = round(memory(), 1)
     note = f"besides caches; wanted: less than {_WANTED_MB:.0f}"
     return [*found, Figure(f"split agent with {_SESSIONS} sessions", megabytes, "MB", note)]
-
-
-def main() -> int:
-    """Prints the figures; exit code 1 when the agent does less than is wanted of it."""
-    parser = argparse.ArgumentParser(description="split agents beside HAProxy, and their memory")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS)
-    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of each round")
-    given = parser.parse_args()
-    results = compare(given.rounds, given.seconds)
-    for result in results:
-        print(f"{result.name}, 1 in {result.copies} out: {result.gbps:.1f} Gb/s out; {_note(result)}")
-    megabytes = memory()
-    print(f"{_SESSIONS} sessions with a stream each: {megabytes:.1f} MB besides caches")
-    agent = results[0]
-    enough = agent.gbps_core >= _WANTED_GBPS and agent.ratio <= 1.0 and megabytes < _WANTED_MB
-    return 0 if enough else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

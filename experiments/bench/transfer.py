@@ -7,12 +7,12 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.bench.figure import Figure
-from experiments.demo.options import parse
+from experiments.demo.options import Options
 from experiments.demo.scenario import Scenario
 
 
 def _one(members: int, out: Path) -> Figure:
-    options = parse(["--members", str(members), "--no-baseline", "--out", str(out)])
+    options = Options(members=members, baseline=False, out=out)
     report = Scenario(options, Console(quiet=True)).run()
     slowest = max(receiver.seconds or 0.0 for receiver in report.receivers)
     note = f"{slowest / report.ideal_seconds:.3f} of size/rate + delay"

@@ -1,6 +1,6 @@
 """What edges of a clustered tree cost: a stream that a host passes on, plain, with TLS, and over QUIC.
 
-`make bench` runs it; `python -m experiments.bench.tree` runs it alone. All on loopback, on both processors.
+`groupflow bench tree` runs it alone. All on loopback, on both processors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Packets a second through gfswitch over veth, beside a forwarder without any P4 and simple_switch_grpc.
 
-`make bench` runs it; `python -m experiments.bench.veth` runs it alone. Each contender has veth pairs of its
+`groupflow bench veth` runs it alone. Each contender has veth pairs of its
 own to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else
 the machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other
 ports is read from their interfaces' counters.
@@ -30,10 +30,10 @@ from finsy.proto import U128, p4r
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.processors import cpu_ns, on
+from experiments.bench.programs import example
 from groupflow.endpoint.programs import find_program
 
 _ROOT = Path(__file__).parents[2]
-_TOOL = _ROOT / "dataplane" / "target" / "release" / "examples" / "veth"
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
 _COPIES = (1, 4)
 _PORTS = range(1, 2 + max(_COPIES))
@@ -91,7 +91,7 @@ class _Contender:
 
     def start(self, copies: int) -> None:
         """Forwards `copies` of each packet from now on."""
-        command = [str(_TOOL), "forward", self.interface(1)]
+        command = [str(_tool()), "forward", self.interface(1)]
         command += [self.interface(port) for port in range(2, 2 + copies)]
         self._run(command)
 
@@ -190,10 +190,14 @@ def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True)
 
 
+def _tool() -> Path:
+    return example("groupflow-switch", "veth")
+
+
 @contextmanager
 def _sender(interface: str, frame: bytes) -> Generator[int]:
     """Sends from a host while the block runs; gives the process's id."""
-    sender = [str(_TOOL), "send", interface, frame.hex()]
+    sender = [str(_tool()), "send", interface, frame.hex()]
     command = [*on(_CPUS[:1]), "ip", "netns", "exec", _HOSTS, *sender]
     process = _start(command)
     try:
@@ -292,6 +296,7 @@ def _compare(contenders: Sequence[_Contender], copies: int, options: _Options) -
 
 def _measure_apart(options: _Options) -> list[Result]:
     """Runs this module in namespaces that vanish with it."""
+    _tool()
     apart = ["unshare", "-n", "-m", "-p", "--fork", "--mount-proc", "--kill-child"]
     inside = [sys.executable, "-m", "experiments.bench.veth", "--inside", json.dumps(options)]
     done = subprocess.run([*apart, *inside], check=True, stdout=subprocess.PIPE, cwd=_ROOT)

@@ -24,12 +24,12 @@ from experiments.bone.plan import (
     again,
     topology,
 )
-from experiments.common.frame import RunError
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.bone.options import HubOptions, RimOptions
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
+from groupflow.study.experiment import RunError
 
 PORT = 26500
 LIMIT_S = 300.0

@@ -13,14 +13,14 @@ from rich.table import Table
 from experiments.bone import plan as planned
 from experiments.bone import real, simulated
 from experiments.bone.plan import Comparison, Plan, Transfer
-from experiments.common.frame import Findings, Frame
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     plan = planned.quick(options.seed) if options.quick else planned.full(options.seed)
     frame = Frame[Transfer](options)
-    return frame.run(_transfers(plan, frame), partial(find, plan, frame.lagging))
+    frame.run(_transfers(plan, frame), partial(find, plan, frame.lagging))
 
 
 def _transfers(plan: Plan, frame: Frame[Transfer]) -> Generator[Transfer]:
@@ -65,3 +65,6 @@ def find(plan: Plan, lagging: Sequence[str], transfers: Sequence[Transfer]) -> F
     near = sum(each.plausible for each in compared)
     summary = f"within two standard errors of netsim: {near} of {len(compared)}"
     return Findings({"results.json": form}, form, [table, summary])
+
+
+EXPERIMENT = Experiment("files to three caches in rounds, over a satellite link between P4 switches", run)

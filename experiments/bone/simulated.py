@@ -19,9 +19,9 @@ from experiments.bone.plan import (
     again,
     topology,
 )
-from experiments.common.frame import RunError
 from groupflow import sim
 from groupflow.sim import bone
+from groupflow.study.experiment import RunError
 
 MS, SECOND = 10**6, 10**9
 LIMIT_S = 600

@@ -1,7 +1,6 @@
 """What the demo may be asked for, from the command line."""
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,13 +48,8 @@ class Options:
         return network
 
 
-def parse(arguments: Sequence[str] | None = None) -> Options:
-    """Reads the command line; a usage error ends the process with one line and status 2."""
-    parser = argparse.ArgumentParser(
-        prog="demo",
-        description="Sends a file to a whole group over Fig. 5 of the split connection paper, then over TCP.",
-        epilog="A run takes about as long as the file at the links' rate, and up to a minute for TCP.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """A run takes about as long as the file at the links' rate, and up to a minute for TCP."""
     parser.add_argument("--file", type=Path, help="what to send (default: 64 MiB of random bytes)")
     parser.add_argument("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
     parser.add_argument("--members", type=_members, default=5, help="in each of the networks b, c, d: 1 to 5")
@@ -81,7 +75,9 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of the report")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")
-    args = parser.parse_args(arguments)
+
+
+def read(args: argparse.Namespace) -> Options:
     return values.options(Options, args)
 
 

@@ -16,13 +16,13 @@ from typing import cast
 import numpy as np
 
 from experiments.common.flows import Flow
-from experiments.common.frame import RunError
 from experiments.diffusion.install import install
 from experiments.diffusion.result import Plan, Result
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.network.topology import Topology
+from groupflow.study.experiment import RunError
 
 SCRIPT = Path(__file__).with_name("tcp_flow.py")
 SEGMENT_BYTES = 1448

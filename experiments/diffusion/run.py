@@ -12,13 +12,13 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from experiments.common.flows import Flow
-from experiments.common.frame import Findings, Frame
 from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import Plan, Result
 from groupflow.network import variants
 from groupflow.network.topology import Topology
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
@@ -27,11 +27,11 @@ QUICK = Plan(FLOWS, seconds=8.0, settled_s=4.0, window_packets=200)
 CONTROLS = ("reno", "cubic")
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     plan = QUICK if options.quick else FULL
     topology = variants.named("chain")
     frame = Frame[Result](options)
-    return frame.run(_results(plan, topology, frame), partial(find, plan, topology, options.out))
+    frame.run(_results(plan, topology, frame), partial(find, plan, topology, options.out))
 
 
 def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[Result]:
@@ -100,3 +100,6 @@ def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compari
         beside.add_row(c.control, "yes" if c.dfc else "no", f"{c.quantity}, {c.unit}", *figures)
     near = sum(c.within for c in comparisons)
     return [table, beside, f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}"]
+
+
+EXPERIMENT = Experiment("diffusion-type flow control and kernel TCP on six switches in a line", run)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from experiments.common.frame import RunError
 from experiments.diffusion import tcp_flow
 from experiments.edges.plan import OTHER, RECORD, SOURCE, SUBSCRIBER, Case, Outcome
 from experiments.tree.service import address, dispatchers
@@ -23,6 +22,7 @@ from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.lab.program import program
 from groupflow.lab.waiting import until
+from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 
 BEGIN_S = 3.0

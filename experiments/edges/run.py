@@ -8,15 +8,15 @@ from dataclasses import asdict
 
 from rich.table import Table
 
-from experiments.common.frame import Findings, Frame
 from experiments.edges import measure
 from experiments.edges.plan import Outcome, cases
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     frame = Frame[Outcome](options)
-    return frame.run(_outcomes(frame), find)
+    frame.run(_outcomes(frame), find)
 
 
 def _outcomes(frame: Frame[Outcome]) -> Generator[Outcome]:
@@ -57,3 +57,6 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
             f"{outcome.missing:.2%}",
         )
     return table
+
+
+EXPERIMENT = Experiment("an edge of a clustered tree over TCP, QUIC and datagrams, under losses", run)

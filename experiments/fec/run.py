@@ -9,16 +9,16 @@ from functools import partial
 
 from rich.table import Table
 
-from experiments.common.frame import Findings, Frame
 from experiments.fec import latency
 from experiments.fec.plan import Result, cases
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     seconds = 10.0 if options.quick else 40.0
     frame = Frame[Result](options)
-    return frame.run(_results(seconds, frame), partial(find, seconds))
+    frame.run(_results(seconds, frame), partial(find, seconds))
 
 
 def _results(seconds: float, frame: Frame[Result]) -> Generator[Result]:
@@ -38,3 +38,8 @@ def find(seconds: float, results: Sequence[Result]) -> Findings:
         latencies = [f"{1000 * value:.0f} ms" for value in (r.median, r.p95, r.p99, r.longest)]
         table.add_row(r.case.title, *latencies, f"{r.made / 1000:.0f} kB")
     return Findings({"summary.json": {"seconds": seconds, "runs": runs}}, runs, [table])
+
+
+EXPERIMENT = Experiment(
+    "latency of a gathered stream with and without erasure coding, under loss and stalls", run
+)

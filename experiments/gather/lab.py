@@ -17,7 +17,6 @@ from typing import cast
 
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
-from groupflow.cli.command import first_of
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.gather.clients import ClientList, Registered
@@ -30,6 +29,7 @@ from groupflow.lab.leftovers import InUseError
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, NetworkError, running
 from groupflow.sim.gather import Sender
+from groupflow.study.errors import first_of
 from groupflow.tuning.model import Client, Limits
 from groupflow.tuning.untuned import Untuned
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER

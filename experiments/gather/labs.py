@@ -19,10 +19,10 @@ from typing import cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments.common.frame import RunError
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
 from groupflow.endpoint.processes import tied
+from groupflow.study.experiment import RunError
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]

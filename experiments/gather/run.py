@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from experiments.common.frame import Findings, Frame
 from experiments.common.nearness import WITHIN
 from experiments.gather import beside, labs, plan
 from experiments.gather.beside import Comparison
 from experiments.gather.measured import LabOutcome, Part
-from groupflow.cli.command import REFUSED, CommandError
+from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 from groupflow.study.report import claims_table, holding
 from papers.sakajiri.outcome import Outcome
@@ -23,13 +23,13 @@ from papers.sakajiri.paper import Run
 from papers.sakajiri.studies import STUDIES
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     """Claims that do not hold are a result, not a failure."""
     parts = chosen(options)
     if not labs.may_run():
-        raise CommandError("root is needed to make network namespaces; use sudo")
+        raise StudyError("root is needed to make network namespaces; use sudo")
     frame = Frame[Outcome](options)
-    return frame.run(_outcomes(parts, frame), partial(find, parts))
+    frame.run(_outcomes(parts, frame), partial(find, parts))
 
 
 def _outcomes(parts: Sequence[Part], frame: Frame[Outcome]) -> Generator[Outcome]:
@@ -47,13 +47,13 @@ def _outcomes(parts: Sequence[Part], frame: Frame[Outcome]) -> Generator[Outcome
 
 
 def chosen(options: ExperimentOptions) -> list[Part]:
-    """What is named; both models, if nothing is. Raises CommandError."""
+    """What is named; both models, if nothing is. Raises RefusedError."""
     for name in options.scenarios:
         if name not in plan.MODELS:
-            raise CommandError(f"--scenario {name}: there are {', '.join(plan.MODELS)}", REFUSED)
+            raise RefusedError(f"--scenario {name}: there are {', '.join(plan.MODELS)}")
     for name in options.studies:
         if name not in STUDIES:
-            raise CommandError(f"--study {name}: there are {', '.join(STUDIES)}", REFUSED)
+            raise RefusedError(f"--study {name}: there are {', '.join(STUDIES)}")
     scenarios, studies = options.scenarios, options.studies
     if not scenarios and not studies:
         scenarios = tuple(plan.MODELS)
@@ -115,3 +115,11 @@ def outcome_form(outcome: LabOutcome) -> dict[str, Any]:
         "wall_s": round(outcome.wall_s, 1),
         "cpu_bound": list(outcome.cpu_bound),
     }
+
+
+EXPERIMENT = Experiment(
+    "receiver-side tuning and kernel TCP, in the network of sakajiri",
+    run,
+    scenarios=tuple(plan.MODELS),
+    studies=tuple(STUDIES),
+)

@@ -9,13 +9,13 @@ from statistics import median
 
 from rich.table import Table
 
-from experiments.common.frame import Findings, Frame
 from experiments.nats import systems
 from experiments.nats.measure import Outcome, measure
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.network import variants
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 
 SYSTEMS = {"tree": systems.tree, "nats-server": systems.nats}
@@ -25,9 +25,9 @@ RATES_BPS = (4_000_000, 16_000_000)
 """below and above what a link of 100 Mbit/s has for each of twenty"""
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     frame = Frame[Outcome](options)
-    return frame.run(_outcomes(frame), find)
+    frame.run(_outcomes(frame), find)
 
 
 def _outcomes(frame: Frame[Outcome]) -> Generator[Outcome]:
@@ -82,3 +82,6 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
                 f"{median(o.slow_bps for o in own) / 1e6:.2f}",
             )
     return table
+
+
+EXPERIMENT = Experiment("one publisher and twenty subscribers, by a clustered tree and by nats-server", run)

@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from experiments.common.frame import RunError
 from experiments.nats.publisher import PLACE
 from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Arrival, Subscriber, stream
@@ -22,6 +21,7 @@ from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.program import program
 from groupflow.lab.waiting import until
+from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 
 PUBLISHER = "p"

@@ -12,22 +12,22 @@ from statistics import fmean
 from rich.console import RenderableType
 from rich.table import Table
 
-from experiments.common.frame import Findings, Frame
 from experiments.common.nearness import WITHIN
 from experiments.split import figure, kernel, simulated
 from experiments.split.compare import Comparison, compare
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where
+from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 from papers.icn2011.paper import NAMES, Case
 
 
-def run(options: ExperimentOptions) -> int:
+def run(options: ExperimentOptions) -> None:
     if options.quick:
         plan = Plan(seconds=8.0, members=(1,), tcp=("sack",), seed=options.seed)
     else:
         plan = Plan(seconds=30.0, members=(1, 3), tcp=("sack", "cubic"), seed=options.seed)
     frame = Frame[Result](options)
-    return frame.run(_results(plan, frame), partial(find, plan, options.out))
+    frame.run(_results(plan, frame), partial(find, plan, options.out))
 
 
 def _results(plan: Plan, frame: Frame[Result]) -> Generator[Result]:
@@ -122,3 +122,6 @@ def _form(c: Comparison) -> dict[str, object]:
         "within": c.within,
         "expected": c.expected,
     }
+
+
+EXPERIMENT = Experiment("split agents over kernel TCP, in the network of icn2011", run)

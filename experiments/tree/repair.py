@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from experiments.common.frame import RunError
 from experiments.tree.service import Processes, address, processes
 from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.waiting import until
+from groupflow.study.experiment import RunError
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 
 SOURCE = "h1"

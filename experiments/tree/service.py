@@ -12,10 +12,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from experiments.common.frame import RunError
 from groupflow.lab.network import Network
 from groupflow.lab.program import program
 from groupflow.store.sqlite import SqliteStore
+from groupflow.study.experiment import RunError
 from groupflow.tree.shares import Shares
 
 PORT = 26495

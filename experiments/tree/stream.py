@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from experiments.common.frame import RunError
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError
+from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions
 
 _PERIOD = 65_521

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.validate.scenarios import Scenario
+from groupflow.study.errors import StudyError
 
 _SCRIPT = Path(__file__).parent / "line.tcl"
 
@@ -19,10 +20,10 @@ def install() -> None:
         return
     apt = shutil.which("apt-get")
     if apt is None:
-        raise SystemExit("validate: ns-2 is missing and there is no apt-get: install ns-2 2.35 as `ns`")
+        raise StudyError("ns-2 is missing and there is no apt-get: install ns-2 2.35 as `ns`")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     if subprocess.run([apt, "install", "-y", "ns2"], env=environment, check=False).returncode:
-        raise SystemExit("validate: ns-2 is missing: `apt-get install ns2` failed (it needs root)")
+        raise StudyError("ns-2 is missing: `apt-get install ns2` failed (it needs root)")
 
 
 def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:

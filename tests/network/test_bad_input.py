@@ -35,13 +35,11 @@ def one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
 
 
 def test_the_demo_without_root() -> None:
-    one_line(run(*NOBODY, sys.executable, "-m", "experiments.demo"), "root", "sudo")
+    one_line(run(*NOBODY, *GROUPFLOW, "demo"), "root", "sudo")
 
 
 def test_the_demo_without_its_file() -> None:
-    one_line(
-        run(sys.executable, "-m", "experiments.demo", "--file", "/nonexistent"), "/nonexistent: no such file"
-    )
+    one_line(run(*GROUPFLOW, "demo", "--file", "/nonexistent"), "/nonexistent: no such file")
 
 
 def test_send_without_its_file(pair: Lab) -> None:

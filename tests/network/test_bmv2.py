@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_on_bmv2(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "experiments.demo", "--switch", "bmv2", "--rate", "4", "--size", "1MiB"]
+    command = [sys.executable, "-m", "groupflow.cli.main", "demo", "--switch", "bmv2"]
+    command += ["--rate", "4", "--size", "1MiB"]
     command += ["--members", "1", "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
     report = json.loads((tmp_path / "report.json").read_text())

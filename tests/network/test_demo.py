@@ -1,4 +1,4 @@
-"""`python -m experiments.demo`, whole: its exit code, its report, and that Ctrl-C leaves nothing."""
+"""`groupflow demo`, whole: its exit code, its report, and that Ctrl-C leaves nothing."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any, cast
 from tests.network.harness import ATTEMPTS
 
 ROOT = Path(__file__).parents[2]
-DEMO = (sys.executable, "-m", "experiments.demo", "--size", "4MiB", "--members", "1")
+DEMO = (sys.executable, "-m", "groupflow.cli.main", "demo", "--size", "4MiB", "--members", "1")
 
 
 def undisturbed_report(out: Path, attempts: int = ATTEMPTS) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def test_ctrl_c_takes_everything_down(tmp_path: Path) -> None:
         demo.send_signal(signal.SIGINT)
         _, said = demo.communicate(timeout=20)
     assert demo.returncode == 130
-    assert said.splitlines() == ["demo: interrupted; everything it started has ended"]
+    assert said.splitlines() == ["groupflow: interrupted; everything the demo started has ended"]
     assert not (tmp_path / "report.json").exists()
 
 

@@ -7,7 +7,9 @@ import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING, Never, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Never, TypeAlias
+
+from groupflow.study.errors import expected
 
 
 class Exit(IntEnum):
@@ -67,19 +69,12 @@ def failing_with(
     try:
         yield
     except Exception as error:
-        known, others = ExceptionGroup("", [error]).split(kinds)
-        if known is None or others is not None:
+        cause = expected(error, kinds)
+        if cause is None:
             raise
-        cause = first_of(known)
         raise CommandError(
             str(cause) or "no answer in time", code(cause) if callable(code) else code
         ) from None
-
-
-def first_of(errors: ExceptionGroup[Exception]) -> Exception:
-    """The first error of nested groups."""
-    first = errors.exceptions[0]
-    return first_of(cast("ExceptionGroup[Exception]", first)) if isinstance(first, ExceptionGroup) else first
 
 
 class Parser(argparse.ArgumentParser):
@@ -87,6 +82,17 @@ class Parser(argparse.ArgumentParser):
 
     more: Callable[[], str] | None = None
     """text at the end of --help that is only made when somebody asks for it"""
+    later: Callable[["Parser"], None] | None = None
+    """adds arguments that take time to find out: it is called when this parser is first used"""
+
+    def complete(self) -> None:
+        if self.later:
+            later, self.later = self.later, None
+            later(self)
+
+    def parse_known_args(self, *args: Any, **named: Any) -> Any:
+        self.complete()
+        return super().parse_known_args(*args, **named)
 
     def format_help(self) -> str:
         return super().format_help() + (self.more() if self.more else "")

@@ -1,8 +1,11 @@
 """`groupflow completion`: what a shell needs to complete commands and options."""
 
 import argparse
+from argparse import ArgumentParser
+from contextlib import suppress
+from typing import cast
 
-from groupflow.cli.command import OK, Subparsers, add_command
+from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
 
 
 def register(subparsers: Subparsers) -> None:
@@ -21,5 +24,17 @@ def run(args: argparse.Namespace) -> int:
 
     from groupflow.cli.main import build_parser
 
-    print(shtab.complete(build_parser(), args.shell))
+    print(shtab.complete(_whole(build_parser()), args.shell))
     return OK
+
+
+def _whole(parser: ArgumentParser) -> ArgumentParser:
+    """With the arguments that a checkout adds, where there is one."""
+    if isinstance(parser, Parser):
+        with suppress(CommandError):
+            parser.complete()
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
+        if isinstance(action.choices, dict):
+            for each in cast("dict[str, ArgumentParser]", action.choices).values():
+                _whole(each)
+    return parser

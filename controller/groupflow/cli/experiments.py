@@ -1,27 +1,32 @@
-"""`groupflow experiment`: experiments on a real network, which stand in the checkout's `experiments`."""
+"""`groupflow experiment`, and those experiments that are commands of their own: all stand in the checkout's
+`experiments`, and tell their line and options themselves."""
 
 import argparse
 import os
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Never
 
-from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers, add_command, failing_with
+from groupflow.cli.command import (
+    FAILURE,
+    INTERRUPTED,
+    OK,
+    REFUSED,
+    USAGE,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    failing_with,
+)
 from groupflow.study import checkout
-from groupflow.study.errors import StudyError
+from groupflow.study.errors import RefusedError, StoppedError, StudyError
 from groupflow.study.options import ExperimentOptions
 
-EXPERIMENTS = {
-    "bone": "files to three caches in rounds, over a satellite link between P4 switches",
-    "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
-    "edges": "an edge of a clustered tree over TCP, QUIC and datagrams, under losses",
-    "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
-    "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
-    "nats": "one publisher and twenty subscribers, by a clustered tree and by nats-server",
-    "split": "split agents over kernel TCP, in the network of icn2011",
-    "tree": "a clustered tree of hosts, of which some are killed",
-}
-
-IN_PARTS = ("gather",)
-"""experiments of which parts can be chosen"""
+if TYPE_CHECKING:
+    from groupflow.study.experiment import Experiment
 
 
 def register(subparsers: Subparsers) -> None:
@@ -31,20 +36,80 @@ def register(subparsers: Subparsers) -> None:
         "run an experiment on a real network under Mininet (root)",
         example="sudo groupflow experiment diffusion --quick",
     )
-    listed = "; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items())
-    experiment.add_argument("name", metavar="EXPERIMENT", choices=sorted(EXPERIMENTS), help=listed)
-    add_options(experiment, "gather's")
-    experiment.set_defaults(run=_run)
+    experiment.later = _add_all
+    for name, summary, example in (
+        ("demo", "send a file to a whole group, and to compare, over TCP (root)", "--members 3 --loss 1%"),
+        ("bench", "measure how fast switches, agents and netsim are on this machine", "split tree"),
+        ("validate", "compare netsim's TCP with that of ns-2", "line4 --reuse"),
+    ):
+        parser = add_command(
+            subparsers, name, summary, example=f"groupflow {name} {example}".replace("%", "%%")
+        )
+        parser.later = partial(_add_one, name)
 
 
-def add_options(parser: Parser, whose: str) -> None:
-    """Those that papers and experiments share; of scenarios and studies several may be named."""
-    parser.add_argument(
-        "--scenario", action="append", default=[], metavar="NAME", help=f"one of {whose}; may be repeated"
-    )
-    parser.add_argument(
-        "--study", action="append", default=[], metavar="NAME", help="one beyond the paper; may be repeated"
-    )
+def studying() -> AbstractContextManager[None]:
+    """Tells a StudyError as the command's error."""
+    return failing_with(StudyError, code=_code)
+
+
+def _code(error: Exception) -> int:
+    if isinstance(error, StoppedError):
+        return INTERRUPTED
+    return REFUSED if isinstance(error, RefusedError) else FAILURE
+
+
+def _add_all(parser: Parser) -> None:
+    subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=Parser)
+    with studying():
+        names = checkout.experiment_names()
+    for name in names:
+        try:
+            experiment = checkout.load_experiment(name)
+        except Exception as error:  # noqa: BLE001 (a mistake in one does not hide the others)
+            subparsers.add_parser(name, help=_literal(error)).later = partial(_refuse, str(error))
+            continue
+        one = subparsers.add_parser(
+            name, help=_literal(experiment.about), description=_literal(experiment.about)
+        )
+        _add_options(one, name, experiment)
+
+
+def _add_one(name: str, parser: Parser) -> None:
+    with studying():
+        _add_options(parser, name, checkout.load_experiment(name))
+
+
+def _refuse(error: str, _: Parser) -> Never:
+    raise CommandError(error)
+
+
+def _literal(text: object) -> str:
+    return str(text).replace("%", "%%")
+
+
+def _add_options(parser: Parser, name: str, experiment: "Experiment") -> None:
+    if experiment.add_options is not None:
+        experiment.add_options(parser)
+    else:
+        if experiment.scenarios or experiment.studies:
+            add_choice(parser, experiment.scenarios, experiment.studies)
+        add_options(parser)
+    parser.set_defaults(run=partial(_run, experiment), name=name)
+
+
+def add_choice(parser: Parser, scenarios: Collection[str] = (), studies: Collection[str] = ()) -> None:
+    """What is run of a paper; of scenarios and studies several may be named."""
+    chosen = (("--scenario", "the paper's", scenarios), ("--study", "those beyond it", studies))
+    for option, whose, names in chosen:
+        listed = ", ".join(names) or whose
+        parser.add_argument(
+            option, action="append", default=[], metavar="NAME", help=f"one of {listed}; may be repeated"
+        )
+
+
+def add_options(parser: Parser) -> None:
+    """Those that papers and experiments share."""
     parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (default: all cores)")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")
@@ -59,8 +124,8 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
     return ExperimentOptions(
         name=args.name,
         out=args.out or out,
-        scenarios=tuple(args.scenario),
-        studies=tuple(args.study),
+        scenarios=tuple(getattr(args, "scenario", ())),
+        studies=tuple(getattr(args, "study", ())),
         quick=args.quick,
         jobs=args.jobs,
         seed=args.seed,
@@ -68,11 +133,8 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
     )
 
 
-def _run(args: argparse.Namespace) -> int:
-    for option, names in (("--scenario", args.scenario), ("--study", args.study)):
-        if names and args.name not in IN_PARTS:
-            raise CommandError(f"{option} {names[0]}: {args.name} is run as a whole; leave it out", USAGE)
-    asked = options(args, Path("out/experiment") / args.name)
-    with failing_with(StudyError):
-        experiment = checkout.load("experiments", f"{args.name}.run")
-    return experiment.run(asked)
+def _run(experiment: "Experiment", args: argparse.Namespace) -> int:
+    asked = args if experiment.add_options else options(args, Path("out/experiment") / args.name)
+    with studying():
+        experiment.run(asked)
+    return OK

@@ -16,10 +16,10 @@ How a module adds a subcommand (send.py, recv.py, ctl.py and controller.py do):
 """
 
 import sys
-from argparse import ArgumentParser
+from argparse import Action, ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
+from typing import Never
 
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
 
@@ -34,11 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code, one of `Exit`."""
     try:
         args = build_parser().parse_args(argv)
-    except SystemExit as done:
-        return done.code if isinstance(done.code, int) else FAILURE
-    run: Run = args.run
-    try:
+        run: Run = args.run
         return run(args)
+    except SystemExit as done:  # of the parser: help, or a usage error
+        return done.code if isinstance(done.code, int) else FAILURE
     except CommandError as error:
         print(f"groupflow: {error}", file=sys.stderr)
         return error.code
@@ -51,11 +50,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> ArgumentParser:
     parser = Parser(prog="groupflow", description="Group communication through P4 switches.")
-    parser.add_argument("--version", action="version", version=f"groupflow {version('groupflow')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for name in COMMANDS:
         import_module(f"groupflow.cli.{name}").register(subparsers)
     return parser
+
+
+class _Version(Action):
+    """Looks the version up when somebody asks: that takes as long as all else of the start."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> Never:
+        from importlib.metadata import version
+
+        print(f"groupflow {version('groupflow')}")
+        parser.exit()
 
 
 if __name__ == "__main__":

@@ -3,22 +3,15 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from groupflow.cli.command import (
-    FAILURE,
-    INTERRUPTED,
-    OK,
-    REFUSED,
-    USAGE,
-    CommandError,
-    Subparsers,
-    add_command,
-    failing_with,
-)
-from groupflow.cli.experiments import add_options, options
+from groupflow.cli.command import OK, USAGE, CommandError, Subparsers, add_command
+from groupflow.cli.experiments import add_choice, add_options, options, studying
 from groupflow.study import checkout
-from groupflow.study.errors import RefusedError, StoppedError, StudyError
-from groupflow.study.paper import Paper
+from groupflow.study.errors import StudyError
+
+if TYPE_CHECKING:
+    from groupflow.study.paper import Paper
 
 
 def register(subparsers: Subparsers) -> None:
@@ -29,7 +22,8 @@ def register(subparsers: Subparsers) -> None:
         example="groupflow reproduce takano --scenario 2 --scenario 4V --jobs 2",
     )
     parser.add_argument("name", metavar="PAPER", help="one of those below")
-    add_options(parser, "the paper's")
+    add_choice(parser)
+    add_options(parser)
     parser.more = _listed
     parser.set_defaults(run=_run)
 
@@ -37,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
 def _run(args: argparse.Namespace) -> int:
     """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured."""
     asked = options(args, Path("out/reproduce") / args.name)
-    with failing_with(StudyError, code=_code):
+    with studying():
         names = checkout.paper_names()
         if args.name not in names:
             raise CommandError(f"PAPER {args.name}: there are {', '.join(names)}", USAGE)
@@ -46,12 +40,6 @@ def _run(args: argparse.Namespace) -> int:
 
         reproduce(paper, asked)
     return OK
-
-
-def _code(error: Exception) -> int:
-    if isinstance(error, StoppedError):
-        return INTERRUPTED
-    return REFUSED if isinstance(error, RefusedError) else FAILURE
 
 
 def _listed() -> str:
@@ -72,7 +60,7 @@ def _lines(name: str) -> list[str]:
         return [f"  {name:<26}{error}"]
 
 
-def _studies(paper: Paper) -> Iterator[str]:
+def _studies(paper: "Paper") -> Iterator[str]:
     """Under a heading those that are run where none is named; of these, some have no option."""
     named = {f"--scenario {chosen}": study for chosen, study in paper.scenarios.items()}
     named |= {f"--study {chosen}": study for chosen, study in paper.studies.items()}

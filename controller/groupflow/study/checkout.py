@@ -4,9 +4,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from groupflow.study.errors import StudyError
-from groupflow.study.paper import Paper
+
+if TYPE_CHECKING:
+    from groupflow.study.experiment import Experiment
+    from groupflow.study.paper import Paper
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,9 +45,28 @@ def paper_names() -> list[str]:
     return sorted(path.parent.name for path in folder("papers").glob("*/reproduction.py"))
 
 
-def load_paper(name: str) -> Paper:
+def load_paper(name: str) -> "Paper":
     """One of those. Raises StudyError."""
+    from groupflow.study.paper import Paper
+
     paper: object = getattr(load("papers", f"{name}.reproduction"), "PAPER", None)
     if not isinstance(paper, Paper):
         raise StudyError(f"papers.{name}.reproduction has no PAPER, a groupflow.study.paper.Paper")
     return paper
+
+
+def experiment_names() -> list[str]:
+    """Raises StudyError."""
+    return sorted(path.parent.name for path in folder("experiments").glob("*/run.py"))
+
+
+def load_experiment(name: str) -> "Experiment":
+    """One of those. Raises StudyError."""
+    module = load("experiments", f"{name}.run")
+    from groupflow.study.experiment import Experiment
+
+    experiment: object = getattr(module, "EXPERIMENT", None)
+    if not isinstance(experiment, Experiment):
+        where = f"experiments.{name}.run"
+        raise StudyError(f"{where} has no EXPERIMENT, a groupflow.study.experiment.Experiment")
+    return experiment

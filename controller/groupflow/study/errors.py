@@ -1,5 +1,7 @@
 """Why a study ends without having done all that it was asked. Each error is one line for people."""
 
+from typing import cast
+
 
 class StudyError(Exception):
     """A study cannot begin, go on or write its results."""
@@ -15,3 +17,15 @@ class RunFailedError(StudyError):
 
 class StoppedError(StudyError):
     """Ctrl-C ended the study. Results of finished studies are written."""
+
+
+def expected(error: Exception, kinds: tuple[type[Exception], ...]) -> Exception | None:
+    """The first error of these kinds, where it and all others of nested groups are of these kinds."""
+    known, others = ExceptionGroup("", [error]).split(kinds)
+    return None if known is None or others is not None else first_of(known)
+
+
+def first_of(errors: ExceptionGroup[Exception]) -> Exception:
+    """The first error of nested groups."""
+    first = errors.exceptions[0]
+    return first_of(cast("ExceptionGroup[Exception]", first)) if isinstance(first, ExceptionGroup) else first

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,21 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bash_takes_what_completes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
-    assert "--tls-pin" in script and "completion" in script
+    assert all(word in script for word in ("--tls-pin", "completion", "--members", "gather"))
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_start_loads_nothing_slow() -> None:
+    program = """
+import sys
+from groupflow.cli.main import build_parser
+build_parser()
+slow = {"grpc", "fastapi", "httpx", "finsy", "numpy", "rich", "mininet", "importlib.metadata"}
+print(sorted(slow & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_page_has_every_exit_code() -> None:

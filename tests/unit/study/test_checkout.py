@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import groupflow
 from groupflow.cli.main import main
 from groupflow.study import checkout
 
-PACKAGE = Path(groupflow.__file__).parent
 PAPERS = checkout.ROOT / "papers"
+ABOVE = ("papers", "experiments")
 TEA = """
 from groupflow.study.paper import Paper, Simulation, Study
 
@@ -51,22 +50,35 @@ print([checkout.load_paper(name).about for name in checkout.paper_names()] and "
     assert in_a_new_process(program, tmp_path) == "False"
 
 
+TASTE = """
+from groupflow.study.experiment import Experiment
+
+EXPERIMENT = Experiment("100 % of the cups", lambda options: print(options.scenarios, options.out), ["milk"])
+"""
+
+
 @pytest.fixture
 def empty_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Has no paper yet."""
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "papers" / "__init__.py").touch()
+    """Has no paper and no experiment yet."""
+    for name in ABOVE:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    for name in of_papers():
+    for name in loaded():
         monkeypatch.delitem(sys.modules, name)
     yield tmp_path
-    for name in of_papers():
+    for name in loaded():
         del sys.modules[name]
 
 
-def of_papers() -> list[str]:
-    return [name for name in sys.modules if name.split(".")[0] == "papers"]
+def loaded() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] in ABOVE]
+
+
+def add_experiment(root: Path, name: str, text: str) -> None:
+    (root / "experiments" / name).mkdir()
+    (root / "experiments" / name / "run.py").write_text(text)
 
 
 def add_paper(root: Path, name: str, text: str) -> None:
@@ -86,6 +98,47 @@ def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureF
     )
     assert main(["reproduce", "takano"]) == 2
     assert "PAPER takano: there are tea" in capsys.readouterr().err
+
+
+def test_a_new_experiment_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_experiment(empty_checkout, "taste", TASTE)
+    assert main(["experiment", "--help"]) == 0
+    assert "taste 100 % of the cups options" in " ".join(capsys.readouterr().out.split())
+    assert main(["experiment", "taste", "--help"]) == 0
+    assert "one of milk" in capsys.readouterr().out
+    assert main(["experiment", "taste", "--scenario", "milk"]) == 0
+    assert capsys.readouterr().out == "('milk',) out/experiment/taste\n"
+    assert main(["experiment", "smell"]) == 2
+    assert "invalid choice: 'smell'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
+        ("EXPERIMENT = 'milk'", "experiments.milk.run has no EXPERIMENT"),
+        ("1 / 0", "division by zero"),
+    ],
+)
+def test_a_broken_experiment_does_not_hide_the_others(
+    text: str, said: str, empty_checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_experiment(empty_checkout, "milk", text)
+    add_experiment(empty_checkout, "taste", TASTE)
+    assert main(["experiment", "--help"]) == 0
+    listed = " ".join(capsys.readouterr().out.split())
+    assert said in listed and "100 % of the cups" in listed
+    assert main(["experiment", "milk", "--quick"]) == 1
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+def test_the_experiments_are_all_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "--help"]) == 0
+    listed = " ".join(capsys.readouterr().out.split())
+    for name in checkout.experiment_names():
+        assert f"{name} {checkout.load_experiment(name).about}" in listed
+    assert {"bench", "demo", "gather", "placement", "validate"} <= set(checkout.experiment_names())
 
 
 def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +205,15 @@ except StudyError as error:
 
 
 @pytest.mark.parametrize(
-    ("command", "what"), [("reproduce takano", "papers"), ("experiment fec", "experiments")]
+    ("command", "what"),
+    [
+        ("reproduce takano", "papers"),
+        ("experiment fec", "experiments"),
+        ("experiment --help", "experiments"),
+        ("demo", "experiments"),
+        ("bench split", "experiments"),
+        ("validate --help", "experiments"),
+    ],
 )
 def test_without_a_checkout_the_cure_is_told(
     command: str,
@@ -167,14 +228,3 @@ def test_without_a_checkout_the_cure_is_told(
     assert f"{tmp_path / what} is missing" in error and "make setup" in error and error.count("\n") == 1
     assert main(["reproduce", "--help"]) == 0
     assert f"{tmp_path / 'papers'} is missing" in capsys.readouterr().out
-
-
-def test_the_package_imports_nothing_of_the_checkout() -> None:
-    """Papers, experiments and the course are above it."""
-    above = {"papers", "experiments", "course", "tests"}
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if isinstance(node, ast.Import):
-                named = [alias.name for alias in node.names]
-            assert not above & {name.split(".")[0] for name in named}, path

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.common.frame import Findings, Frame, RunError
-from groupflow.cli.command import CommandError
+from groupflow.study.errors import StoppedError, StudyError
+from groupflow.study.experiment import Findings, Frame, RunError
 from groupflow.study.options import ExperimentOptions
 
 
 def find(done: Sequence[int]) -> Findings:
-    return Findings({"results.json": list(done)}, list(done), ["a table"], failed=13 in done)
+    return Findings(
+        {"results.json": list(done)}, list(done), ["a table"], failed="13 is there" if 13 in done else ""
+    )
 
 
 def frame(out: Path, *, as_json: bool = True) -> Frame[int]:
@@ -27,40 +29,60 @@ def runs(*results: int, then: BaseException | None = None) -> Generator[int]:
         raise then
 
 
+def test_the_findings_are_written_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame(tmp_path / "out").run(runs(1, 2), find)
+    told = capsys.readouterr()
+    assert json.loads(told.out) == json.loads((tmp_path / "out/results.json").read_text()) == [1, 2]
+    assert told.err == ""
+
+
 @pytest.mark.parametrize(
-    ("results", "then", "lagging", "code", "said"),
+    ("results", "then", "lagging", "kind", "said"),
     [
-        ((1, 2), None, [], 0, ""),
-        ((1, 2), None, ["s1: late"], 1, "groupflow: CPU-bound, do not trust the figures: s1: late\n"),
-        ((1, 13), None, [], 1, ""),
-        ((1,), KeyboardInterrupt(), [], 130, "groupflow: interrupted; 1 runs are kept\n"),
+        ((1, 2), None, ["s1: late"], StudyError, "CPU-bound, do not trust the figures: s1: late"),
+        ((1, 13), None, [], StudyError, "13 is there"),
+        ((1,), KeyboardInterrupt(), [], StoppedError, "interrupted; 1 runs are kept"),
+        (
+            (1, 13),
+            RunError("h1 is gone"),
+            ["s1: late", "s2"],
+            StudyError,
+            "h1 is gone; 2 runs are kept; 13 is there; CPU-bound, do not trust the figures: s1: late, s2",
+        ),
     ],
 )
 def test_what_is_over_is_kept(
     results: tuple[int, ...],
     then: BaseException | None,
     lagging: list[str],
-    code: int,
+    kind: type[StudyError],
     said: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     trial = frame(tmp_path / "out")
     trial.lagging += lagging
-    assert trial.run(runs(*results, then=then), find) == code
+    with pytest.raises(kind) as ended:
+        trial.run(runs(*results, then=then), find)
+    assert str(ended.value) == said
     told = capsys.readouterr()
     assert json.loads(told.out) == json.loads((tmp_path / "out/results.json").read_text()) == list(results)
-    assert told.err == said
 
 
 def test_tables_are_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert frame(tmp_path, as_json=False).run(runs(1), find) == 0
+    frame(tmp_path, as_json=False).run(runs(1), find)
     assert capsys.readouterr().out.split("\n")[0] == "a table"
 
 
-def test_an_interrupt_before_the_first_result_is_one(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
+def test_an_interrupt_before_the_first_result_finds_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoppedError, match="0 runs are kept"):
         frame(tmp_path).run(runs(then=KeyboardInterrupt()), find)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mistake_in_an_experiment_is_raised_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        frame(tmp_path).run(runs(1, then=ZeroDivisionError()), find)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +97,13 @@ def test_an_interrupt_before_the_first_result_is_one(tmp_path: Path) -> None:
 def test_a_run_that_fails_says_why_in_one_line_and_others_are_kept(
     error: Exception, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(StudyError, match=f"{said}; 1 runs are kept"):
         frame(tmp_path).run(runs(1, then=error), find)
     told = capsys.readouterr()
     assert json.loads(told.out) == json.loads((tmp_path / "results.json").read_text()) == [1]
-    assert told.err == "groupflow: a run failed; 1 runs are kept\n"
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CommandError, match="choose another --out"):
+    with pytest.raises(StudyError, match="choose another --out"):
         frame(tmp_path / "file" / "out").run(runs(1), find)

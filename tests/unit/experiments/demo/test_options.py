@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.demo.__main__ import check, main
-from experiments.demo.options import Options, parse
+from experiments.demo.options import Options, add_options, read
+from experiments.demo.run import check
+from groupflow.cli.command import Parser
+from groupflow.cli.main import main
+
+
+def parse(line: list[str]) -> Options:
+    parser = Parser()
+    add_options(parser)
+    return read(parser.parse_args(line))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +88,7 @@ def test_a_file_that_cannot_be_sent_is_told_in_one_line(
     assert "no such file; set FILE" in str(check(Options(file=tmp_path / "absent")))
     assert "not a regular file" in str(check(Options(file=tmp_path)))
     assert "is empty" in str(check(Options(file=tmp_path / "empty")))
-    assert main(["--file", str(tmp_path / "absent")]) == 1
+    assert main(["demo", "--file", str(tmp_path / "absent")]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
@@ -88,7 +96,5 @@ def test_without_root_it_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    assert main([]) == 1
-    assert capsys.readouterr().err == (
-        "demo: root is needed to make network namespaces; use sudo make demo\n"
-    )
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == ("groupflow: root is needed to make network namespaces; use sudo\n")

@@ -207,7 +207,7 @@ def test_the_time_it_takes_is_told() -> None:
     [
         (["gather", "--scenario", "3"], 4, "--scenario 3: there are model-1, model-2"),
         (["gather", "--study", "tea"], 4, f"--study tea: there are {', '.join(STUDIES)}"),
-        (["split", "--study", "loss"], 2, "--study loss: split is run as a whole; leave it out"),
+        (["split", "--study", "loss"], 2, "unrecognized arguments: --study loss"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(

@@ -1,19 +1,24 @@
-"""What `python -m experiments.validate` says before it runs anything."""
+"""What `groupflow validate` and `groupflow bench` say before they run anything."""
 
 import pytest
 
-from experiments.validate.__main__ import main
+from groupflow.cli.main import main
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [(["--help"], 0, "--reuse"), (["nosuch"], 2, "line4-tahoe"), (["--nosuch"], 2, "unrecognized")],
+    ("command", "status", "said"),
+    [
+        ("validate --help", 0, "--reuse"),
+        ("validate nosuch", 4, "line4-tahoe"),
+        ("validate --nosuch", 2, "unrecognized"),
+        ("bench --help", 0, "dispatchers"),
+        ("bench nosuch", 4, "PART nosuch: there are pipeline, line"),
+        ("experiment bench nosuch", 4, "PART nosuch: there are pipeline, line"),
+    ],
 )
 def test_it_answers_and_runs_nothing(
-    arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
+    command: str, status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    assert left.value.code == status
+    assert main(command.split()) == status
     shown = capsys.readouterr()
     assert said in shown.out + shown.err

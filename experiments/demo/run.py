@@ -1,48 +1,46 @@
-"""`python -m experiments.demo`: what `make demo` runs."""
+"""`groupflow demo`: a file to a whole group through two P4 switches, then over TCP."""
 
 import json
 import logging
 import os
 import signal
-import sys
-from collections.abc import Sequence
+from argparse import Namespace
 
 from rich.console import Console
 
-from experiments.common.frame import ERRORS
 from experiments.demo import page
 from experiments.demo.baseline import BaselineError
-from experiments.demo.options import Options, parse
+from experiments.demo.options import Options, add_options, read
 from experiments.demo.pace import measure
 from experiments.demo.progress import print_tables
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
-from groupflow.cli.command import FAILURE, INTERRUPTED, OK
 from groupflow.endpoint.events import EventError
 from groupflow.lab.measure import MeasureError
+from groupflow.study.errors import StoppedError, StudyError
+from groupflow.study.experiment import ERRORS, Experiment
 
 FAILURES = (*ERRORS, DemoError, BaselineError, MeasureError, EventError)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
-    problem = check(options)
-    if problem:
-        return fail([problem])
+def run(args: Namespace) -> None:
+    options = read(args)
+    if problem := check(options):
+        raise StudyError(problem)
     logging.basicConfig(level=logging.WARNING, format="demo: %(message)s")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: everything is taken down
     console = Console(highlight=False)
     try:
         report, scenario = measure(options, console)
     except KeyboardInterrupt:
-        print("demo: interrupted; everything it started has ended", file=sys.stderr)
-        return INTERRUPTED
+        raise StoppedError("interrupted; everything the demo started has ended") from None
     except FAILURES as error:
-        return fail([str(error)])
+        raise StudyError(str(error)) from error
     write(report, scenario)
     print_tables(console, report)
     console.print(f"report: {options.out / 'report.html'}", markup=False, soft_wrap=True)
-    return fail(report.problems())
+    if problems := report.problems():
+        raise StudyError("; ".join(problems))
 
 
 def check(options: Options) -> str | None:
@@ -55,14 +53,8 @@ def check(options: Options) -> str | None:
     if options.switch == "bmv2" and (options.loss or options.delay_ns is not None):
         return "BMv2 does not emulate links; leave LOSS and DELAY out, or use SWITCH=gfswitch"
     if os.geteuid() != 0:
-        return "root is needed to make network namespaces; use sudo make demo"
+        return "root is needed to make network namespaces; use sudo"
     return None
-
-
-def fail(problems: Sequence[str]) -> int:
-    for problem in problems:
-        print(f"demo: {problem}", file=sys.stderr)
-    return FAILURE if problems else OK
 
 
 def write(report: Report, scenario: Scenario) -> None:
@@ -72,5 +64,8 @@ def write(report: Report, scenario: Scenario) -> None:
     (out / "report.html").write_text(page.render(report, scenario.topology), encoding="utf-8")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(
+    "a file to a whole group over Fig. 5 of the split connection paper, then over TCP",
+    run,
+    add_options=add_options,
+)

@@ -1,11 +1,10 @@
-"""`python -m experiments.bench [PART...]`: measures, prints a table; of all parts, out/bench/results.json."""
+"""`groupflow bench [PART...]`: measures, prints a table; of all parts, out/bench/results.json."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +24,8 @@ from experiments.bench import (
     veth,
 )
 from experiments.bench.figure import Figure
+from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study.experiment import Experiment
 
 _OUT = Path("out/bench")
 PARTS: dict[str, Callable[[], list[Figure]]] = {
@@ -42,13 +43,15 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
 AS_ROOT = ("veth", "transfer")
 
 
-def main() -> int:
-    """Exit code 1 where what needs root was left out."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.bench", description=__doc__)
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
-    wanted: list[str] = parser.parse_args().parts or list(PARTS)
+
+
+def run(args: Namespace) -> None:
+    """Raises StudyError where a part that needs root was left out."""
+    wanted: list[str] = args.parts or list(PARTS)
     if unknown := [name for name in wanted if name not in PARTS]:
-        parser.error(f"no part {unknown[0]}; there are {', '.join(PARTS)}")
+        raise RefusedError(f"PART {unknown[0]}: there are {', '.join(PARTS)}")
     console = Console()
     figures: list[Figure] = []
     root = os.geteuid() == 0 or not any(name in AS_ROOT for name in wanted)
@@ -64,9 +67,11 @@ def main() -> int:
         _OUT.mkdir(parents=True, exist_ok=True)
         (_OUT / "results.json").write_text(json.dumps([f._asdict() for f in figures], indent=2) + "\n")
     if not root:
-        print("bench: transfers and packets over veth need root: run `sudo make bench`", file=sys.stderr)
-    return 0 if root else 1
+        raise StudyError("transfers and packets over veth need root: use sudo")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(
+    "throughput of switches, agents and netsim, join times and rounds of tuning on this machine",
+    run,
+    add_options=add_options,
+)

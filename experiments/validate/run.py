@@ -1,10 +1,8 @@
-"""`python -m experiments.validate [--reuse] [SCENARIO...]`: renews docs/results/validation.md."""
+"""`groupflow validate [--reuse] [SCENARIO...]`: prints and writes docs/results/validation.md's tables."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from rich.console import Console
@@ -14,25 +12,24 @@ from rich.table import Table
 from experiments.validate import netsim, ns2, report
 from experiments.validate.compare import Pair, Row, pairs
 from experiments.validate.scenarios import Scenario, scenarios
+from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study.experiment import Experiment
 
 _OUT = Path("out/validate")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 1 where the endpoints, on exact time, are not ns-2's."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.validate",
-        description="Compares netsim's TCP with ns-2's, which it installs. A run of all scenarios renews "
-        "docs/results/validation.md.",
-        epilog="example: python -m experiments.validate line4 --reuse",
-    )
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="how names begin (default: all)")
     parser.add_argument("--reuse", action="store_true", help="take the runs that are in out/validate")
-    options = parser.parse_args(arguments)
-    reuse, prefixes = options.reuse, options.scenarios
+
+
+def run(args: Namespace) -> None:
+    """All scenarios renew docs/results/validation.md. Raises StudyError where the endpoints, on exact time, are not
+    ns-2's."""
+    reuse, prefixes = args.reuse, args.scenarios
     wanted = [scenario for scenario in scenarios() if _wanted(scenario, prefixes)]
     if not wanted:
-        parser.error(f"no scenario begins so; there are {', '.join(each.name for each in scenarios())}")
+        raise RefusedError(f"no scenario begins so; there are {', '.join(each.name for each in scenarios())}")
     console = Console()
     _OUT.mkdir(parents=True, exist_ok=True)
     ns2.install()
@@ -46,10 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not prefixes:
         timed = next(scenario for scenario in wanted if scenario.name == "line4-tahoe")
         report.write(table, ns2.seconds(timed, _OUT), netsim.seconds(timed, _OUT))
-    apart = [row for row in table if row.exact.differs]
-    for row in apart:
-        console.print(f"validate: {row.scenario.name}, flow {row.flow + 1} is not ns-2's", style="red")
-    return 1 if apart else 0
+    if apart := [f"{row.scenario.name} {row.flow + 1}" for row in table if row.exact.differs]:
+        raise StudyError(f"flows that are not ns-2's: {', '.join(apart)}")
 
 
 def _rows(scenario: Scenario, reuse: bool) -> list[Row]:
@@ -87,5 +82,6 @@ def _shown(headings: tuple[str, ...], lines: list[list[str]]) -> Table:
     return shown
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment(
+    "netsim's TCP beside that of ns-2, which this installs; some ten minutes", run, add_options=add_options
+)

@@ -1,35 +1,35 @@
-"""`python -m experiments.placement`: draws cost against agents, prints a table, writes out/placement."""
+"""`groupflow experiment placement`: draws cost against agents, prints a table, writes its folder."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from experiments.placement import figure
 from experiments.placement.study import Curve, Ratios, against_the_best, curves
+from groupflow.study.experiment import Experiment
+from groupflow.study.files import into, write_json
+from groupflow.study.options import ExperimentOptions
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m experiments.placement", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/placement"), help="(default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="few draws, for tests")
-    args = parser.parse_args()
-    console = Console()
+def run(options: ExperimentOptions) -> None:
+    console = Console(stderr=options.json)
     console.print("cost against agents ...")
-    found = curves(3 if args.quick else 10, 4 if args.quick else 12)
+    found = curves(3 if options.quick else 10, 4 if options.quick else 12)
     console.print("against trying all ...")
-    ratios = against_the_best(10 if args.quick else 300)
-    figure.draw(args.out / "placement.png", found, ratios)
+    ratios = against_the_best(10 if options.quick else 300)
     results = {"curves": [asdict(c) for c in found], "ratios": [asdict(r) for r in ratios]}
-    (args.out / "results.json").write_text(json.dumps(results, indent=2) + "\n")
-    _print(console, found, ratios)
-    return 0
+    with into(options.out):
+        figure.draw(options.out / "placement.png", found, ratios)
+        write_json(options.out / "results.json", results)
+    if options.json:
+        json.dump(results, sys.stdout, indent=2)
+    else:
+        _print(console, found, ratios)
 
 
 def _print(console: Console, found: list[Curve], ratios: list[Ratios]) -> None:
@@ -47,5 +47,4 @@ def _print(console: Console, found: list[Curve], ratios: list[Ratios]) -> None:
     console.print(table)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+EXPERIMENT = Experiment("cost of split agents against their number, beside the best there is", run)
