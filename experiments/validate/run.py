@@ -24,8 +24,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """All scenarios renew docs/results/validation.md. Raises StudyError where the endpoints, on exact time, are not
-    ns-2's."""
+    """All scenarios renew docs/results/validation.md.
+
+    Raises StudyError where the endpoints, on exact time, are not ns-2's.
+    """
     reuse, prefixes = args.reuse, args.scenarios
     wanted = [scenario for scenario in scenarios() if _wanted(scenario, prefixes)]
     if not wanted:
