@@ -16,13 +16,13 @@ from experiments.bench.frames import request_frame
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
+from groupflow.data import P4_JSON, P4INFO
 from groupflow.endpoint.programs import find_program
-from groupflow.network import topology
+from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.p4rt.program import Program
 from groupflow.store.memory import MemoryStore
 
-_ROOT = Path(__file__).parents[2]
 _SESSIONS = 1000
 _MEMBERS = ("ma1", "mb1", "mb2", "mc1", "md1")  # the first one sends
 _DEADLINE = 60.0
@@ -90,9 +90,8 @@ async def _join_all(controller: Controller, form: Topology) -> None:
 
 
 async def _measure() -> list[Figure]:
-    form = topology.load(_ROOT / "topologies" / "fig5.yaml")
-    build = _ROOT / "p4src" / "build"
-    p4 = Program.load(build / "groupflow.p4info.txtpb", build / "groupflow.json")
+    form = variants.named("fig5")
+    p4 = Program.load(P4INFO, P4_JSON)
     options = Options(restart_grace=600, member_timeout=600)
     with tempfile.TemporaryDirectory() as folder:
         switches = _Switches(form, Path(folder))
@@ -106,6 +105,9 @@ async def _measure() -> list[Figure]:
             start = time.perf_counter()
             await _join_all(controller, form)
             install = time.perf_counter() - start
+            joined = sum(len(controller.manager.get(number).members) for number in range(1, _SESSIONS + 1))
+            if joined < _SESSIONS * len(_MEMBERS):
+                raise RuntimeError(f"only {joined} of {_SESSIONS * len(_MEMBERS)} members joined")
 
             await switches.stop("s1")
             await _until(controller, "down", "s1")
