@@ -1,8 +1,8 @@
 """groupflow: group communication in the data plane.
 
 `groupflow.Session` is a member of a session, and `groupflow.TreeSession` a host of a tree, for programs that
-send or receive. `groupflow.Switch` is a P4 switch in this process, for tests. Each is loaded when first
-asked for.
+send or receive. `groupflow.Switch` is a P4 switch in this process, for tests. Each name is loaded when
+it is first used.
 """
 
 from importlib import import_module
