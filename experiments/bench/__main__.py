@@ -43,12 +43,12 @@ AS_ROOT = ("veth", "transfer")
 
 
 def main() -> int:
-    """Exit code 1 where what needs root was left out."""
+    """Runs the parts. Exit code 1 if parts that need root were left out."""
     parser = argparse.ArgumentParser(prog="python -m experiments.bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
     wanted: list[str] = parser.parse_args().parts or list(PARTS)
     if unknown := [name for name in wanted if name not in PARTS]:
-        parser.error(f"no part {unknown[0]}; there are {', '.join(PARTS)}")
+        parser.error(f"no part {unknown[0]}; the parts are {', '.join(PARTS)}")
     console = Console()
     figures: list[Figure] = []
     root = os.geteuid() == 0 or not any(name in AS_ROOT for name in wanted)

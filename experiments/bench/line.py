@@ -1,4 +1,4 @@
-"""How many packet hops a second netsim does on the line of Takano et al., without and with their control.
+"""netsim's packet hops a second on the line of Takano et al., without and with their control.
 
 `python -m experiments.bench.line [CASE] [SECONDS]` measures one scenario alone, e.g. `4 0.5`.
 """
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def figures(case: Case = CASES[_CASE], seconds: float = _SECONDS) -> list[Figure]:
-    """Both in turns, on one core; the least processor time of each counts."""
+    """Both variants in turns, on one core; the least processor time of each counts."""
     best: dict[bool, float] = {}
     notes: dict[bool, str] = {}
     for _ in range(_ROUNDS):
@@ -50,7 +50,7 @@ def figures(case: Case = CASES[_CASE], seconds: float = _SECONDS) -> list[Figure
 
 
 def _measure(what: Scenario) -> tuple[float, str]:
-    """Hops for each second of processor time, and which part of them is feedback."""
+    """Hops per second of processor time, and a note with the share of feedback in them."""
     sim = build(what)
     start = time.process_time()
     hops, finished = 0, False

@@ -19,14 +19,14 @@ _OUT = Path("out/validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 1 where the endpoints, on exact time, are not ns-2's."""
+    """Runs the comparison. Exit code 1 if the endpoints, on exact time, differ from ns-2's."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.validate",
         description="Compares netsim's TCP with ns-2's, which it installs. All renew docs/validation.md.",
         epilog="example: python -m experiments.validate line4 --reuse",
     )
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="how names begin (default: all)")
-    parser.add_argument("--reuse", action="store_true", help="take the runs that are in out/validate")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="start of a name (default: all)")
+    parser.add_argument("--reuse", action="store_true", help="use the runs in out/validate")
     options = parser.parse_args(arguments)
     reuse, prefixes = options.reuse, options.scenarios
     wanted = [scenario for scenario in scenarios() if _wanted(scenario, prefixes)]
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.write(table, ns2.seconds(timed, _OUT), netsim.seconds(timed, _OUT))
     apart = [row for row in table if row.exact.differs]
     for row in apart:
-        console.print(f"validate: {row.scenario.name}, flow {row.flow + 1} is not ns-2's", style="red")
+        console.print(f"validate: {row.scenario.name}, flow {row.flow + 1} differs from ns-2's", style="red")
     return 1 if apart else 0
 
 
