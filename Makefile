@@ -21,10 +21,22 @@ SEEDS ?= 1 2
 soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 
+# What the tests may vary: pytest's markers, seconds that `make check` may take, networks at one time.
+MARKED ?= not rare
+CHECK_BOUND ?=
+NETWORKS ?= 3
+RESULTS := out/tests
+parts := $(PYTHON) scripts/parts.py --results $(RESULTS)
+unit := $(PYTHON) -m pytest -q -n 2 --dist worksteal --junitxml $(RESULTS)/unit.xml tests/unit
+lint = types='.venv/bin/basedpyright --level error' \
+	ruff='$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .' \
+	clippy='cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings' \
+	p4='$(PYTHON) scripts/p4_artefacts.py check'
+
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
 
-.PHONY: help setup demo test test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
+.PHONY: help setup demo check test test-all test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,23 +47,28 @@ setup:  ## install what is missing, build everything into .venv/bin
 demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e|n2n POLICY= SWITCH=gfswitch|bmv2 RATE= DELAY=
 	@$(PYTHON) -m experiments.demo $(demo_options)
 
-test: test-rust test-unit test-network  ## all tests (root for the network ones)
+check: setup  ## lint, types, stale P4 artefacts and the fast unit tests, side by side: under a minute
+	@$(parts) -j2 $(if $(CHECK_BOUND),--bound $(CHECK_BOUND)) $(lint) fast='$(unit) -m "not slow and not rare"'
+
+test: setup  ## check, and all other tests but the rare ones, each part timed (root for the network ones)
+	@$(parts) check='$(MAKE) -s check' rust='$(MAKE) -s test-rust' \
+		unit='$(MAKE) -s test-unit MARKED="slow and not rare"' network='$(MAKE) -s test-network'
+
+test-all: setup  ## all there is: also whole papers, the pipeline under valgrind, random faults
+	@$(parts) check='$(MAKE) -s check' rust='$(MAKE) -s test-rust' unit='$(MAKE) -s test-unit MARKED="slow or rare"' \
+		network='$(MAKE) -s test-network MARKED=' sanitize='$(MAKE) -s sanitize' soak='$(MAKE) -s soak'
 
 test-rust: setup  ## Rust unit, property and virtual-time tests
 	cd dataplane && cargo test --locked --workspace --quiet
 
 test-unit: setup  ## P4, protocol, controller tests in Python; no root
-	$(PYTHON) -m pytest -q tests/unit tests/conformance
+	$(unit) -m '$(MARKED)'
 
-test-network: setup  ## Mininet tests; root
-	$(PYTHON) -m pytest -q tests/network
+test-network: setup  ## tests on virtual networks; root
+	PYTHON=$(PYTHON) NETWORKS=$(NETWORKS) RESULTS=$(RESULTS) tests/network.sh '$(MARKED)'
 
 lint: setup  ## ruff, pyright, rustfmt, clippy, stale P4 artefacts
-	$(PYTHON) -m ruff check .
-	$(PYTHON) -m ruff format --check .
-	.venv/bin/basedpyright --level error
-	cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-	$(PYTHON) scripts/p4_artefacts.py check
+	@$(parts) -j2 $(lint)
 
 # Cargo runs tests under what is named here. Few cases: valgrind is some fifty times slower.
 sanitize: export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER := valgrind --quiet --error-exitcode=1

@@ -5,7 +5,7 @@ docs/icn2011.md lists the parameters that the paper leaves open, and the choices
 - Nodes and senders have output buffers of 200 packets: for a sender, a router before its link. (In ns-2
   agents sit in the node, and TCP's packets enter its queue at once.)
 - A split agent is s1 or s2 with its agent host; with unicast they are ordinary routers. P4 switches do the
-  same to the packet (tests/unit/experiments/test_icn2011_runs.py) and take longer.
+  same to the packet (tests/unit/papers/icn2011/test_runs.py) and take longer.
 - A sender writes its messages into one connection that stays: unicast has one for each member.
 
 Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.process_switch import ProcessSwitch, bmv2_command, gfswitch_command
-from tests.conformance.wires import wires
-from tests.unit.p4 import network
+from tests.support.p4 import network
+from tests.support.wires import wires
 
 PORTS = [1, 2, 3, 4, 5, 6]
 

@@ -23,9 +23,9 @@ from finsy.p4entity import decode_entity, encode_entities, encode_updates
 from finsy.proto import p4r, p4r_grpc
 
 from groupflow.switch import Output, PacketIn, WriteError
-from tests.conformance.wires import Wires
-from tests.unit.p4.layers import JOIN
-from tests.unit.p4.network import BUILD, DROP, JSON, P4INFO, frame
+from tests.support.p4.layers import JOIN
+from tests.support.p4.network import BUILD, DROP, JSON, P4INFO, frame
+from tests.support.wires import Wires
 
 DEADLINE = 10.0  # seconds any single wait may take
 MARKER = b"\x02" * 12 + b"\x90\x00" + b"marker"

@@ -17,8 +17,7 @@ from groupflow.control.diffusion.coefficients import alpha_coefficient, clamp_li
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from tests.conformance.conftest import free_port
 from tests.conformance.process_switch import ProcessSwitch, bmv2_command
-from tests.conformance.wires import Wires, wires
-from tests.unit.p4.diffusion import (
+from tests.support.p4.diffusion import (
     FEEDBACK,
     RATE_MAX,
     Feedback,
@@ -28,7 +27,8 @@ from tests.unit.p4.diffusion import (
     tick,
     tick_entry,
 )
-from tests.unit.p4.network import ROUTER_MAC, frame, new_switch, ports, route_entry, station_entry
+from tests.support.p4.network import ROUTER_MAC, frame, new_switch, ports, route_entry, station_entry
+from tests.support.wires import Wires, wires
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: virtual interfaces"),

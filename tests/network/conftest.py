@@ -2,30 +2,31 @@
 
 import os
 import time
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
+from groupflow.lab import split
 from groupflow.network import variants
-from groupflow.network.topology import Topology
-from tests.network.harness import Lab, laboratory
+from tests.network.harness import Lab, MakeLab, laboratory
+from tests.network.tcp_group import FIG5
 
 _PROGRAMS = (b"gfswitch", b"gfagent", b"simple_switch_grpc", b"groupflow.cli", b"tcp_copy", b"messages.py")
 _FOLDER = Path(__file__).parent
+LIMIT_SECONDS = 300
+"""for one test: a measurement is repeated up to four times while the switches do not keep their schedule"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _FOLDER in item.path.parents:
             item.add_marker(pytest.mark.network)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(LIMIT_SECONDS))
             if os.geteuid() != 0:
                 item.add_marker(pytest.mark.skip(reason="needs root for network namespaces; use sudo"))
-
-
-MakeLab: TypeAlias = Callable[[Topology], AbstractContextManager[Lab]]
 
 
 @pytest.fixture
@@ -39,6 +40,14 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
     """Fig. 5 with one member a network, shared by the tests of a module that leave it as it was."""
     topology = variants.with_members(variants.named("fig5"), 1)
     with laboratory(topology, tmp_path_factory.mktemp("pair")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def splitting(tmp_path_factory: pytest.TempPathFactory) -> Generator[Lab]:
+    """Fig. 5 with one member a network and both split agents, shared like `pair`."""
+    with laboratory(FIG5, tmp_path_factory.mktemp("splitting")) as lab:
+        split.start(lab.network, lab.folder / "logs")
         yield lab
 
 

@@ -5,10 +5,10 @@ import hashlib
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError
@@ -129,6 +129,10 @@ class Lab:
             sending = await stack.enter_async_context(self.sender(session, sender, file, len(names)))
             stack.push_async_callback(AgentProcess.stop_all, (sending, *receiving.values()))
             yield Transfer(self, session, file, sending, receiving)
+
+
+MakeLab: TypeAlias = Callable[[Topology], AbstractContextManager[Lab]]
+"""builds a network for one test, which may break it"""
 
 
 @dataclass

@@ -14,8 +14,7 @@ from groupflow.endpoint.options import MemberOptions, Start
 from groupflow.lab import split
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
-from tests.network.harness import MIB, Lab, eventually
+from tests.network.harness import MIB, Lab, MakeLab, eventually
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 PORT = 5000
@@ -198,17 +197,22 @@ async def group(lab: Lab, mode: str = "e2e", **settings: object) -> AsyncGenerat
 
 
 @asynccontextmanager
-async def served(
-    make_lab: MakeLab, *hosts: str, mode: str = "e2e", **settings: object
-) -> AsyncGenerator[Group]:
-    """Fig. 5 with both agents running, and a session with listeners on `hosts`."""
+async def served(lab: Lab, *hosts: str, mode: str = "e2e", **settings: object) -> AsyncGenerator[Group]:
+    """A session with listeners on `hosts`, in a network where both agents run."""
+    await agents_up(lab, 2)
+    async with group(lab, mode, **settings) as subject:
+        for host in hosts:
+            await subject.join(host)
+        yield subject
+
+
+@asynccontextmanager
+async def served_alone(make_lab: MakeLab, *hosts: str, **settings: Any) -> AsyncGenerator[Group]:
+    """The same in a network of its own, which the test may break."""
     with make_lab(FIG5) as lab:
         agents = split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, len(agents))
-        async with group(lab, mode, **settings) as subject:
+        async with served(lab, *hosts, **settings) as subject:
             subject.agents = agents
-            for host in hosts:
-                await subject.join(host)
             yield subject
 
 

@@ -16,8 +16,7 @@ from groupflow.endpoint.events import Event
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.measure import link_bytes
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
-from tests.network.harness import Lab, eventually, sha256
+from tests.network.harness import Lab, MakeLab, eventually, sha256
 
 SIZE = 300_000
 LOSS = 10_000_000

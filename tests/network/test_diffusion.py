@@ -15,8 +15,7 @@ from groupflow.lab import bmv2
 from groupflow.lab.daemon import Daemon
 from groupflow.network import units, variants
 from groupflow.network.topology import Topology
-from tests.network.conftest import MakeLab
-from tests.network.harness import Lab, eventually, laboratory
+from tests.network.harness import Lab, MakeLab, eventually, laboratory
 
 PORT = 5001
 BURST = """

@@ -12,6 +12,9 @@ import pytest
 from tests.network.harness import ATTEMPTS
 
 ROOT = Path(__file__).parents[2]
+LIMIT_SECONDS = 240
+"""for one experiment"""
+pytestmark = pytest.mark.timeout(ATTEMPTS * LIMIT_SECONDS + 30)
 
 
 def experiment(name: str, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -22,7 +25,7 @@ def experiment(name: str, out: Path, *more: str) -> subprocess.CompletedProcess[
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=LIMIT_SECONDS,
         check=False,
     )
     assert done.returncode == (1 if "CPU-bound" in done.stderr else 0), done.stderr

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.wires import Wires, wires
+from tests.support.wires import Wires, wires
 
 GFSWITCH = Path(sys.executable).parent / "gfswitch"
 ADDRESSES = bytes.fromhex("020000000001020000000002")

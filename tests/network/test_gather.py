@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
-from tests.network.harness import Lab, sha256
+from tests.network.harness import Lab, MakeLab, sha256
 
 BUFFER = 60_000
 SIZES = {"cam1": 6_000_000, "cam2": 3_000_000}

@@ -21,8 +21,7 @@ from groupflow.lab.waiting import until
 from groupflow.network import variants
 from groupflow.tree.island import Island
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from tests.network.conftest import MakeLab
-from tests.network.harness import MIB, Lab
+from tests.network.harness import MIB, Lab, MakeLab
 
 OUTSIDE = "mb1"
 """where the dispatchers and a host of the tree are"""

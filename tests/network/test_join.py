@@ -6,8 +6,7 @@ from pathlib import Path
 
 from groupflow import Session
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
-from tests.network.harness import MIB, Lab, eventually, received, sha256
+from tests.network.harness import MIB, Lab, MakeLab, eventually, received, sha256
 
 JOIN_SECONDS = 0.050
 

@@ -13,8 +13,7 @@ import pytest
 
 from groupflow.network import variants
 from groupflow.network.topology import Topology
-from tests.network.conftest import MakeLab
-from tests.network.harness import Lab, undisturbed
+from tests.network.harness import Lab, MakeLab, undisturbed
 
 RATE, DELAY_NS = 20_000_000, 20_000_000
 RTT_S = 2 * (DELAY_NS + 1_000_000) / 1e9

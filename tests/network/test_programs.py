@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.network.conftest import MakeLab
-from tests.network.harness import MIB, eventually
+from tests.network.harness import MIB, Lab, eventually
 from tests.network.tcp_group import PORT, Group, Program, run, served
 
 MEMBERS = ("mb1", "mc1", "md1")
@@ -60,10 +59,10 @@ print("listening", flush=True)
 
 @asynccontextmanager
 async def servers(
-    make_lab: MakeLab, program: str, arguments: Mapping[str, Sequence[object]]
+    splitting: Lab, program: str, arguments: Mapping[str, Sequence[object]]
 ) -> AsyncGenerator[Group]:
     """A session whose members are servers; what the first says goes back to the client."""
-    async with served(make_lab, replies="leader") as subject:
+    async with served(splitting, replies="leader") as subject:
         for host, given in arguments.items():
             server = await run(subject.lab, host, program, 9000, *given)
             subject.programs[host] = server
@@ -90,9 +89,9 @@ async def client(subject: Group, *command: object) -> str:
 
 
 @needs("curl")
-async def test_curl_uploads_to_web_servers(make_lab: MakeLab, tmp_path: Path) -> None:
+async def test_curl_uploads_to_web_servers(splitting: Lab, tmp_path: Path) -> None:
     path, digest = file(tmp_path, 3 * MIB)
-    async with servers(make_lab, UPLOADS, {host: [host] for host in MEMBERS}) as subject:
+    async with servers(splitting, UPLOADS, {host: [host] for host in MEMBERS}) as subject:
         url = f"http://{subject.address}:{PORT}/data.bin"
         said = await client(subject, "curl", "-sS", "-m", "50", "-o", "/dev/null", "-v", "-T", path, url)
         assert "HTTP/1.1 201 Created by mb1" in said
@@ -101,16 +100,16 @@ async def test_curl_uploads_to_web_servers(make_lab: MakeLab, tmp_path: Path) ->
 
 
 @needs("nc")
-async def test_nc_sends_a_file(make_lab: MakeLab, tmp_path: Path) -> None:
+async def test_nc_sends_a_file(splitting: Lab, tmp_path: Path) -> None:
     path, digest = file(tmp_path, 3 * MIB)
-    async with served(make_lab, *MEMBERS) as subject:
+    async with served(splitting, *MEMBERS) as subject:
         await client(subject, "sh", "-c", f"nc -N {subject.address} {PORT} < {path}")
         for host in MEMBERS:
             assert await subject.programs[host].says(1) == ["end", str(3 * MIB), digest], host
 
 
 @needs("rsync")
-async def test_rsync_copies_to_daemons(make_lab: MakeLab, tmp_path: Path) -> None:
+async def test_rsync_copies_to_daemons(splitting: Lab, tmp_path: Path) -> None:
     """All daemons must be at the same state, so the seed of checksums is given and files go whole."""
     path, digest = file(tmp_path, 3 * MIB)
     arguments: dict[str, Sequence[object]] = {}
@@ -124,7 +123,7 @@ async def test_rsync_copies_to_daemons(make_lab: MakeLab, tmp_path: Path) -> Non
         )
         command = ["rsync", "--daemon", "--no-detach", "--port", 9000, f"--config={settings}"]
         arguments[host] = command
-    async with servers(make_lab, SERVE, arguments) as subject:
+    async with servers(splitting, SERVE, arguments) as subject:
         url = f"rsync://{subject.address}:{PORT}/in/"
         await client(subject, "rsync", "-W", "--checksum-seed=7", "--timeout=40", path, url)
         for host in MEMBERS:
@@ -158,7 +157,7 @@ async def report(log: Path, number: int) -> dict[str, Any]:
     ("hosts", "options"), [(["mb1"], "-t 1"), (["md1", "mb1", "mc1"], "-t 1 -P 4"), (MEMBERS, "-t 1 --bidir")]
 )
 async def test_iperf3_measures_to_its_servers(
-    make_lab: MakeLab, tmp_path: Path, hosts: Sequence[str], options: str
+    splitting: Lab, tmp_path: Path, hosts: Sequence[str], options: str
 ) -> None:
     """The client says on one connection that the others are over; servers hang up on what is not read yet."""
     logs = {host: tmp_path / f"{host}.json" for host in hosts}
@@ -166,7 +165,7 @@ async def test_iperf3_measures_to_its_servers(
         host: ["iperf3", "-s", "-p", 9000, "--json", "--forceflush", "--logfile", log]
         for host, log in logs.items()
     }
-    async with servers(make_lab, SERVE, arguments) as subject:
+    async with servers(splitting, SERVE, arguments) as subject:
         for number in range(2):
             said = await client(subject, "iperf3", "-c", subject.address, "-p", PORT, *options.split())
             assert "receiver" in said and "iperf Done." in said

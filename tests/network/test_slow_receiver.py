@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
-from tests.network.harness import MIB, undisturbed
+from tests.network.harness import MIB, MakeLab, undisturbed
 
 SIZE = 24 * MIB
 """more than two windows ahead of what the slow one can take: its branch is taken out of the stream"""

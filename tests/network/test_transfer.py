@@ -6,8 +6,7 @@ Links run at a fifth of the paper's rate here, so that what is measured is the n
 
 from groupflow.lab.measure import link_bytes, usage
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
-from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, Outcome, undisturbed
+from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, MakeLab, Outcome, undisturbed
 
 RATE = 20_000_000
 PATH_DELAY = 0.030

@@ -10,8 +10,7 @@ from experiments.tree import repair
 from groupflow.network import variants
 from groupflow.network.topology import Topology, parse
 from groupflow.tree.members import Edges
-from tests.network.conftest import MakeLab
-from tests.network.harness import undisturbed
+from tests.network.harness import MakeLab, undisturbed
 
 WITH_LOSSES_S = 2.0
 """what a repair says is lost, too, and each time that costs TCP's least timeout, 0.2 s: four are rare"""

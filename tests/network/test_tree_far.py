@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.network import variants
-from tests.network.conftest import MakeLab
+from tests.network.harness import MakeLab
 from tests.network.test_tree_parallel import COMMAND, dispatchers
 
 FAR = variants.with_link(

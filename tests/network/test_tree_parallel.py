@@ -14,8 +14,7 @@ import pytest
 
 from groupflow.network import variants
 from groupflow.network.topology import Topology
-from tests.network.conftest import MakeLab
-from tests.network.harness import Lab, undisturbed
+from tests.network.harness import Lab, MakeLab, undisturbed
 
 RATE, DELAY_NS, LOSS = 20_000_000, 20_000_000, 10_000_000
 FILE_BYTES = 4 << 20

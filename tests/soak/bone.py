@@ -25,7 +25,7 @@ from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.bone.options import METHODS, REPAIRS
 from tests.soak.readers import Readers
 from tests.soak.versions import Versions
-from tests.unit.bone.bench import HERE, Bench, Node, free_udp_port
+from tests.support.bone import HERE, Bench, Node, free_udp_port
 
 log = logging.getLogger("soak")
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.unit.test_tree_dispatch import until
+from tests.support.tree import until
 
 _SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--json", "--max-members", "8")
 _ATTENTION = 2.0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import httpx
 
 from tests.soak.versions import Versions
-from tests.unit.bone.bench import Node
+from tests.support.bone import Node
 
 OUGHT = {200, 206, 404, 416, 502, 503, 504, 507}
 """statuses that a rim may give while files, hub and rims come and go"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupflow.switch import Switch
-from tests.unit.p4 import network
+from tests.support.p4 import network
 
 
 @pytest.fixture

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Output, Switch
-from tests.unit.p4.layers import ACK, FORCED, Group
-from tests.unit.p4.network import (
+from tests.support.p4.layers import ACK, FORCED, Group
+from tests.support.p4.network import (
     ACK_GROUP,
     AGENT,
     DOWN,
@@ -153,6 +154,7 @@ def test_sixteen_branches_count(bare: Switch) -> None:
     assert heard(ack(bare, FIRST, 11, member=115)) == 10
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=40),

@@ -18,9 +18,9 @@ from scapy.layers.l2 import Ether
 
 from groupflow.switch import Switch
 from scripts import p4_artefacts
-from tests.unit.p4.diffusion import feedback, tick
-from tests.unit.p4.layers import DATA
-from tests.unit.p4.network import (
+from tests.support.p4.diffusion import feedback, tick
+from tests.support.p4.layers import DATA
+from tests.support.p4.network import (
     AGENT,
     BUILD,
     DOWN,

@@ -6,8 +6,8 @@ import pytest
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Switch
-from tests.unit.p4.layers import ACK, DATA, JOIN, KEEPALIVE, LEAVE, QUERY, REPLY, REPORT, RESET, Group
-from tests.unit.p4.network import FIRST, UPSTREAM, drops, frame, ip, reset
+from tests.support.p4.layers import ACK, DATA, JOIN, KEEPALIVE, LEAVE, QUERY, REPLY, REPORT, RESET, Group
+from tests.support.p4.network import FIRST, UPSTREAM, drops, frame, ip, reset
 
 
 @pytest.mark.parametrize("kind", [JOIN, LEAVE, KEEPALIVE, QUERY, REPORT])

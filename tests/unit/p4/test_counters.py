@@ -5,8 +5,8 @@ from __future__ import annotations
 import finsy as fy
 
 from groupflow.switch import Switch
-from tests.unit.p4.layers import DATA, JOIN
-from tests.unit.p4.network import AGENT, DOWN, FIRST, UPSTREAM, frame, neighbour_entry, stream_entry
+from tests.support.p4.layers import DATA, JOIN
+from tests.support.p4.network import AGENT, DOWN, FIRST, UPSTREAM, frame, neighbour_entry, stream_entry
 
 
 def test_a_stream_counts_what_reached_the_switch(switch: Switch) -> None:

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from groupflow.switch import Switch
-from tests.unit.p4.diffusion import (
+from tests.support.p4.diffusion import (
     ANSWER,
     DOWNSTREAM,
     EXTERNAL,
@@ -38,8 +38,8 @@ from tests.unit.p4.diffusion import (
     tick,
     tick_entry,
 )
-from tests.unit.p4.layers import ACK, DATA, SYNC
-from tests.unit.p4.network import (
+from tests.support.p4.layers import ACK, DATA, SYNC
+from tests.support.p4.network import (
     ROUTER_MAC,
     drops,
     frame,

@@ -20,7 +20,7 @@ from groupflow.control.diffusion.coefficients import (
     diffusion_coefficient,
 )
 from groupflow.switch import Switch
-from tests.unit.p4.diffusion import (
+from tests.support.p4.diffusion import (
     DOWNSTREAM,
     NO_LIMIT,
     RATE_MAX,
@@ -33,7 +33,7 @@ from tests.unit.p4.diffusion import (
     source_entry,
     tick_entry,
 )
-from tests.unit.p4.network import new_switch
+from tests.support.p4.network import new_switch
 
 HOST = 4
 """A port behind which is a host that shapes; here also the branch whose ticks report to it."""
@@ -110,6 +110,7 @@ def clip(value: Fraction | int, low: int, high: Fraction | int) -> Fraction | in
 # --- where nothing saturates: the equations, exactly ---
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(alphas, diffusions(), st.integers(0, RATE_MAX // 2), depths, depths)
 @example(
@@ -131,6 +132,7 @@ def test_the_rate_is_equation_2(alpha: Coefficient, d: Coefficient, r: int, ahea
         assert got == clip(exact / UNIT, 0, RATE_MAX)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(diffusions(), rates, depths, depths, shares)
 def test_the_report_is_equations_1_4_and_5(d: Coefficient, r: int, ahead: int, here: int, share: int) -> None:
@@ -145,6 +147,7 @@ def test_the_report_is_equations_1_4_and_5(d: Coefficient, r: int, ahead: int, h
     assert told.n == min(here, DEPTH_MAX)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(alphas, diffusions(), st.integers(0, RATE_MAX // 2), depths, depths, shares)
 def test_the_boundary_is_equation_9(
@@ -186,6 +189,7 @@ def d_times(d: Coefficient, ahead: int) -> int:
     return total
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(alphas, diffusions(), signed_rates, depths, depths, shares)
 @example(ALPHA_2, STEEP, RATE_MIN, 0, 2**32 - 1, 0)

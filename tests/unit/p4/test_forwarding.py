@@ -9,7 +9,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from groupflow.switch import Switch
-from tests.unit.p4.network import (
+from tests.support.p4.network import (
     ROUTER_MAC,
     drops,
     ip,

@@ -12,7 +12,7 @@ from scapy.packet import Packet, Raw
 from scapy.utils import checksum
 
 from groupflow.switch import Switch
-from tests.unit.p4.network import (
+from tests.support.p4.network import (
     ROUTER_MAC,
     drops,
     ip,

@@ -7,8 +7,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Switch
-from tests.unit.p4.layers import DATA, REPAIR, SYNC, Group
-from tests.unit.p4.network import (
+from tests.support.p4.layers import DATA, REPAIR, SYNC, Group
+from tests.support.p4.network import (
     AGENT,
     DATA_GROUP,
     DOWN,

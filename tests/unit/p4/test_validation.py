@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 
 import finsy as fy
 import pytest
@@ -15,8 +16,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from groupflow.switch import Switch
-from tests.unit.p4.layers import DATA, Group
-from tests.unit.p4.network import UPSTREAM, drops, frame, mac, new_switch, with_session
+from tests.support.p4.layers import DATA, Group
+from tests.support.p4.network import UPSTREAM, drops, frame, mac, new_switch, with_session
 
 
 def changed(change: Callable[[Packet], object]) -> bytes:
@@ -92,10 +93,16 @@ def test_every_packet_is_counted_at_its_port(switch: Switch) -> None:
     assert (entry.packet_count, entry.byte_count) == (2, len(good) + len(bad))
 
 
+@cache
+def node() -> Switch:
+    """One switch for all examples: it drops what it is given, so it stays as it was."""
+    return with_session(new_switch())
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 511))
 def test_random_bytes_never_leave_the_switch(data: bytes, port: int) -> None:
-    switch = with_session(new_switch())
+    switch = node()
     assert switch.run(port, data) == []
     assert switch.packet_ins == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupflow import sim
-from tests.unit.p4.network import JSON
+from tests.support.p4.network import JSON
 
 LINE = """
 name: line

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groupflow import sim
-from tests.unit.p4.network import JSON, P4INFO
+from tests.support.p4.network import JSON, P4INFO
 
 TEXT = """
 name: tree

@@ -1,0 +1,35 @@
+"""A controller whose REST API is on a socket, and the command that asks it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from groupflow.cli.main import main
+from groupflow.control.api.server import listen, serve
+from tests.support.world import World, world
+
+
+@asynccontextmanager
+async def served() -> AsyncGenerator[tuple[World, httpx.AsyncClient, str]]:
+    """A controller whose API is on a socket; session 7 has a sender at h1, and receivers at h2 and h3."""
+    async with world() as w:
+        with listen("127.0.0.1", 0) as listener:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            serving = asyncio.create_task(serve(w.running, listener))
+            try:
+                await w.host("c1").register()
+                await w.session()
+                await w.host("h1").join(7, "sender")
+                await w.host("h2").join(7)
+                await w.host("h3").join(7)
+                async with httpx.AsyncClient(base_url=f"{url}/v1", trust_env=False) as client:
+                    yield w, client, url
+            finally:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+
+
+async def ctl(url: str, *words: str) -> int:
+    return await asyncio.to_thread(main, ["ctl", "--api", url, *words])

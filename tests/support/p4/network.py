@@ -1,0 +1,193 @@
+"""One switch with a session on it: ports, addresses and table entries that the P4 tests share.
+
+port 1: the sender, member 1        port 3, 4: receivers, members 3 and 4 (branches 0 and 1)
+port 2: the cache agent             port 5:    the next switch (branch 2)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import finsy as fy
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from groupflow.switch import Output, Switch
+from tests.support.p4.layers import DATA, GROUP_PORT, RESET, Group
+
+BUILD = Path(__file__).parents[3] / "p4src" / "build"
+JSON = BUILD / "groupflow.json"
+P4INFO = BUILD / "groupflow.p4info.txtpb"
+
+SESSION, SOURCE = 7, 1
+GROUP_ADDRESS = "239.0.0.7"
+UPSTREAM, AGENT, FIRST, SECOND, DOWN = 1, 2, 3, 4, 5  # ports
+ROUTER_MAC = "02:00:00:00:00:01"
+DATA_GROUP, ACK_GROUP, REPAIR_GROUP, UPSTREAM_GROUP = 100, 101, 102, 103
+INDEX = 9
+ALL_BRANCHES = 0xFF
+
+DROP = {
+    "none": 0,
+    "malformed": 1,
+    "checksum": 2,
+    "unknown_protocol": 3,
+    "not_for_us": 4,
+    "ttl": 5,
+    "no_route": 6,
+    "no_arp": 7,
+    "unknown_session": 8,
+    "wrong_port": 9,
+    "unknown_branch": 10,
+    "unknown_type": 11,
+    "no_upstream": 12,
+    "not_controller": 13,
+    "absorbed": 14,
+    "wrong_neighbour": 15,
+    "not_generator": 16,
+    "unknown_flow": 17,
+    "refused": 18,
+}
+
+
+def mac(port: int) -> str:
+    """The MAC of the host on a port."""
+    return f"02:00:0a:00:00:{port:02x}"
+
+
+def ip(port: int) -> str:
+    """The address of the host on a port."""
+    return f"10.0.0.{port}"
+
+
+def stream_entry(active: int = 0b111, **changes: int) -> fy.P4TableEntry:
+    """The session's stream; `changes` replaces action parameters."""
+    parameters = {
+        "index": INDEX,
+        "data_group": DATA_GROUP,
+        "ack_group": ACK_GROUP,
+        "repair_group": REPAIR_GROUP,
+        "upstream_group": UPSTREAM_GROUP,
+        "upstream_port": UPSTREAM,
+        "agent_port": AGENT,
+        "active": active,
+    } | changes
+    return fy.P4TableEntry(
+        "streams",
+        match=fy.P4TableMatch({"hdr.group.session": SESSION, "hdr.group.source": SOURCE}),
+        action=fy.P4TableAction("stream", **parameters),
+    )
+
+
+def branch_entry(branch: int, port: int, member: int) -> fy.P4TableEntry:
+    """Acknowledgements of `member` on `port` count for `branch`."""
+    return fy.P4TableEntry(
+        "branches",
+        match=fy.P4TableMatch(
+            {
+                "hdr.group.session": SESSION,
+                "hdr.group.source": SOURCE,
+                "meta.ingress_port": port,
+                "hdr.group.member": member,
+            }
+        ),
+        action=fy.P4TableAction("from_branch", branch=branch),
+    )
+
+
+def neighbour_entry(port: int) -> fy.P4TableEntry:
+    """The host or switch on a port; its number as a replica is the port's."""
+    if port == DOWN:
+        action = fy.P4TableAction("to_switch", src=ROUTER_MAC, dst="02:00:00:00:00:02")
+    else:
+        action = fy.P4TableAction("to_host", src=ROUTER_MAC, dst=mac(port), ip=ip(port), port=30000 + port)
+    return fy.P4TableEntry("neighbours", match=fy.P4TableMatch({"copy": port}), action=action)
+
+
+def group_entry(group: int, *ports: int) -> fy.P4MulticastGroupEntry:
+    """A multicast group with a replica for the neighbour on each port."""
+    return fy.P4MulticastGroupEntry(group, replicas=[(port, port) for port in ports])
+
+
+def station_entry() -> fy.P4TableEntry:
+    """Frames to ROUTER_MAC are for the switch."""
+    return fy.P4TableEntry(
+        "station",
+        match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
+        action=fy.P4TableAction("for_us"),
+    )
+
+
+def route_entry(prefix: str, port: int, dst: str | None = None) -> fy.P4TableEntry:
+    """Unicast to the prefix leaves on a port; `dst` is the MAC there, by default its host's."""
+    return fy.P4TableEntry(
+        "ipv4_route",
+        match=fy.P4TableMatch({"hdr.ipv4.dst": prefix}),
+        action=fy.P4TableAction("route", port=port, src=ROUTER_MAC, dst=dst or mac(port)),
+    )
+
+
+def new_switch() -> Switch:
+    """The program on a switch without entries."""
+    return Switch.load(JSON, P4INFO, ports=range(9), priority_queues=8)
+
+
+def with_session(switch: Switch, active: int = 0b111, **changes: int) -> Switch:
+    """Installs the session of this file's heading."""
+    switch.write(
+        [+neighbour_entry(p) for p in (UPSTREAM, AGENT, FIRST, SECOND, DOWN)]
+        + [
+            +group_entry(DATA_GROUP, AGENT, FIRST, SECOND, DOWN),
+            +group_entry(ACK_GROUP, UPSTREAM, AGENT),
+            +group_entry(REPAIR_GROUP, AGENT),
+            +group_entry(UPSTREAM_GROUP, UPSTREAM),
+            +stream_entry(active, **changes),
+            +branch_entry(0, FIRST, 3),
+            +branch_entry(1, SECOND, 4),
+            +branch_entry(2, DOWN, 0),
+        ]
+    )
+    return switch
+
+
+def frame(
+    port: int, kind: int = DATA, payload: bytes = b"", *, dst: str = GROUP_ADDRESS, **fields: int
+) -> Packet:
+    """A group packet of the host on `port`."""
+    fields = {"session": SESSION, "source": SOURCE, "member": port} | fields
+    return (
+        Ether(src=mac(port), dst="01:00:5e:00:00:07")
+        / IP(src=ip(port), dst=dst, ttl=64)
+        / UDP(sport=GROUP_PORT, dport=GROUP_PORT)
+        / Group(type=kind, **fields)
+        / Raw(payload)
+    )
+
+
+def reset(switch: Switch, branch: int = ALL_BRANCHES, seq: int = 0) -> list[Output]:
+    """The controller's RESET through the pipeline."""
+    packet = frame(0, RESET, member=branch, seq=seq)
+    switch.packet_out(packet, egress_port=0, inject=1, padding=0)
+    return switch.advance(0)
+
+
+def ports(outputs: list[Output]) -> list[int]:
+    """On which ports frames left."""
+    return sorted(output.port for output in outputs)
+
+
+def only(outputs: list[Output]) -> Packet:
+    """The one frame that left, parsed."""
+    assert len(outputs) == 1, outputs
+    return Ether(outputs[0].frame)
+
+
+def drops(switch: Switch) -> dict[str, int]:
+    """Drop counters that are not 0, by reason."""
+    found: dict[str, int] = {}
+    for name, index in DROP.items():
+        (entry,) = switch.read(fy.P4CounterEntry("drops", index=index))
+        if entry.packet_count:
+            found[name] = entry.packet_count
+    return found

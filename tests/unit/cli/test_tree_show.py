@@ -1,0 +1,80 @@
+"""`groupflow tree show`: a tree as its dispatchers have it."""
+
+import asyncio
+import json
+import sys
+from dataclasses import replace
+
+from groupflow.cli.tree_show import lines
+from groupflow.store.memory import MemoryStore
+from groupflow.tree.service import Dispatch
+from tests.support.tree import OPTIONS, TOKEN, grove, running, until
+
+
+async def show(*words: str) -> tuple[int, str, str]:
+    command = (sys.executable, "-m", "groupflow.cli.main", "tree", "show", *words)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    out, said = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode or 0, out.decode(), said.decode()
+
+
+async def test_hosts_are_shown_below_their_parents() -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        where = ("--to", f"127.0.0.1:{service.port}", "--token", TOKEN, "--plain")
+        assert await show(*where) == (0, "no source has joined, so there is no tree\n", "")
+        source, *hosts = await grove(service, 5)
+        async with running(source, *hosts):
+            await until(lambda: service.forest.attached == 5)
+            child = next(host for host in hosts if host.parent == source.name)
+            source.say("backlog", {"child": child.name})
+            source.say("backlog", {"child": child.name})
+            code, out, said = await show(*where, "--json")
+            assert (code, said) == (0, "")
+            tree = json.loads(out)
+            _, text, _ = await show(*where)
+    shown = {host["host"]: host for host in tree["hosts"]}
+    assert tree["source"] == source.name and len(shown) == 6
+    assert {name: shown[name]["slow_reports"] for name in (source.name, child.name)} == {
+        source.name: 0,
+        child.name: 2,
+    }
+    first, *rest = text.splitlines()
+    assert first == "5 hosts below the source, 1 cluster"
+    # Who is below whom can be read from how far to the right they are.
+    above: list[str] = []
+    for line in rest:
+        name, depth = line.split()[0], (len(line) - len(line.lstrip())) // 2
+        above[depth:] = [name]
+        assert shown[name]["parent"] == (above[depth - 1] if depth else None)
+    assert len(rest) == 6 and "source" in rest[0]
+    assert [line for line in rest if "slow 2 times" in line] == [
+        line for line in rest if line.split()[0] == child.name
+    ]
+
+
+async def test_over_tls_by_its_fingerprint() -> None:
+    async with Dispatch(replace(OPTIONS, plain=False), MemoryStore()) as service:
+        assert service.forest.identity
+        where = ("--to", f"127.0.0.1:{service.port}", "--tls-pin", service.forest.identity.pin)
+        assert (await show(*where, "--token", TOKEN))[0] == 0
+        for words, text in (
+            ((*where, "--token", "bad"), "groupflow: the token is wrong"),
+            ((*where[:3], "0" * 64, "--token", TOKEN), "has another certificate; check --tls-pin"),
+            ((*where[:2], "--plain", "--token", TOKEN), "ended the connection"),
+        ):
+            code, out, said = await show(*words)
+            assert code in (1, 4) and not out and text in said and said.count("\n") == 1, said
+
+
+def test_hosts_whose_parent_is_not_known_are_shown_too() -> None:
+    host = {
+        "address": "127.0.0.1:1", "cluster": "c", "latency_ms": 1.5, "children": 0, "capacity": 2,
+        "attached": True, "is_head": False, "slow_reports": 0, "slow_seconds_ago": None,
+    }  # fmt: skip
+    hosts = [host | {"host": "a", "parent": None}, host | {"host": "b", "parent": "x", "attached": False}]
+    assert lines({"source": "a", "root": "c", "hosts": hosts}) == [
+        "0 hosts below the source, 1 cluster",
+        "a  127.0.0.1:1  cluster c, source, serves 0 of 2",
+        "b  127.0.0.1:1  cluster c, without a parent, serves 0 of 2",
+    ]

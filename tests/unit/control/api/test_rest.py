@@ -1,0 +1,307 @@
+"""The REST API and `groupflow ctl`, over a real socket."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from groupflow.cli.main import main
+from groupflow.control.api.rest import make_app
+from groupflow.control.api.server import ApiError, listen
+from tests.support.api import ctl, served
+from tests.support.world import JSON, P4INFO, TOPOLOGY, until, world
+
+Ctl = Callable[..., Any]
+
+
+async def test_sessions_are_created_changed_and_deleted() -> None:
+    async with served() as (w, client, _):
+        made = await client.post("/sessions", json={"id": 9, "mode": "n2n", "lifetime": 60})
+        assert made.status_code == 201
+        body = made.json()
+        assert (body["id"], body["mode"], body["policy"], body["window"]) == (9, "n2n", "strict", 4096)
+        assert body["tokens"]["sender"] == w.token(9, "sender") and body["expires"]
+        assert (await client.post("/sessions", json={})).json()["id"] == 10
+        changed = await client.patch("/sessions/9", json={"policy": "isolate", "window": 16})
+        assert (changed.json()["policy"], changed.json()["window"]) == ("isolate", 16)
+        assert (await client.delete("/sessions/9")).status_code == 204
+        assert [session["id"] for session in (await client.get("/sessions")).json()] == [7, 10]
+
+
+async def test_a_session_shows_members_and_trees() -> None:
+    async with served() as (_, client, _url):
+        session = (await client.get("/sessions/7")).json()
+        assert [(m["name"], m["role"], m["switch"]) for m in session["members"]] == [
+            ("h1", "sender", "s1"),
+            ("h2", "receiver", "s1"),
+            ("h3", "receiver", "s2"),
+        ]
+        (stream,) = session["streams"]
+        assert stream["rate"] == 10_000_000
+        assert [(n["switch"], n["upstream"], n["agent"]) for n in stream["tree"]] == [
+            ("s1", "h1", "c1"),
+            ("s2", "s1", None),
+        ]
+        assert [b["node"] for b in stream["tree"][0]["branches"]] == ["h2", "s2"]
+        assert len((await client.get("/members")).json()) == 3
+
+
+async def test_a_server_that_gathers_is_where_it_was_said() -> None:
+    async with world() as w:
+        for server, status in ((None, 404), ("http://127.0.0.1:0", 502)):
+            transport = httpx.ASGITransport(app=make_app(w.running, server))
+            async with httpx.AsyncClient(transport=transport, base_url="http://x/v1") as client:
+                assert (await client.get("/gather")).status_code == status
+
+
+async def test_switches_agents_links_and_health() -> None:
+    async with served() as (w, client, _):
+        switches = (await client.get("/switches")).json()
+        assert [(s["name"], s["state"], s["streams"]) for s in switches] == [
+            ("s1", "up", 1),
+            ("s2", "up", 1),
+            ("s3", "up", 0),
+        ]
+        (agent,) = (await client.get("/agents")).json()
+        assert (agent["switch"], agent["host"], agent["streams"]) == ("s1", "c1", 1)
+        links = (await client.get("/links")).json()
+        assert links[2] == {
+            "name": "s1-s2",
+            "ends": ["s1-eth3", "s2-eth1"],
+            "rate": "50mbit",
+            "delay": "10ms",
+            "loss": "0",
+            "queue": 200,
+        }
+        assert (await client.get("/health")).json()["status"] == "ok"
+        w.switches["s3"].stop()
+        await until(lambda: w.state("s3") == "down")
+        assert (await client.get("/health")).json()["status"] == "degraded"
+        lost = await client.get("/switches/s3/entries")
+        assert lost.status_code == 503 and "switch s3 is down" in lost.json()["error"]
+
+
+async def test_a_member_is_removed() -> None:
+    async with served() as (w, client, _):
+        assert (await client.delete("/sessions/7/members/2")).status_code == 204
+        assert set(w.running.manager.get(7).members) == {1, 3}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "error"),
+    [
+        ("GET", "/sessions/99", None, 404, "no session 99; create it, or list the sessions"),
+        ("GET", "/sessions/x", None, 422, "session: input should be a valid integer"),
+        ("POST", "/sessions", {"id": 7}, 400, "session 7 exists already; choose another id"),
+        ("POST", "/sessions", {"id": 0}, 422, "id: input should be greater than or equal to 1"),
+        ("POST", "/sessions", {"window": 0}, 422, "window: input should be greater than or equal to 1"),
+        ("POST", "/sessions", {"mod": "e2e"}, 422, "mod: extra inputs are not permitted"),
+        ("POST", "/sessions", {"policy": "demote"}, 422, "policy: input should be 'strict' or 'isolate'"),
+        ("PATCH", "/sessions/7", {"mode": "p2p"}, 422, "mode: input should be 'e2e' or 'n2n'"),
+        ("DELETE", "/sessions/7/members/9", None, 404, "session 7 has no member 9; list its members"),
+        ("GET", "/switches/s9", None, 404, "no switch 's9'; there are s1, s2, s3"),
+        ("GET", "/switches/s1/entries?table=x", None, 404, "no table 'x'; there are station"),
+        ("GET", "/switches/s1/counters?counter=x", None, 404, "no counter 'x'; there are"),
+        ("GET", "/nothing", None, 404, "Not Found"),
+    ],
+)
+async def test_errors_are_one_clear_line(
+    method: str, path: str, body: dict[str, Any] | None, status: int, error: str
+) -> None:
+    async with served() as (_, client, _url):
+        answer = await client.request(method, path, json=body)
+        assert answer.status_code == status
+        text = answer.json()["error"]
+        assert text.startswith(error) and "\n" not in text
+
+
+async def test_events_are_followed() -> None:
+    async with served() as (w, client, _), client.stream("GET", "/events?recent=1") as response:
+        lines = response.aiter_lines()
+        assert json.loads((await anext(lines)).removeprefix("data: "))["event"] == "member-joined"
+        while await anext(lines) != ": following":
+            pass
+        assert await anext(lines) == ""
+        await w.running.manager.delete(7)
+        event = json.loads((await anext(lines)).removeprefix("data: "))
+        assert (event["event"], event["session"]) == ("session-deleted", 7)
+
+
+async def test_the_openapi_document_names_every_path() -> None:
+    async with served() as (_, _client, url):
+        async with httpx.AsyncClient(trust_env=False) as client:
+            document = (await client.get(f"{url}/openapi.json")).json()
+        assert {"/v1/sessions", "/v1/switches/{name}/counters", "/v1/events"} <= document["paths"].keys()
+
+
+async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    async with served() as (_, client, url):
+        found = (await client.get("/sessions/7/placement", params={"agents": 1})).json()
+        assert (found["agents"], found["exact"]) == (["s1"], True)
+        assert found["connections"][1:] == [
+            {"sender": "h1", "start": "s1", "end": "h2"},
+            {"sender": "h1", "start": "s1", "end": "h3"},
+        ]
+        assert await ctl(url, "place", "--session", "7", "--agents", "1", "--candidates", "s2", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["agents"] == []
+        assert await ctl(url, "place", "--session", "7", "--agents", "9") == 4
+        assert capsys.readouterr().err.startswith("groupflow: 9 agents are more than the 3 switches")
+        assert await ctl(url, "place", "--session", "8", "--agents", "1") == 4
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    async with served() as (w, _, url):
+        assert await ctl(url, "sessions", "create", "8", "--mode", "n2n") == 0
+        assert w.token(8) in capsys.readouterr().out
+        assert await ctl(url, "sessions", "list", "--json") == 0
+        assert [session["id"] for session in json.loads(capsys.readouterr().out)] == [7, 8]
+        assert await ctl(url, "sessions", "set", "8", "--policy", "isolate") == 0
+        assert "isolate" in capsys.readouterr().out
+        assert await ctl(url, "sessions", "show", "7") == 0
+        shown = capsys.readouterr().out
+        assert "h3" in shown and "SOURCE" in shown and "c1" in shown
+        assert await ctl(url, "members", "list", "7") == 0
+        assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["7", "1", "h1", "sender"]
+        assert await ctl(url, "members", "remove", "7", "2") == 0
+        assert await ctl(url, "sessions", "delete", "8") == 0
+        assert await ctl(url, "token", "7", "--role", "receiver") == 0
+        assert capsys.readouterr().out.strip() == w.token(7, "receiver")
+        for words in (
+            ["switches", "list"],
+            ["switches", "show", "s1"],
+            ["agents", "list"],
+            ["counters", "s1"],
+        ):
+            assert await ctl(url, *words) == 0
+        assert await ctl(url, "switches", "show", "s1", "--table", "streams") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
+        (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
+        (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
+        (["sessions", "set", "7"], 1, "groupflow: nothing to change; give --mode, --policy or --window"),
+        (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
+        (["switches", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
+        (
+            ["sessions", "show", "x"],
+            2,
+            "groupflow ctl sessions show: argument session: invalid int value: 'x'",
+        ),
+        (
+            ["sessions", "create", "--mode", "x"],
+            2,
+            "groupflow ctl sessions create: argument --mode: invalid choice",
+        ),
+        (["nothing"], 2, "groupflow ctl: argument WHAT: invalid choice: 'nothing'"),
+    ],
+)
+async def test_ctl_fails_in_one_line(
+    words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with served() as (_, _client, url):
+        assert await ctl(url, *words) == code
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith(message) and captured.err.count("\n") == 1
+
+
+def test_ctl_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ctl", "--api", "http://127.0.0.1:1", "sessions", "list"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("groupflow: no controller at http://127.0.0.1:1 (") and error.count("\n") == 1
+    assert "groupflow controller run" in error
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["ctl"], ["ctl", "sessions", "create"], ["controller", "run"], ["ctl", "events"]]
+)
+def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert not words or "example: groupflow " + " ".join(words[:1]) in text
+
+
+def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
+    (folder / "net.yaml").write_text(TOPOLOGY)
+    options = {
+        "topology": str(folder / "net.yaml"),
+        "p4info": str(P4INFO),
+        "p4-json": str(JSON),
+        "api": "127.0.0.1:0",
+    }
+    words = [word for key, value in {**options, **changes}.items() for word in (f"--{key}", value)]
+    return ["controller", "run", *words]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"topology": "none.yaml"}, "groupflow: none.yaml: no such file or directory"),
+        (
+            {"p4-json": str(P4INFO)},
+            f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
+        ),
+        ({"p4info": str(JSON)}, f"groupflow: {JSON}: not P4Info text"),
+        ({"store": "/no/folder/x.db"}, "groupflow: /no/folder/x.db: unable to open database file"),
+    ],
+)
+def test_a_controller_that_cannot_run_says_why(
+    changes: dict[str, str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(run_arguments(tmp_path, changes)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(message) and error.count("\n") == 1
+
+
+def test_an_api_that_is_no_address_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(run_arguments(tmp_path, {"api": "nowhere"})) == 2
+    assert "argument --api: 'nowhere' is no address; write HOST:PORT;" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(run_arguments(tmp_path, {"api": f"127.0.0.1:{port}"})) == 1
+        error = capsys.readouterr().err
+        assert "address already in use; choose another with --api" in error and error.count("\n") == 1
+        with pytest.raises(ApiError):
+            listen("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_controller_runs_and_stops_cleanly(stop: signal.Signals, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "groupflow.cli.main",
+            *run_arguments(tmp_path, {"store": str(tmp_path / "s.db")}),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    ready = process.stdout.readline()
+    assert ready.startswith("groupflow controller ready api=127.0.0.1:"), ready
+    url = "http://" + ready.split("api=")[1].split()[0]
+    assert main(["ctl", "--api", url, "switches", "list"]) == 0
+    process.send_signal(stop)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors

@@ -1,0 +1,104 @@
+"""From a round to what the server is told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from groupflow.endpoint.events import Event, EventError, parse_event
+from groupflow.endpoint.gather.clients import parse
+from groupflow.endpoint.gather.tuner import Tuner, measurements
+from groupflow.tuning.model import Client, Reading
+from groupflow.tuning.policies import POLICIES
+from tests.support.gather import GOOD
+
+CAM: dict[str, Any] = {
+    "client": "cam1", "stream": "00c5", "throughput_bps": 1003520, "delivered_bps": 1003520,
+    "bytes": 8519680, "rtt_ms": 101.2, "server_rtt_ms": 100.9, "rto_ms": 304.0, "loss_ratio": 0.25,
+    "window": 16384, "advertised": 16384, "connections": 2, "wanted": 2, "held": 0, "room": 4194304,
+}  # fmt: skip
+
+
+def event(*clients: dict[str, Any], number: int = 1) -> Event:
+    fields = {"event": "round", "time": 1.5, "round": number, "seconds": 0.5, "clients": list(clients)}
+    return parse_event(json.dumps(fields))
+
+
+def test_a_round_is_read_as_gfagent_writes_it() -> None:
+    (found,) = measurements(event(CAM))
+    assert found.reading == Reading(1003520, 101.2 / 1000, 16384, 2, 0.25, 304 / 1000)
+    (found,) = measurements(event(CAM | {"rtt_ms": None, "rto_ms": None, "window": None}))
+    assert found.reading == Reading(1003520, 100.9 / 1000, None, 2, 0.25, None)
+    (found,) = measurements(event(CAM | {"rtt_ms": None, "server_rtt_ms": None}))
+    assert found.reading.rtt is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"throughput_bps": "much"}, "round.clients[0].throughput_bps: 'much' is no number"),
+        ({"loss_ratio": None}, "round.clients[0].loss_ratio: None is no number"),
+        ({"window": -1}, "round.clients[0].window: -1 is no number of 0 or more"),
+        ({"client": 7}, "round.clients[0].client: 7 is no name"),
+    ],
+)
+def test_what_is_no_round_is_named(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(EventError) as caught:
+        measurements(event(CAM | change))
+    assert str(caught.value).startswith(said)
+
+
+def tuner(policy: str = "buffer") -> Tuner:
+    return Tuner(parse(GOOD, "c"), POLICIES[policy])
+
+
+AWAY = {"window": 1152, "connections": 1}
+BOTH = (CAM, CAM | {"client": "cam2"})
+
+
+def test_who_is_away_has_the_least() -> None:
+    """So that windows are never more than the buffer, when it comes, too."""
+    tuned = tuner()
+    assert tuned.begin() == {"id": 0, "tune": [{"client": name} | AWAY for name in ("cam1", "cam2")]}
+    change = {"client": "cam1", "window": 100_000 - 1152, "connections": 1}
+    assert tuned.take(event(CAM)) == {"id": 1, "tune": [change]}
+
+
+def test_what_changes_is_told_once() -> None:
+    tuned = tuner()
+    line: Any = tuned.take(event(*BOTH))
+    assert line["id"] == 1
+    told = line["tune"]
+    assert [each["client"] for each in told] == ["cam1", "cam2"]
+    assert all(each["connections"] == 1 for each in told)
+    assert sum(each["window"] for each in told) <= 100_000
+    assert told[0]["window"] == pytest.approx(2 * told[1]["window"], abs=3)
+    assert tuned.take(event(*BOTH, number=2)) is None, "the same again"
+    one = {"client": "cam1", "window": 100_000 - 1152, "connections": 1}
+    change = [one, {"client": "cam2"} | AWAY]
+    assert tuned.take(event(CAM, number=3)) == {"id": 3, "tune": change}, "cam2 left"
+    assert tuned.take(event(CAM, number=4)) is None
+    tuned.forget_given()
+    assert tuned.take(event(CAM, number=5)) == {"id": 5, "tune": change}, "it was refused"
+
+
+def test_the_kernel_gets_its_buffers_back() -> None:
+    tuned = tuner("none")
+    tuned.begin()
+    change = {"client": "cam1", "window": None, "connections": 1}
+    assert tuned.take(event(CAM)) == {"id": 1, "tune": [change]}
+
+
+def test_who_is_not_on_the_list_is_left_alone() -> None:
+    tuned = tuner()
+    tuned.begin()
+    assert tuned.take(event(CAM | {"client": "stranger"})) is None
+
+
+def test_another_target_counts_from_the_next_round_on() -> None:
+    tuned = tuner()
+    tuned.take(event(*BOTH))
+    tuned.change(Client("cam2", 4_000_000))
+    line: Any = tuned.take(event(*BOTH, number=2))
+    windows = {each["client"]: each["window"] for each in line["tune"]}
+    assert windows["cam2"] == pytest.approx(4 * windows["cam1"], abs=5)

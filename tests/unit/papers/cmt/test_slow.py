@@ -1,0 +1,90 @@
+"""The study of a slow host, from the command to the files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupflow._native import slow_host_study
+from groupflow.cli.main import main
+from papers.cmt.slow import claims, figures
+from papers.cmt.slow.outcome import GROUPS, Outcome, run_one
+from papers.cmt.slow.plan import DEMOTIONS, HOSTS, MODES, QUICK_SEEDS, RATE_MBPS, WIDE_MBPS, Run
+
+
+@cache
+def of_the_slowest() -> Outcome:
+    """A run that several tests look at: it takes seconds."""
+    return run_one(Run("slowest", "skip", 1))
+
+
+@pytest.mark.rare
+def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "cmt", "--study", "slow", "--quick", "--jobs", "1", "--json"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["claims"]
+    held = {claim["id"] for claim in found if claim["holds"]}
+    never = {"none-slow", "never-below", "never-others"}
+    assert never | {"slowest-skip-below", "slowest-skip-others", "slowest-isolate-wide-below"} <= held
+    rows = list(csv.DictReader((tmp_path / "slow.csv").open()))
+    assert len(rows) == QUICK_SEEDS * (2 + len(DEMOTIONS) * len(MODES)) * len(GROUPS)
+    assert (tmp_path / "slow.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_run_repeats_and_seeds_differ() -> None:
+    first = of_the_slowest()
+    again, other = (run_one(Run("slowest", "skip", seed)) for seed in (1, 2))
+    assert first == again != other
+    assert first.groups["below"].hosts >= first.children >= 2
+    assert sum(first.groups[kind].hosts for kind in ("below", "others", "slow")) == HOSTS
+
+
+@pytest.mark.slow
+def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
+    run = Run("slowest", "skip", 1, hosts=40, network=(2, 2, 3))
+    found = run_one(run)
+    assert found.clusters > 2
+    assert found.without + sum(found.groups[kind].hosts for kind in ("below", "others", "slow")) == 40
+    assert (found.groups["others"].skipped, found.groups["others"].cut_off) == (0, 0)
+    none = replace(found, run=replace(run, mode="isolate", is_slow=False))
+    runs = [replace(run, demotion=rule, mode=mode) for rule in DEMOTIONS for mode in ("isolate", "skip")]
+    outcomes = [none, *(replace(found, run=each) for each in runs)]
+    figures.slow_host(tmp_path / "drawn.png", outcomes)
+    assert (tmp_path / "drawn.png").stat().st_size > 10_000
+    below = replace(found.groups["below"], caught_up=claims.SOON_BEHIND_ROUTERS_S + 1)
+    late = [replace(each, groups={**each.groups, "below": below}) for each in outcomes]
+    soon = {claim.id: claim.holds for claim in claims.behind_routers(outcomes)}
+    too_late = {claim.id: claim.holds for claim in claims.behind_routers(late)}
+    assert soon["slowest-skip-below"] and not too_late["slowest-skip-below"]
+    assert soon["none-slow"] and too_late["slowest-skip-others"]
+
+
+@pytest.mark.slow
+def test_claims_can_fail() -> None:
+    """What nobody moved had, as if somebody had been, and the other way round."""
+    never, slowest = run_one(Run("never", "skip", 1)), of_the_slowest()
+    runs = [Run("never", mode, 1) for mode in MODES]
+    runs += [Run(rule, mode, 1) for rule in DEMOTIONS[1:] for mode in MODES]
+    runs.append(Run("slowest", "isolate", 1, link_mbps=WIDE_MBPS))
+    none = replace(never, run=Run("slowest", "isolate", 1, is_slow=False))
+    swapped = [replace(slowest if run.demotion == "never" else never, run=run) for run in runs]
+    held = {claim.id: claim.holds for claim in claims.slow_host([none, *swapped])}
+    assert held["none-slow"] and not held["never-below"]
+    assert not held["slowest-skip-below"] and not held["largest_latency-isolate-below"]
+    late = replace(never.groups["others"], goodput_least=0.9 * RATE_MBPS * 1e6)
+    worse = [replace(never, run=run, groups={**never.groups, "others": late}) for run in runs]
+    held = {claim.id: claim.holds for claim in claims.slow_host([none, *worse])}
+    assert not held["never-others"] and not held["slowest-isolate-others"]
+    assert held["never-below"]
+
+
+def test_what_is_no_study_is_said() -> None:
+    with pytest.raises(ValueError, match="spec: missing field"):
+        slow_host_study("{}")

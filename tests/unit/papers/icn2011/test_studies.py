@@ -1,0 +1,113 @@
+"""What decides in the studies beyond the split-connection paper, on points made up; and their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from papers.icn2011.claims import PAYLOAD_MBPS
+from papers.icn2011.outcome import Indices, Point
+from papers.icn2011.paper import Case
+from papers.icn2011.studies import STUDIES
+from tests.unit.papers.icn2011.test_claims import NOTHING, as_the_paper_says
+
+Make = Callable[[Case], Indices]
+
+
+def points(name: str, make: Make, *, quick: bool = False) -> dict[Case, Point]:
+    cases = (run.case for run in STUDIES[name].runs(quick, 1))
+    return {case: Point(make(case), NOTHING) for case in dict.fromkeys(cases)}
+
+
+def held(name: str, make: Make, *, quick: bool = False) -> set[str]:
+    claims = STUDIES[name].judge(points(name, make, quick=quick))
+    assert all(claim.figure.startswith(f"study {name}") for claim in claims)
+    return {claim.id.removeprefix(f"study-{name}-") for claim in claims if claim.holds}
+
+
+def slow_agents(case: Case) -> Indices:
+    """Up to 30,000 packets/s they do what the paper says."""
+    slow = case.agent_pps is not None and case.agent_pps <= 30_000
+    received = 40.0 - 20 * case.load if slow and case.method == "n2n" else 60.0
+    return replace(NOTHING, received_mbps=received, cache_ratio=0.8 if slow else 0.4)
+
+
+def test_one_rate_of_agents_must_explain_all() -> None:
+    statements = {"n2n-degrades", "e2e-stays", "e2e-more", "n2n-cache"}
+    assert held("agent-rate", slow_agents) == statements | {"all"}
+
+    def elsewhere(case: Case) -> Indices:
+        """It caches as the paper says at other rates only."""
+        indices = slow_agents(case)
+        return replace(indices, cache_ratio=1.2 - indices.cache_ratio)
+
+    assert held("agent-rate", elsewhere) == statements
+    assert held("agent-rate", lambda _: replace(NOTHING, received_mbps=50.0)) == {"e2e-stays"}
+
+
+def test_a_held_back_sender_is_judged_as_figure_7_is() -> None:
+    found = held("sender-buffer", as_the_paper_says)
+    assert {"e2e-reception-100ms", "n2n-delay", "unicast-zero-10ms", "split-higher-100ms"} <= found
+
+    def fair(case: Case) -> Indices:
+        share = replace(NOTHING, reception_mbps=6.0, nearest_mbps=6.0)
+        return share if case.method == "unicast" else as_the_paper_says(case)
+
+    assert found - held("sender-buffer", fair) == {
+        *("unicast-zero-10ms", "unicast-zero-100ms", "unicast-short-rtt-10ms", "unicast-short-rtt-100ms"),
+    }
+
+
+def test_a_window_that_hides_the_delay_is_found() -> None:
+    def received(case: Case) -> Indices:
+        bound = 5.0 if case.window < 1000 else 30.0 if case.delay_ms == 100 and case.window > 1000 else 100.0
+        return replace(NOTHING, reception_mbps=min(bound, case.load * PAYLOAD_MBPS))
+
+    assert held("window", received) == {"n2n-delay", "n2n-load", "e2e-delay", "e2e-load"}
+
+    def never(case: Case) -> Indices:
+        return replace(NOTHING, reception_mbps=10.0 if case.delay_ms == 10 else 5.0)
+
+    assert held("window", never) == set()
+
+
+def test_cubic_is_judged_by_the_papers_claims() -> None:
+    found = held("cubic", as_the_paper_says)
+    assert {"n2n-flat", "e2e-reception-100ms", "unicast-effective", "n2n-four-cache"} <= found
+
+    def worse(case: Case) -> Indices:
+        return replace(as_the_paper_says(case), cache_ratio=0.2 if case.senders == 4 else 0.1)
+
+    assert found - held("cubic", worse) == {"n2n-four-cache", "e2e-four-cache"}
+
+
+def test_diffusion_is_compared_with_the_same_without() -> None:
+    def better(case: Case) -> Indices:
+        if case.diffusion is None:
+            return replace(NOTHING, reception_mbps=10.0, cache_ratio=0.5, lost_in_network=1000.0)
+        return replace(NOTHING, reception_mbps=20.0, cache_ratio=0.2, lost_in_network=1.0)
+
+    every = {f"{method}-{name}" for method in ("n2n", "e2e") for name in ("lost", "received", "cache")}
+    assert held("diffusion", better) == every
+
+    def once_not(case: Case) -> Indices:
+        indices = better(case)
+        odd = case.method == "n2n" and case.load == 0.6 and case.tcp == "cubic" and case.diffusion
+        return (
+            replace(indices, reception_mbps=10.0, cache_ratio=0.5, lost_in_network=500.0) if odd else indices
+        )
+
+    assert held("diffusion", once_not) == {name for name in every if name.startswith("e2e")}
+    assert not held("diffusion", lambda _: NOTHING), "nothing lost alone: nothing to compare with"
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("quick", [True, False])
+def test_figure_of_a_study(name: str, quick: bool, tmp_path: Path) -> None:
+    made = points(name, as_the_paper_says, quick=quick)
+    STUDIES[name].draw(tmp_path / "figure.png", made)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert all(claim.note for claim in STUDIES[name].judge(made) if claim.paper == "beyond the paper")

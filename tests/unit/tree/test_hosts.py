@@ -1,0 +1,343 @@
+"""Hosts of a clustered tree, as processes on this machine."""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupflow
+from groupflow.endpoint.errors import AgentError, ClientError, RefusedError
+from groupflow.store.memory import MemoryStore
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import DispatchOptions
+from groupflow.tree.service import Dispatch
+from tests.unit.tree.hosts import (
+    DATAGRAMS,
+    FILE_BYTES,
+    LISTEN,
+    TOKEN,
+    Grove,
+    complete_files,
+    contents,
+    digest,
+    grove,
+    until,
+)
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tree") / "sent.bin"
+    path.write_bytes(os.urandom(FILE_BYTES))
+    return path
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["tls", "plain"])
+@pytest.mark.parametrize("parallel", [1, 3])
+async def test_a_file_comes_to_all_hosts_over_each_other(
+    tmp_path: Path, sent: Path, plain: bool, parallel: int
+) -> None:
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack, plain=plain)
+        options = TreeSendOptions(name="source", file=sent, members=6, children=2, **tree.common)
+        source = await tree.start(options)
+        hosts = await tree.receivers(tmp_path, 6, parallel=parallel)
+        complete = await asyncio.wait_for(source.finish(), 60)
+        assert complete.integer("bytes") == FILE_BYTES
+        for host in hosts:
+            assert (await asyncio.wait_for(host.finish(), 60)).integer("bytes") == FILE_BYTES
+        assert {digest(tmp_path / f"{n}.bin") for n in range(6)} == {digest(sent)}
+
+
+async def test_who_loses_its_parent_goes_on_where_it_was(tmp_path: Path, sent: Path) -> None:
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        options = TreeSendOptions(name="source", members=7, children=2, **tree.common)
+        source = await tree.start(options, piped_input=True)
+        hosts = await tree.receivers(tmp_path, 7)
+        data = contents(sent)
+        source.data_in.write(data[: FILE_BYTES // 2])
+        await until(
+            lambda: all(
+                "progress" in host.latest and host.latest["progress"].integer("bytes") for host in hosts
+            )
+        )
+        inner = [host for host in hosts if host.latest["progress"].fields["children"]]
+        inner[0].signal(signal.SIGKILL)
+        source.data_in.write(data[FILE_BYTES // 2 :])
+        source.data_in.close()
+        await asyncio.wait_for(source.finish(), 60)
+        alive = [n for n, host in enumerate(hosts) if host is not inner[0]]
+        for n in alive:
+            await asyncio.wait_for(hosts[n].finish(), 60)
+        assert {digest(tmp_path / f"{n}.bin") for n in alive} == {digest(sent)}
+
+
+async def test_dispatchers_that_die_are_not_missed(tmp_path: Path, sent: Path) -> None:
+    store, port = MemoryStore(), 0
+    async with AsyncExitStack() as stack:
+        options = DispatchOptions(token=TOKEN, listen=LISTEN)
+        async with Dispatch(options, store) as service:
+            tree, port = Grove(stack, service), service.port
+            source = await tree.start(
+                TreeSendOptions(name="source", members=3, children=2, **tree.common), piped_input=True
+            )
+            hosts = await tree.receivers(tmp_path, 3)
+            data = contents(sent)
+            source.data_in.write(data[: FILE_BYTES // 2])
+            await until(
+                lambda: all("progress" in h.latest and h.latest["progress"].integer("bytes") for h in hosts)
+            )
+        source.data_in.write(data[FILE_BYTES // 2 :])
+        async with Dispatch(DispatchOptions(token=TOKEN, listen=("127.0.0.1", port)), store) as again:
+            await until(lambda: again.connected == 4)
+            source.data_in.close()
+            for agent in (source, *hosts):
+                await asyncio.wait_for(agent.finish(), 60)
+        assert {digest(tmp_path / f"{n}.bin") for n in range(3)} == {digest(sent)}
+
+
+async def test_sessions_over_a_tree() -> None:
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        common = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
+        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
+            receivers = [
+                await stack.enter_async_context(
+                    groupflow.TreeSession(role="receiver", start="start", **common)
+                )
+                for _ in range(2)
+            ]
+
+            async def read(session: groupflow.TreeSession) -> bytes:
+                return b"".join([chunk async for chunk in session.stream()])
+
+            reading = [asyncio.create_task(read(session)) for session in receivers]
+            await sender.send(b"hello, ")
+            await sender.send(b"tree")
+            await asyncio.wait_for(sender.finish(), 30)
+            assert [await asyncio.wait_for(task, 30) for task in reading] == [b"hello, tree"] * 2
+
+
+async def test_records_are_skipped_whole() -> None:
+    size, count = 100_000, 300
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        options: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
+        options |= {"slow": "skip", "align": size, "cache": 1 << 20}
+        sender = groupflow.TreeSession(role="sender", **options)
+        async with sender, groupflow.TreeSession(role="receiver", start="start", **options) as receiver:
+            # It does not read yet: its pipe and what this process buffers fill, and what is sent goes on.
+            for number in range(count):
+                await sender.send(number.to_bytes(4, "big") * (size // 4))
+            await until(lambda: receiver.progress and receiver.progress.integer("bytes") > 0)
+            finishing = asyncio.create_task(sender.finish())
+            records = [record async for record in receiver.records()]
+            await asyncio.wait_for(finishing, 30)
+        numbers = [int.from_bytes(record[:4], "big") for record in records]
+        assert numbers == sorted(numbers) and 0 < len(numbers) < count, numbers
+        assert records == [number.to_bytes(4, "big") * (size // 4) for number in numbers]
+
+
+async def test_sessions_over_quic_get_all() -> None:
+    data = os.urandom(500_000)
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
+        common |= {"edges": "quic", "children": 1}
+        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
+            receivers = [
+                await stack.enter_async_context(
+                    groupflow.TreeSession(role="receiver", start="start", **common)
+                )
+                for _ in range(2)
+            ]
+
+            async def read(session: groupflow.TreeSession) -> bytes:
+                return b"".join([chunk async for chunk in session.stream()])
+
+            reading = [asyncio.create_task(read(session)) for session in receivers]
+            await sender.send(data)
+            await asyncio.wait_for(sender.finish(), 30)
+            for session, task in zip(receivers, reading, strict=True):
+                assert await asyncio.wait_for(task, 30) == data
+                assert session.result is not None
+                told = session.result.fields["quic"]
+                assert isinstance(told, dict) and told["came"] >= 50, told
+
+
+async def test_sessions_over_datagrams_get_whole_records() -> None:
+    records = [bytes([n]) * 1000 for n in range(100)]
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
+        common |= {"edges": "datagrams", "slow": "skip", "align": 1000, "children": 1}
+        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
+            receivers = [
+                await stack.enter_async_context(
+                    groupflow.TreeSession(role="receiver", start="start", **common)
+                )
+                for _ in range(2)
+            ]
+
+            async def read(session: groupflow.TreeSession) -> bytes:
+                return b"".join([chunk async for chunk in session.stream()])
+
+            reading = [asyncio.create_task(read(session)) for session in receivers]
+            for record in records:
+                await sender.send(record)
+                await asyncio.sleep(0.001)  # the sender's rate
+            await asyncio.wait_for(sender.finish(), 30)
+            for session, task in zip(receivers, reading, strict=True):
+                data = await asyncio.wait_for(task, 30)
+                got = [data[at : at + 1000] for at in range(0, len(data), 1000)]
+                assert got == [record for record in records if record in got]
+                assert session.result is not None
+                told = session.result.fields["datagrams"]
+                assert isinstance(told, dict) and told["came"] >= len(got) > 50
+                assert len(data) + told["missing_bytes"] == 100_000
+
+
+async def test_who_has_another_token_or_does_not_know_the_tree_is_refused() -> None:
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        cases: list[tuple[dict[str, Any], type[AgentError], str]] = [
+            ({"token": "bad"}, RefusedError, "the token is wrong"),
+            ({"tls_pin": "0" * 64}, AgentError, "another certificate"),
+            ({"tls_pin": None}, AgentError, "no dispatchers at"),
+        ]
+        for change, kind, text in cases:
+            options = TreeRecvOptions(name="r", patience=1, **(tree.common | change))
+            agent = await tree.start(options)
+            with pytest.raises(kind, match=text):
+                await asyncio.wait_for(agent.finish(), 30)
+
+
+async def test_a_source_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack, patience_ms=500)
+        source = await tree.start(
+            TreeSendOptions(name="source", members=2, children=2, **tree.common), piped_input=True
+        )
+        hosts = await tree.receivers(tmp_path, 2)
+        source.data_in.write(b"some")
+        await until(
+            lambda: all("progress" in h.latest and h.latest["progress"].integer("bytes") for h in hosts)
+        )
+        source.signal(signal.SIGKILL)
+        for host in hosts:
+            with pytest.raises(AgentError, match="the source has left"):
+                await asyncio.wait_for(host.finish(), 30)
+        assert complete_files(tmp_path) == []
+
+
+async def run_command(*words: str) -> tuple[int, str]:
+    """Exit code of `groupflow`, and what it says."""
+    command = (sys.executable, "-m", "groupflow.cli.main", "tree", *words)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    try:
+        _, said = await asyncio.wait_for(process.communicate(), 60)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode or 0, said.decode()
+
+
+@pytest.mark.parametrize("edges", [(), ("--edges", "quic")], ids=["stream", "quic"])
+async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) -> None:
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        where = ("--to", tree.common["to"], "--token", TOKEN, "--tls-pin", tree.common["tls_pin"])
+        copies = [tmp_path / name for name in "ab"]
+        receiving = [
+            asyncio.create_task(run_command("recv", *where, *edges, "--output", str(copy), "--from", "start"))
+            for copy in copies
+        ]
+        code, said = await run_command("send", *where, "--file", str(sent), "--members", "2")
+        assert code == 0 and f"complete, {FILE_BYTES} bytes" in said, said
+        for code, said in await asyncio.gather(*receiving):
+            assert code == 0 and "in the tree as host" in said and "Traceback" not in said, said
+        assert {digest(copy) for copy in copies} == {digest(sent)}
+
+
+async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
+    small = tmp_path / "small.bin"
+    small.write_bytes(os.urandom(50_000))
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        where = ("--to", tree.common["to"], "--token", TOKEN, "--tls-pin", tree.common["tls_pin"])
+        how = (*DATAGRAMS, "--align", "1000")
+        copy = tmp_path / "copy"
+        receiving = asyncio.create_task(
+            run_command("recv", *where, *how, "--output", str(copy), "--from", "start")
+        )
+        code, said = await run_command("send", *where, *how, "--file", str(small))
+        assert code == 0 and "complete, 50000 bytes" in said, said
+        code, said = await receiving
+        assert code == 0 and "complete" in said and "Traceback" not in said, said
+        # One after the other at once: a busy machine may have lost some, and says so.
+        assert contents(copy) == contents(small) or "lost on the way" in said, said
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "datagrams"),
+            "--edges datagrams needs --slow skip",
+        ),
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--parallel", "2", *DATAGRAMS),
+            "--edges datagrams has one connection",
+        ),
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "quic"),
+            "--edges quic and datagrams are always encrypted",
+        ),
+        (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "group"), "write quic"),
+        (("serve", "--token", "xyz"), "--token: it must be 1 to 255 hexadecimal digits"),
+        (("serve", "--token", "ab", "--max-children", "0"), "--max-children 0: write a number from 1"),
+        (("serve", "--token", "ab", "--threshold-ms", "-1"), "--threshold-ms -1: write 0 or more"),
+        (("serve", "--token", "ab", "--listen", "nowhere"), "--listen: 'nowhere' is no address"),
+        (("recv", "--to", "127.0.0.1:1", "--token", "ab"), "no way to check the dispatchers: pass"),
+        (("recv", "--to", "127.0.0.1:1", "--plain"), "--token: it must be"),
+        (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--tls-pin", "12"), "--tls-pin 12: it must be 64"),
+        (
+            ("send", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--file", "/nope"),
+            "/nope: no such file",
+        ),
+    ],
+)
+async def test_commands_that_make_no_sense_are_refused_in_one_line(words: tuple[str, ...], text: str) -> None:
+    code, said = await run_command(*words)
+    missing = 1 if "no such file" in text else 2
+    assert (code, said.count("\n")) == (missing, 1) and text in said, said
+
+
+def test_what_does_not_go_together_is_said() -> None:
+    with pytest.raises(ClientError, match="needs slow='skip'"):
+        groupflow.TreeSession("127.0.0.1:1", role="sender", edges="datagrams")
+    with pytest.raises(ClientError, match="always encrypted"):
+        groupflow.TreeSession("127.0.0.1:1", role="sender", edges="quic")
+    with pytest.raises(ClientError, match="there is none"):
+        groupflow.Session(role="sender")
+
+
+def test_a_session_over_a_tree_names_its_class() -> None:
+    old: dict[str, Any] = {"over": "tree", "to": "127.0.0.1:1"}
+    with pytest.raises(ClientError, match=r"open a groupflow\.TreeSession"):
+        groupflow.Session(role="sender", **old)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'to'"):
+        groupflow.Session(7, role="sender", to="127.0.0.1:1")  # pyright: ignore[reportArgumentType]
+
+
+async def test_records_need_their_size() -> None:
+    session = groupflow.TreeSession("127.0.0.1:1", role="receiver")
+    with pytest.raises(ClientError, match="the size of records is missing"):
+        await anext(session.records())

@@ -1,0 +1,143 @@
+"""`groupflow tree serve` in several processes on one store, of which one is killed, or stands still, while a
+stream runs."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+from contextlib import AsyncExitStack, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.store.sqlite import SqliteStore
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from tests.support.tree import until
+from tests.unit.tree.hosts import TOKEN, complete_files, contents
+
+SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--token", TOKEN, "--json")
+PARTS = 40
+PART = 50_000
+
+
+class Served:
+    """One of the processes."""
+
+    process: asyncio.subprocess.Process
+    address: str
+    pin: str
+
+    async def start(self, store: Path, *, stderr: int | None = None) -> "Served":
+        more = ("--listen", "127.0.0.1:0", "--store", str(store), "--max-members", "1", "--lease-ms", "500")
+        more += ("--patience-ms", "1500")
+        pipe = asyncio.subprocess.PIPE
+        self.process = await asyncio.create_subprocess_exec(*SERVE, *more, stdout=pipe, stderr=stderr)
+        assert self.process.stdout
+        async with asyncio.timeout(30):
+            ready: dict[str, Any] = json.loads(await self.process.stdout.readline())
+        self.address, self.pin = f"127.0.0.1:{ready['port']}", str(ready["tls_pin"])
+        self.rest = asyncio.create_task(self.process.stdout.read())
+        return self
+
+    async def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+        await self.rest
+
+
+async def owners(store: Path) -> dict[str, str]:
+    """Which address runs which cluster's dispatcher; the root's is `root`, too."""
+    database = await SqliteStore.open(store)
+    try:
+        prefix = "trees/tree/run/"
+        items = await database.items(prefix)
+    finally:
+        await database.close()
+    found = {
+        key.rpartition("/")[2]: json.loads(items[f"{prefix}processes/{owner}"])["address"]
+        for key, owner in items.items()
+        if key.startswith(prefix + "owners/") and f"{prefix}processes/{owner}" in items
+    }
+    return found | {"root": found.get(json.loads(items[prefix + "source"])["root"], "")}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+async def test_a_process_that_dies_costs_no_byte_and_then_a_parent_does_not(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    data, store = os.urandom(PARTS * PART), tmp_path / "store"
+    async with AsyncExitStack() as stack:
+        served = [await Served().start(store) for _ in range(3)]
+        for each in served:
+            stack.push_async_callback(each.kill)
+        assert len({each.pin for each in served}) == 1
+        common: dict[str, Any] = {"token": TOKEN, "tls_pin": served[0].pin, "children": 2}
+        common |= {"listen": "127.0.0.1:0"}
+
+        async def start(options: TreeSendOptions | TreeRecvOptions, **how: Any) -> AgentProcess:
+            return await stack.enter_async_context(AgentProcess(options, **how))
+
+        source = await start(
+            TreeSendOptions(name="source", to=served[0].address, members=5, **common), piped_input=True
+        )
+        # Each comes to another process first; one knows a second address only.
+        to = [served[1].address, served[2].address, served[0].address, f"127.0.0.1:1,{served[1].address}"]
+        hosts = [
+            await start(
+                TreeRecvOptions(
+                    name=f"r{n}", to=to[n % 4], output=tmp_path / f"{n}.bin", start="start", **common
+                )
+            )
+            for n in range(5)
+        ]
+
+        def got(count: int, hosts: list[AgentProcess]) -> bool:
+            told = [host.latest.get("progress") for host in hosts]
+            return all(progress and progress.integer("bytes") >= count for progress in told)
+
+        source.data_in.write(data[: 10 * PART])
+        await until(lambda: got(10 * PART, hosts), seconds=30)
+        spread = await owners(store)
+        assert len(set(spread.values())) == 3, spread
+        dead = next(each for each in served if each.address == spread["root"])
+        dead.process.send_signal(how)
+        source.data_in.write(data[10 * PART : 20 * PART])
+        await until(lambda: got(20 * PART, hosts), seconds=30)
+
+        async def replaced() -> bool:
+            found = await owners(store)
+            return len(found) == len(spread) and dead.address not in found.values()
+
+        await until(replaced, seconds=30)
+        parent = next(host for host in hosts if host.latest["progress"].fields["children"])
+        parent.signal(signal.SIGKILL)
+        alive = [host for host in hosts if host is not parent]
+        source.data_in.write(data[20 * PART : 30 * PART])
+        await until(lambda: got(30 * PART, alive), seconds=30)
+        source.data_in.write(data[30 * PART :])
+        source.data_in.close()
+        for agent in (source, *alive):
+            await asyncio.wait_for(agent.finish(), 60)
+        copies = complete_files(tmp_path)
+        assert len(copies) == 4 and all(contents(copy) == data for copy in copies)
+
+
+async def test_a_store_that_stays_locked_ends_the_process_with_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "tree.sqlite"
+    with (tmp_path / "errors").open("w+b") as errors:
+        served = await Served().start(path, stderr=errors.fileno())
+        # As a process that is frozen while it writes.
+        with closing(sqlite3.connect(path, isolation_level=None)) as frozen:
+            frozen.execute("BEGIN IMMEDIATE")
+            async with asyncio.timeout(30):
+                code = await served.process.wait()
+        errors.seek(0)
+        said = errors.read().decode().splitlines()
+    assert code == 1
+    cure = "end the stopped process that holds the lock"
+    assert said == [f"groupflow: {path}: database is locked; {cure}"]
