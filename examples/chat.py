@@ -1,11 +1,11 @@
 """A chat: participants send lines to a room, and the room's tree brings all lines to all, in one order.
 
-A tree has one source. So the room is it: who writes sends it lines over a connection of its own, and who
-reads is a host of its tree. All of it on this machine:
+A tree has one source. So the room is the source: a writer sends it lines over a connection of its own, and a
+reader is a host of its tree. All of it on this machine:
 
     python examples/chat.py demo
 
-In several terminals, or on several hosts; the room tells what participants write instead of the dots:
+In several terminals, or on several hosts; the room prints what participants write instead of the dots:
 
     python examples/chat.py room --listen 10.0.0.1
     python examples/chat.py join ann --to 10.0.0.1:26495 --tls-pin ... --token ... --room 10.0.0.1:26496
@@ -27,14 +27,14 @@ from groupflow.tree.questions import connect
 
 @asynccontextmanager
 async def room(host: str, port: int) -> AsyncGenerator[tuple[Tree, str]]:
-    """The dispatchers, the source, and a server for who writes: at the next port."""
+    """The dispatchers, the source, and at the next port a server for writers."""
     async with (
         dispatchers(host, port) as (tree, service),
         TreeSession(tree.to, role="sender", tls_pin=tree.tls_pin, token=tree.token, members=0) as source,
     ):
 
         async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with suppress(OSError, ValueError):  # it is gone, or its line is longer than `limit`
+            with suppress(OSError, ValueError):  # the writer is gone, or its line is longer than `limit`
                 token, name = await line(reader), await line(reader)
                 if name and hmac.compare_digest(str(token).encode(), tree.token.encode()):
                     await say(source, f"* {name} is here")
@@ -55,14 +55,14 @@ async def room(host: str, port: int) -> AsyncGenerator[tuple[Tree, str]]:
 
 
 async def say(source: TreeSession, text: str) -> None:
-    # A newline on both sides: who comes in the middle of a line leaves out what is before the first.
+    # A newline on both sides: a reader that joins in the middle of a line leaves out all before the first.
     await source.send(f"\n{text}\n".encode())
 
 
 async def join(
     tree: Tree, where: str, name: str, lines: AsyncIterator[str], show: Callable[[str], None]
 ) -> None:
-    """Hears what is said from now on, and says `lines`; until they end, or the room does."""
+    """Shows the lines from now on, and sends `lines`; until these end, or the room does."""
     async with TreeSession(tree.to, role="receiver", tls_pin=tree.tls_pin, token=tree.token) as session:
         _, writer = await connect(where, tree.tls_pin)
         hearing = asyncio.create_task(read(session, show))
@@ -127,10 +127,10 @@ def main() -> int:
     listen, member = commands.add_parser("room"), commands.add_parser("join")
     commands.add_parser("demo")
     listen.add_argument("--listen", default="127.0.0.1", metavar="IP", help="(default: %(default)s)")
-    listen.add_argument("--port", type=int, default=26495, help="and the next (default: %(default)s)")
+    listen.add_argument("--port", type=int, default=26495, help="with the next port (default: %(default)s)")
     member.add_argument("name")
     add_tree_arguments(member)
-    member.add_argument("--room", required=True, metavar="IP:PORT", help="as the room tells")
+    member.add_argument("--room", required=True, metavar="IP:PORT", help="the address that the room prints")
     args = arguments.parse_args()
     return run(work(args))
 

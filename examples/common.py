@@ -1,4 +1,4 @@
-"""What the examples share: where a tree is, a tree of one's own for a demo, and how a program ends."""
+"""Parts that the examples share: a tree's address, a tree for a demo, and the end of a program."""
 
 import argparse
 import asyncio
@@ -24,19 +24,19 @@ class ExampleError(Exception):
 
 @dataclass(frozen=True)
 class Tree:
-    """Where a tree's dispatchers are, and what lets a host in."""
+    """Address of a tree's dispatchers, and the secrets with which a host joins."""
 
     to: str
-    """IP:PORT"""
+    """IP:PORT of the dispatchers"""
     tls_pin: str
-    """SHA-256 of the tree's certificate: hosts know the dispatchers by it"""
+    """SHA-256 of the tree's certificate, by which hosts identify the dispatchers"""
     token: str = field(repr=False)
-    """the dispatchers know hosts by it"""
+    """token by which the dispatchers identify hosts"""
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", required=True, metavar="IP:PORT", help="where `groupflow tree serve` runs")
-    for option, what in (("--tls-pin", "the fingerprint that it told"), ("--token", "the tree's token")):
+    parser.add_argument("--to", required=True, metavar="IP:PORT", help="address of `groupflow tree serve`")
+    for option, what in (("--tls-pin", "the fingerprint that it prints"), ("--token", "the tree's token")):
         variable = "GROUPFLOW" + option[1:].replace("-", "_").upper()
         known = os.environ.get(variable)
         parser.add_argument(
@@ -50,7 +50,7 @@ def tree_of(args: argparse.Namespace) -> Tree:
 
 @asynccontextmanager
 async def dispatchers(host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[tuple[Tree, Dispatch]]:
-    """What `groupflow tree serve` does, in this process."""
+    """Runs the service of `groupflow tree serve` in this process."""
     token = secrets.token_hex(16)
     async with Dispatch(DispatchOptions(token=token, listen=(host, port)), MemoryStore()) as service:
         identity = service.forest.identity
@@ -59,7 +59,7 @@ async def dispatchers(host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[
 
 
 def stopped() -> asyncio.Event:
-    """Is set by the first Ctrl-C (or SIGTERM), so that a program may end its stream; the second ends it."""
+    """An event set by the first Ctrl-C (or SIGTERM), to end a stream; the second ends the program."""
     event, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def stop(number: signal.Signals) -> None:
@@ -72,7 +72,7 @@ def stopped() -> asyncio.Event:
 
 
 async def line(reader: asyncio.StreamReader) -> str | None:
-    """The next of a connection; None: there is none any more."""
+    """The next line of a connection; None: the connection has ended."""
     text = await reader.readline()
     return text.decode(errors="replace").rstrip() if text.endswith(b"\n") else None
 
@@ -97,7 +97,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def run(main: Coroutine[Any, Any, None]) -> int:
-    """The exit code: 0, 130 after Ctrl-C, or 1 and one line that says why."""
+    """Runs a program. Its exit code: 0, 130 after Ctrl-C, or 1 with one line that says why."""
     try:
         asyncio.run(main)
     except KeyboardInterrupt:
@@ -112,7 +112,7 @@ def run(main: Coroutine[Any, Any, None]) -> int:
 
 
 def _first(error: Exception) -> Exception | None:
-    """Of several that failed at once the first; None: one is no error of the outside."""
+    """The first of several simultaneous errors; None: one of them is a mistake in the program."""
     if not isinstance(error, ExceptionGroup):
         return error
     known, unknown = cast("ExceptionGroup[Exception]", error).split(

@@ -4,7 +4,7 @@ All of it on this machine:
 
     python examples/file_distribution.py demo data.bin --hosts 4
 
-On several, or in several terminals: `groupflow tree serve --token $GROUPFLOW_TOKEN` tells a fingerprint.
+On several, or in several terminals: `groupflow tree serve --token $GROUPFLOW_TOKEN` prints a fingerprint.
 With that in GROUPFLOW_TLS_PIN:
 
     python examples/file_distribution.py receive copy.bin --to 10.0.0.1:26495         # on each host
@@ -28,7 +28,7 @@ CHUNK = 256 << 10
 
 
 async def send(tree: Tree, path: Path, hosts: int) -> None:
-    """Begins when all hosts are there, and ends when all have all of it."""
+    """Sends a file: begins when all hosts have joined, and ends when every host has all of it."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         async with TreeSession(
@@ -42,7 +42,7 @@ async def send(tree: Tree, path: Path, hosts: int) -> None:
 
 
 async def receive(tree: Tree, path: Path, children: int | None = None) -> None:
-    """The file gets its name when it is complete and right."""
+    """Receives a file, which gets its name when it is complete and right."""
     digest, held, size, began = hashlib.sha256(), b"", 0, time.monotonic()
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
@@ -56,14 +56,14 @@ async def receive(tree: Tree, path: Path, children: int | None = None) -> None:
                 digest.update(data)
                 size += await asyncio.to_thread(file.write, data)
     if held != digest.digest():
-        raise ExampleError(f"{path}: its SHA-256 is not what was sent; ask for it again")
+        raise ExampleError(f"{path}: its SHA-256 differs from the sender's; receive it again")
     part.rename(path)
     seconds = time.monotonic() - began
     print(f"received {path}, {size} bytes in {seconds:.1f} s, SHA-256 is right", flush=True)
 
 
 async def demo(path: Path, hosts: int) -> None:
-    """Each host serves two others at most, so that not all are below the source."""
+    """Runs a tree in which each host serves at most two others, so that not all are below the source."""
     with tempfile.TemporaryDirectory() as folder:
         async with dispatchers() as (tree, _), asyncio.TaskGroup() as tasks:
             for number in range(1, hosts + 1):
@@ -80,7 +80,7 @@ def main() -> int:
         if name != "demo":
             add_tree_arguments(command)
         if name != "receive":
-            command.add_argument("--hosts", type=int, default=4, help="that receive (default: %(default)s)")
+            command.add_argument("--hosts", type=int, default=4, help="receivers (default: %(default)s)")
     args = arguments.parse_args()
     return run(work(args))
 

@@ -1,16 +1,16 @@
-"""A stream of frames with a deadline: who falls behind skips what is late, and the others do not notice.
+"""A stream of frames with a deadline: a host that falls behind skips late data, and others do not notice.
 
 All of it on this machine, for 10 seconds:
 
     python examples/video.py demo --seconds 10
 
-On several, or in several terminals: `groupflow tree serve --token $GROUPFLOW_TOKEN` tells a fingerprint.
+On several, or in several terminals: `groupflow tree serve --token $GROUPFLOW_TOKEN` prints a fingerprint.
 With that in GROUPFLOW_TLS_PIN:
 
     python examples/video.py show --to 10.0.0.1:26495         # on each host; Ctrl-Z holds it up, fg goes on
     python examples/video.py send --to 10.0.0.1:26495
 
-Latencies are from one host's clock to another's: clocks that differ are in them.
+Latencies are from one host's clock to another's, so a difference between clocks is part of them.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ RATE = 25
 FRAME = 20_000
 """bytes of each"""
 HEADER = struct.Struct(">QQ")
-"""the frame's number, and when it was sent: Unix nanoseconds"""
+"""the frame's number, and its time of sending in Unix nanoseconds"""
 CACHE = 2 * RATE * FRAME
-"""a host holds 2 s; who is half of it behind, or more, skips"""
+"""a host holds 2 s; a child that is half of it behind, or more, skips"""
 DEADLINE_MS = 200
-"""what is older is not shown"""
+"""age above which a frame is not shown"""
 
 
 async def send(tree: Tree, seconds: float) -> None:
@@ -50,7 +50,7 @@ async def send(tree: Tree, seconds: float) -> None:
 
 @dataclass
 class Counts:
-    """Of a second."""
+    """Counts of a second."""
 
     shown: int = 0
     late: int = 0
@@ -64,7 +64,7 @@ class Counts:
 
 
 async def show(tree: Tree, name: str) -> None:
-    """Shows nothing: it counts. What is too late is left out by the tree (skipped) or here (late)."""
+    """Receives frames and counts them. Late frames are left out by the tree (skipped) or here (late)."""
     counts, expected, told = Counts(), None, time.monotonic()
     async with TreeSession(
         tree.to, role="receiver", tls_pin=tree.tls_pin, token=tree.token,

@@ -1,1 +1,1 @@
-"""Experiments: each a folder with its scenario and its report."""
+"""Experiments: each is a folder with its scenario and its report."""

@@ -1,6 +1,6 @@
-"""The papers that `groupflow reproduce` runs in netsim: of each, what the others do not have.
+"""The papers that `groupflow reproduce` runs in netsim: each folder has the parts that are its paper's own.
 
-A folder with a module `reproduction` that has a `PAPER` is a paper. This one, of two lossy links, is whole:
+A paper is a folder with a module `reproduction` that has a `PAPER`. This one, of two lossy links, is whole:
 
     import random
     from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ A folder with a module `reproduction` that has a `PAPER` is a paper. This one, o
     from groupflow.study.paper import Paper, Simulation, Study, by_case, seeded
 
     @dataclass(frozen=True)
-    class Run:  # can be hashed and pickled; `seeded` and `by_case` need `case`, what the paper varies
+    class Run:  # can be hashed and pickled; `seeded` and `by_case` need `case`, which the paper varies
         case: float
         seed: int
 
@@ -21,7 +21,7 @@ A folder with a module `reproduction` that has a `PAPER` is a paper. This one, o
         simulated_s: float
         packet_hops: int
 
-    def simulate(run):  # a function of a module: it is called in another process
+    def simulate(run):  # at the top of a module, as another process calls it
         draw, missing, sent, rounds = random.Random(run.seed), 100, 0, 0
         while missing:
             sent, rounds = sent + missing, rounds + 1
@@ -31,11 +31,11 @@ A folder with a module `reproduction` that has a `PAPER` is a paper. This one, o
     def rows(outcome):  # of the CSV file
         yield {**asdict(outcome.run), "rounds": outcome.rounds}
 
-    def judge(found):  # is called when all runs of the study are over
+    def judge(found):  # called when all runs of the study are over
         few, many = (max(outcome.rounds for outcome in found[loss]) for loss in (0.01, 0.3))
         return [Claim("more", "Fig. 1", "more loss, more rounds", "> 1", many / few, "times", many > few)]
 
-    def draw(path, found):  # path: where the figure is to be
+    def draw(path, found):  # path: of the figure's file
         figure, axes = subplots(figsize=(4, 3))
         for loss, outcomes in found.items():
             axes.plot([outcome.run.seed for outcome in outcomes], [outcome.rounds for outcome in outcomes])
@@ -43,7 +43,7 @@ A folder with a module `reproduction` that has a `PAPER` is a paper. This one, o
 
     ROUNDS = Simulation(simulate, by_case, rows, title=str, cost=lambda run: run.case)
     FIGURE = Study(
-        "figure-1",  # of its files: no other study of the paper has this name
+        "figure-1",  # name of its files, different for each study of the paper
         "rounds of repair on a lossy link",
         ROUNDS,
         seeded(lambda quick: (0.01, 0.3), lambda case, seed, quick: Run(case, seed), seeds=5, quick_seeds=2),

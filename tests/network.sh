@@ -7,7 +7,7 @@ marked=${1:+ and ($1)}
 namespaces=tests/namespaces.sh
 
 if $namespaces true 2>/dev/null; then
-    $PYTHON -m pytest -q --dist worksteal --tx "$NETWORKS*popen//python=$namespaces $PYTHON" \
+    $PYTHON -m pytest -q --dist loadfile --tx "$NETWORKS*popen//python=$namespaces $PYTHON" \
         --junitxml "$RESULTS/network.xml" -m "not alone$marked" tests/network tests/conformance
     together=$?
     $namespaces $PYTHON -m pytest -q --junitxml "$RESULTS/alone.xml" -m "alone$marked" tests/network tests/conformance

@@ -13,7 +13,7 @@ ControlType: TypeAlias = Literal["join", "leave", "keepalive", "query", "report"
 ReportKind: TypeAlias = Literal["slow", "caught_up", "complete", "cache_full", "cache_room"]
 LeaveReason: TypeAlias = Literal["done", "aborted"]
 RefusalCode: TypeAlias = Literal[
-    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired"
+    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
 ]
 NoticeKind: TypeAlias = Literal[
     "joined",

@@ -5,7 +5,7 @@
     switch.inject(1, bytes(scapy_packet))
     for port, time_ns, frame in switch.advance(1_000_000): ...
 
-Nothing happens by itself: time is what the caller says it is, in integer nanoseconds.
+The switch never acts by itself: time is the caller's, in integer nanoseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from groupflow._native import NativeSwitch
 
 
 class Output(NamedTuple):
-    """A frame that left the switch: on which port, when (ns), and its bytes."""
+    """A frame that left the switch: its port, the time in ns, and its bytes."""
 
     port: int
     time_ns: int
@@ -42,7 +42,7 @@ class PacketIn:
 class WriteError(Exception):
     """Updates that the switch refused.
 
-    `errors` has (index of the update, gRPC status code, message) of each; the others took effect.
+    `errors` has (index of the update, gRPC status code, message) of each; the other updates took effect.
     """
 
     def __init__(self, errors: Sequence[tuple[int, int, str]]) -> None:
@@ -100,18 +100,18 @@ class Switch:
     def read(self, entities: Any) -> list[Any]:
         """The entities that match, wildcards included. Raises ValueError for an impossible request.
 
-        Queues, ports and generators are no externs that finsy knows: they come as messages.
+        finsy has no classes for queues, ports and generators: these come as messages.
         """
         wanted = [e.SerializeToString() for e in encode_entities([entities], self._schema)]
         found = [p4r.Entity.FromString(message) for message in self._native.read(wanted)]
         return [e if e.HasField("extern_entry") else decode_entity(e, self._schema) for e in found]
 
     def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
-        """A frame arrives on `port`. Scapy packets are welcome."""
+        """Gives the switch a frame that arrives on `port`: bytes, or a scapy packet."""
         self._native.inject(port, bytes(packet), now_ns)
 
     def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:
-        """The controller sends a packet, with a value for each field of the packet_out header.
+        """Sends a packet from the controller, with a value for each field of the packet_out header.
 
         Raises ValueError when a field is missing or unknown.
         """
@@ -124,7 +124,7 @@ class Switch:
         self._native.packet_out(bytes(payload), fields, now_ns)
 
     def advance(self, now_ns: int) -> list[Output]:
-        """Lets time pass until `now_ns`: what left by then. Packet-ins are added to `packet_ins`."""
+        """Lets time pass until `now_ns`. Returns frames sent by then; packet-ins go to `packet_ins`."""
         outputs, packet_ins, _ = self._native.advance(now_ns)
         self.packet_ins += [
             PacketIn(payload, {self._in_names[i]: int.from_bytes(value, "big") for i, value in metadata})
@@ -133,12 +133,12 @@ class Switch:
         return [Output(*output) for output in outputs]
 
     def run(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> list[Output]:
-        """A frame arrives, with all that follows at once: `inject`, then `advance` to the same time."""
+        """Gives the switch a frame, and returns its output: `inject`, then `advance` to the same time."""
         self.inject(port, packet, now_ns)
         return self.advance(now_ns)
 
     def register(self, name: str, index: int) -> int:
-        """The value of a register's cell. Registers are read by their full name or its last parts."""
+        """The value of a register's cell. The name is the full name of the register, or its last parts."""
         return self._native.register(name, index)
 
     def set_register(self, name: str, index: int, value: int) -> None:
@@ -158,10 +158,10 @@ class Switch:
         limit_bytes: int | str | None = None,
         paused: bool | None = None,
     ) -> None:
-        """Changes a queue of a port; what is None stays. At `now_ns`, or when time last advanced to.
+        """Changes a queue of a port; None leaves a setting. At `now_ns`, or at the time of the last advance.
 
-        `rate` is such as "1000pps", "10mbit" or "unlimited"; the limits are of what waits ("default" takes
-        one away again). Raises ValueError naming what is wrong.
+        `rate` is such as "1000pps", "10mbit" or "unlimited"; the limits bound the waiting packets or bytes
+        ("default" removes a limit). Raises ValueError naming what is wrong.
         """
         if now_ns is not None:
             self._native.catch_up(now_ns)
@@ -173,11 +173,11 @@ class Switch:
         self._native.set_queue(port, queue, parts)
 
     def set_port(self, port: int, *, nominal_packet: int) -> None:
-        """Sets the bytes of a packet where packets/s are computed from the port's bit rate."""
+        """Sets the bytes of a packet with which packets/s are computed from the port's bit rate."""
         self._native.set_port(port, nominal_packet)
 
     def set_link(self, port: int, spec: str, *, now_ns: int | None = None) -> None:
-        """Changes a port's link: `spec` is as gfswitch's `--link` without the port, "rate=10mbit,dir=out"."""
+        """Changes a port's link: `spec` is gfswitch's `--link` without the port, "rate=10mbit,dir=out"."""
         if now_ns is not None:
             self._native.catch_up(now_ns)
         self._native.set_link(port, spec)
@@ -203,7 +203,7 @@ class Switch:
         self._native.delete_generator(number)
 
     def queue(self, port: int, queue: int) -> dict[str, Any]:
-        """What a queue is set to, holds and counted: its object in `stats`."""
+        """A queue's settings, contents and counters: its object in `stats`. Raises ValueError."""
         for found in json.loads(self.stats())["ports"]:
             if found["port"] == port and queue < len(found["out"]["queues"]):
                 return found["out"]["queues"][queue]

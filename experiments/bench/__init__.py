@@ -1,1 +1,1 @@
-"""Benchmarks: what the demo's parts do, in figures. `make bench`."""
+"""Benchmarks of the parts that the demo and the experiments use. `make bench`."""

@@ -1,7 +1,7 @@
-"""How many hosts a second join a clustered tree: the dispatchers in one process and in several, with a store.
+"""Joins a second in a clustered tree, with its dispatchers in one process and in several that share a store.
 
 `groupflow bench dispatchers` runs it alone. Hosts are connections of this
-process, which say what hosts say and carry no data; the dispatchers are processes of their own.
+process, which send a host's messages and carry no data; the dispatchers are processes of their own.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from experiments.tree.service import PORT, processes
 
 HOSTS = 500
 AT_ONCE = 32
-"""that join at one time"""
+"""hosts that join at the same time"""
 _TURNS = 3
 _PROCESSES = (1, 3)
 _ONE_WAY = 1_000_000
-"""ns that a host measures to any other: all are in the root's cluster until it is full, and then below it"""
+"""ns, latency that a host reports to any other: all are in the root's cluster until it is full, then below"""
 
 
 class Joiner:
-    """A host that joins, and then only says that it is there."""
+    """A host that joins, and then only reports that it is alive."""
 
     def __init__(self, number: int, token: str, *, source: bool = False) -> None:
         self._name, self._token, self._source = f"{number:x}", token, source
@@ -35,14 +35,14 @@ class Joiner:
         self.attached = asyncio.Event()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Joins and stays, until cancelled."""
         port = PORT
         while True:
             with suppress(OSError):
                 port = await self._stay(port)
 
     async def _stay(self, port: int) -> int:
-        """The port that it is sent to."""
+        """Stays until the dispatchers send it to another port. Returns that port."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         peer = {"host": self._name, "address": f"127.0.0.1:{1 + int(self._name, 16)}"}
         join = {"peer": peer, "router": None, "capacity": 4, "token": self._token}
@@ -93,7 +93,7 @@ class Joiner:
 
 
 async def joins_a_second(count: int) -> float:
-    """With the dispatchers in so many processes."""
+    """Joins a second with the dispatchers in so many processes."""
     token = secrets.token_hex(16)
     gate = asyncio.Semaphore(AT_ONCE)
     async with processes([], token, count, plain=True), asyncio.TaskGroup() as tasks:
@@ -117,7 +117,7 @@ async def joins_a_second(count: int) -> float:
 
 
 def figures() -> list[Figure]:
-    """Medians."""
+    """Medians of the turns, by number of processes."""
 
     async def measure() -> list[Figure]:
         found: list[Figure] = []

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Figure(NamedTuple):
-    """What was measured, its value and unit, and how it is to be read."""
+    """A measured quantity: its name, value and unit, and a note on how to read it."""
 
     name: str
     value: float

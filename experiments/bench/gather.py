@@ -1,4 +1,4 @@
-"""What gathering costs: 1,000 clients with 4,000 connections on one server, and TLS.
+"""The cost of gathering: 1,000 clients with 4,000 connections on one server, and of TLS.
 
 `groupflow bench gather` runs it alone. All on loopback, server and clients
 on the same processors.
@@ -36,9 +36,9 @@ _KBIT = 32
 _SECONDS = 30
 _TOKEN = "c0ffee"
 _BUFFER, _MEMORY = 64 << 20, 128 << 20
-"""bytes of all windows, and of all reassembly: the configured total"""
+"""bounds of all windows, and of all reassembly, bytes"""
 _MOST_MS = 20.0
-"""what a round may take"""
+"""longest time that a round should take"""
 _TURNS = 5
 _TLS_SECONDS = 2
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -46,7 +46,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class _Restless:
-    """Another window for everyone each round: a tuning has as much to say and to set as it ever can."""
+    """A policy with new windows for all clients in each round, so that a tuning is as large as possible."""
 
     random: Random = field(default_factory=lambda: Random(1))
 
@@ -62,7 +62,7 @@ class _Restless:
 
 
 class _Timed(Tuner):
-    """Says how much processor time a tuning took, s."""
+    """A tuner that also reports the processor time of a tuning, s."""
 
     spent = 0.0
 
@@ -74,7 +74,7 @@ class _Timed(Tuner):
 
 
 def figures() -> list[Figure]:
-    """Rounds and memory with a thousand clients; TLS beside none."""
+    """Rounds and memory with a thousand clients; cost of TLS."""
     return [*asyncio.run(_crowd()), asyncio.run(_tls())]
 
 
@@ -96,7 +96,7 @@ async def _crowd() -> list[Figure]:
                 assert isinstance(rows, list)
                 connected = sum(row["connections"] for row in rows)  # type: ignore[union-attr]
             elif event.name == "tuned" and connected >= _CLIENTS * _CONNECTIONS:
-                # The policy's part, and the server's.
+                # Processor time of the policy, and of the server.
                 spans.append(1000 * (tuner.seconds + event.number("seconds")))
                 spent.append(1000 * (tuner.spent + event.number("processor_seconds")))
 
@@ -106,7 +106,7 @@ async def _crowd() -> list[Figure]:
         async with service:
             ready = await service.ready()
             arguments = (f"127.0.0.1:{ready.integer('port')}", str(_CLIENTS), str(_KBIT), str(_SECONDS))
-            # In earnest clients are elsewhere: they take what time the server leaves.
+            # In real use clients are elsewhere: here they get the time that the server leaves.
             load = await asyncio.create_subprocess_exec(
                 "nice", "-n", "10", load_tool, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
             )
@@ -128,7 +128,7 @@ async def _crowd() -> list[Figure]:
 
 
 async def _tls() -> Figure:
-    """Processor time of client and server together for a byte, to what it is without TLS in the same turn."""
+    """Processor time per byte of client and server together, over that without TLS in the same turn."""
     ratios: list[float] = []
     for _ in range(_TURNS):
         plain = await _cost(encrypted=False)
@@ -138,7 +138,7 @@ async def _tls() -> Figure:
 
 
 async def _cost(*, encrypted: bool) -> float:
-    """Seconds for a byte: one client over one connection sends as fast as it can."""
+    """Seconds of processor time per byte: one client over one connection sends as fast as it can."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         clients = folder / "clients.json"
@@ -163,7 +163,7 @@ async def _cost(*, encrypted: bool) -> float:
 
 
 def _spent_by_ended() -> float:
-    """Processor time of the programs that were started here and have ended, s."""
+    """Processor time of this process's children that have ended, s."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -175,7 +175,7 @@ def _spent(pid: int) -> float:
 
 
 def _peak(pid: int) -> int:
-    """The most memory that a process ever had, bytes."""
+    """The peak memory of a process, bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10

@@ -1,4 +1,7 @@
-"""How many packet hops a second netsim does on the line of Takano et al., without and with their control."""
+"""netsim's packet hops a second on the line of Takano et al., without and with their control.
+
+`python -m experiments.bench.line [CASE] [SECONDS]` measures one scenario alone, e.g. `4 0.5`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def figures() -> list[Figure]:
 
 
 def _measure(what: Scenario) -> tuple[float, str]:
-    """Hops for each second of processor time, and which part of them is feedback."""
+    """Hops per second of processor time, and a note with the share of feedback in them."""
     sim = build(what)
     start = time.process_time()
     hops, finished = 0, False

@@ -1,4 +1,4 @@
-"""How many packets a second one core takes through groupflow's own P4, in process and without interfaces."""
+"""Packets a second of one core through groupflow's own P4, in process and without interfaces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _entry(table: str, match: dict[str, int | str], action: str, **parameters: i
 
 
 def forwarding_entries(copies: int) -> list[Any]:
-    """A stream from port 1 to `copies` hosts, and a route to port 2."""
+    """Entries for a stream from port 1 to `copies` hosts, and a route to port 2."""
     hosts = range(2, 2 + copies)
     stream = {
         "index": 0,
@@ -55,7 +55,7 @@ def forwarding_entries(copies: int) -> list[Any]:
 
 
 def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
-    """What `forwarding_entries` sends to `copies` hosts: a packet to the group, or one to the first host."""
+    """The packet that `forwarding_entries` sends to `copies` hosts: to the group, or to the first host."""
     return group_frame(
         2 if copies == 1 else 1,
         eth=("02:00:0a:00:00:01", _ROUTER),

@@ -1,4 +1,4 @@
-"""Which processors a program may use, and how much of them it has used."""
+"""Binds programs to processors, and reads the processor time that they have used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def on(cpus: Sequence[int]) -> Sequence[str]:
-    """In front of a command: which processors it may use. None are all."""
+    """Words before a command that bind it to these processors; none are all."""
     return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
 
 

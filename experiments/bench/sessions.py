@@ -1,4 +1,4 @@
-"""A thousand sessions on two gfswitches: how long until all are installed, and after a switch restarts.
+"""Time to install a thousand sessions on two gfswitches, and to restore them after a switch restarts.
 
 The switches have no interfaces; joins are handed to the controller as if the switches had punted them.
 """
@@ -128,5 +128,5 @@ async def _measure() -> list[Figure]:
 
 
 def figures() -> list[Figure]:
-    """Needs the ports of topologies/fig5.yaml to be free."""
+    """Times of both. The ports of topologies/fig5.yaml must be free."""
     return asyncio.run(_measure())

@@ -1,10 +1,10 @@
-"""What a split agent costs: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
+"""The cost of a split agent: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
 
 `groupflow bench split` runs it alone. All on loopback. The contenders take
 turns: gfagent split with four members and with one, HAProxy's TCP mode (when it is installed) to one, and two
 bare relays without a cache, to four and to one, by read and write and by splice and tee. Each has processor 1
-for itself, as far as other work leaves it; sender and members have processor 0. What counts is the processor
-time that each takes for a byte it sends: the kernel's part is in it, and on loopback much of the receivers'
+to itself, as far as other work leaves it; sender and members have processor 0. The figure that counts is the
+processor time of each per byte sent: it includes the kernel's part, and on loopback much of the receivers'
 TCP.
 """
 
@@ -42,14 +42,14 @@ _SESSIONS = 1000
 
 
 class _Contender(NamedTuple):
-    """Something that relays a connection to `address` to so many members."""
+    """A program that relays a connection to `address` to so many members."""
 
     name: str
     command: Sequence[str]
     address: str
     copies: int
     sessions: Sequence[dict[str, Any]] = ()
-    """for gfagent: what is set over its control socket"""
+    """for gfagent: the sessions to set over its control socket"""
     control: str = ""
 
 
@@ -59,11 +59,11 @@ class Result(NamedTuple):
     name: str
     copies: int
     gbps: float
-    """sent to all members together, in the time that passed"""
+    """rate to all members together, by elapsed time"""
     gbps_core: float
-    """the same in a second of processor time"""
+    """rate to all members together, by processor time"""
     ratio: float
-    """processor time for a byte sent, to HAProxy's in the same round (0: HAProxy is not there)"""
+    """processor time per byte sent, over HAProxy's in the same round (0: HAProxy is not installed)"""
 
 
 def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def _tool() -> Path:
 
 @contextmanager
 def _process(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
-    """A process for the time of the block; it is ready when it has said something, if it says anything."""
+    """A process for the time of the block; a process that prints is ready when it has printed a line."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield process
@@ -112,11 +112,11 @@ def _wait_for_port(address: str) -> None:
             return
         except OSError:
             time.sleep(0.02)
-    raise RuntimeError(f"nobody listens at {address}")
+    raise RuntimeError(f"no program listens at {address}")
 
 
 def _received(addresses: Sequence[str]) -> int:
-    """Bytes that the members' kernel sockets have received up to now (tcpi_bytes_received), by `ss`."""
+    """Bytes received so far by the kernel's sockets of the members (tcpi_bytes_received), from `ss`."""
     told = subprocess.run(
         ["ss", "-tinHO", "state", "established"], check=True, stdout=subprocess.PIPE, text=True
     ).stdout
@@ -176,7 +176,7 @@ def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
     count = after - before
     if count <= 0:
         raise RuntimeError(f"nothing came through {contender.name}")
-    # The next round's connections are to be told from these.
+    # The connections of the next round must not be taken for these.
     _wait_until_idle(members)
     return _Round(count * 8 / 1e9 / (end - start), cpu / count)
 
@@ -227,7 +227,7 @@ def _resident_mb(pid: int) -> float:
 
 
 def memory(sessions: int = _SESSIONS) -> float:
-    """MB that an agent with so many sessions, each with a stream, has besides its caches."""
+    """MB of an agent with so many sessions, each with a stream, without its caches."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with ExitStack() as stack:
@@ -269,7 +269,7 @@ def _note(result: Result) -> str:
 
 
 def figures() -> list[Figure]:
-    """Needs no root."""
+    """Rates of all contenders, and the agent's memory. Needs no root."""
     results = compare(_ROUNDS, _SECONDS)
     found = [
         Figure(f"{r.name}, 1 in {r.copies} out", round(r.gbps, 1), "Gb/s out", _note(r)) for r in results

@@ -22,5 +22,5 @@ def _one(members: int, out: Path) -> Figure:
 
 
 def figures(out: Path) -> list[Figure]:
-    """One run each."""
+    """Times of one run for each number of members."""
     return [_one(members, out) for members in (1, 3, 5)]

@@ -1,4 +1,4 @@
-"""What edges of a clustered tree cost: a stream that a host passes on, plain, with TLS, and over QUIC.
+"""The cost of edges of a clustered tree: a stream that a host passes on, plain, with TLS, and over QUIC.
 
 `groupflow bench tree` runs it alone. All on loopback, on both processors.
 """
@@ -24,30 +24,30 @@ from groupflow.tree.service import Dispatch
 
 _TURNS = 5
 _HOSTS = ("first", "second")
-"""each serves one: the source sends to one of them, and that one to the other"""
+"""each serves one: the source sends to the first, which sends to the second"""
 
 
 @dataclass(frozen=True)
 class _Run:
-    """A stream through all."""
+    """A stream through all hosts."""
 
     seconds: float
     cpu: float
     """seconds of processor time of the three hosts, together"""
     arrived: int
-    """bytes that the last of them got"""
+    """bytes that the last host received"""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How hosts are connected."""
+    """A kind of connection between hosts."""
 
     name: str
     plain: bool
     edges: Edges
     bytes: int
     rate_bps: int | None = None
-    """at which the source is given data; None: as it takes them"""
+    """rate at which the source is given data; None: as fast as it takes them"""
 
 
 _PLAIN = _Kind("plain", True, "stream", 1 << 30)
@@ -57,11 +57,11 @@ _DATAGRAMS = _Kind("QUIC datagrams", False, "datagrams", 1 << 27, 250_000_000)
 _KINDS = (_PLAIN, _TLS, _QUIC, _DATAGRAMS)
 _RATIOS = ((_TLS, _PLAIN), (_QUIC, _TLS), (_DATAGRAMS, _TLS))
 _RECORD = 1128
-"""bytes of a datagram: of a record that is skipped whole"""
+"""bytes of a datagram: of a record, which is skipped whole"""
 
 
 def figures() -> list[Figure]:
-    """Goodput and processor time, and what TLS and QUIC make of them."""
+    """Goodput and processor time, and their change by TLS and QUIC."""
     return asyncio.run(_figures())
 
 
@@ -71,7 +71,7 @@ async def _figures() -> list[Figure]:
         for turn in range(1 + _TURNS):
             for kind in _KINDS:
                 run = await _run(_file(Path(folder), kind.bytes), kind)
-                # Of the first turn the files are in no cache.
+                # In the first turn the files are in no cache.
                 runs[kind] += [run] if turn else []
     note = "source and two hosts in a row, on both processors"
     found: list[Figure] = []
@@ -90,12 +90,12 @@ async def _figures() -> list[Figure]:
 
 
 def _cost(run: _Run) -> float:
-    """Seconds of processor time of the three hosts for 10^9 bytes that came to both."""
+    """Seconds of processor time of the three hosts for 10^9 bytes delivered to both."""
     return run.cpu / (run.arrived / 1e9)
 
 
 def _ratio(runs: dict[_Kind, list[_Run]], one: _Kind, other: _Kind) -> Figure:
-    """Of processor time a byte, run by run."""
+    """Ratio of processor times per byte, run by run."""
     pairs = zip(runs[one], runs[other], strict=True)
     ratios = sorted(_cost(a) / _cost(b) for a, b in pairs)
     spread = f"of {_TURNS} turns {ratios[0]:.2f} to {ratios[-1]:.2f}"
@@ -142,7 +142,7 @@ async def _run(path: Path, kind: _Kind) -> _Run:
 
 
 async def _give(stdin: asyncio.StreamWriter, count: int, rate_bps: int) -> None:
-    """So many bytes at a rate."""
+    """Writes so many bytes at a rate."""
     chunk = bytes(32 * _RECORD)
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -154,6 +154,6 @@ async def _give(stdin: asyncio.StreamWriter, count: int, rate_bps: int) -> None:
 
 
 def _children() -> float:
-    """Seconds of processor time of all that have ended."""
+    """Seconds of processor time of all children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""A tuning round for a thousand clients: from the line that a server measured to the line it is told."""
+"""A tuning round for a thousand clients: from the line with measurements to the line with settings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CONNECTIONS = 4
 _ROUNDS = 40
 _MEGABIT = 10**6
 _MOST_MS = 20.0
-"""what a round may take"""
+"""longest time that a round should take"""
 
 
 def figures() -> list[Figure]:
-    """Of each policy; half of the clients are below their targets, so that procedures are under way."""
+    """Times of each policy; half of the clients are below their targets, so that searches are under way."""
     return [_figure(policy) for policy in POLICIES]
 
 

@@ -1,9 +1,9 @@
 """Packets a second through gfswitch over veth, beside a forwarder without any P4 and simple_switch_grpc.
 
 `groupflow bench veth` runs it alone. Each contender has veth pairs of its
-own to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else
-the machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other
-ports is read from their interfaces' counters.
+own to the hosts' network namespace, all for the whole run; they take turns, so that other work of the
+machine slows all of them alike. A sender saturates port 1; the arrivals at the hosts behind the other ports
+are read from their interfaces' counters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SECONDS = 1.0
 _WARM_UP_SECONDS = 0.3
 _PAYLOAD = 1400  # as the agents send it
 _DEADLINE_SECONDS = 20.0
-_STARVED = 0.2  # a sender that waits longer does not saturate anybody
+_STARVED = 0.2  # a sender that waits longer does not saturate a contender
 _FIRST_GRPC_PORT = 9600
 _DEVICE_ID = 1
 _CPUS = sorted(os.sched_getaffinity(0))
@@ -56,11 +56,11 @@ class Result(NamedTuple):
     copies: int
     received: float
     ratio: float
-    """to the bare forwarder in the same round; again the median"""
+    """median ratio to the bare forwarder in the same round"""
     cost_ns: float
-    """processor time of the contender, the kernel's part in it, for a packet that arrived; the median"""
+    """processor time of the contender, with the kernel's part, for a packet that arrived; the median"""
     starved: float
-    """the part of the time that the sender waited for a processor; the median"""
+    """share of the time that the sender waited for a processor; the median"""
 
 
 class _Options(NamedTuple):
@@ -70,11 +70,11 @@ class _Options(NamedTuple):
     switches: Sequence[str]
     """gfswitch programs"""
     bmv2: bool
-    """measure simple_switch_grpc, too, where it is installed"""
+    """whether to measure simple_switch_grpc, too, where it is installed"""
 
 
 class _Contender:
-    """Something that forwards from port 1 to the others."""
+    """A program that forwards from port 1 to the other ports."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
@@ -82,21 +82,21 @@ class _Contender:
         self._process: subprocess.Popen[bytes] | None = None
 
     def interface(self, port: int) -> str:
-        """The end of the pair that the contender has."""
+        """The contender's end of the pair at a port."""
         return f"c{self.number}p{port}"
 
     def host(self, port: int) -> str:
-        """The end that is in the hosts' namespace."""
+        """The hosts' end of the pair at a port."""
         return f"c{self.number}h{port}"
 
     def start(self, copies: int) -> None:
-        """Forwards `copies` of each packet from now on."""
+        """Begins to forward `copies` of each packet."""
         command = [str(_tool()), "forward", self.interface(1)]
         command += [self.interface(port) for port in range(2, 2 + copies)]
         self._run(command)
 
     def stop(self) -> None:
-        """Ends the process, if it is there."""
+        """Ends the process, if it runs."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -119,7 +119,7 @@ class _Contender:
         self._process = _start(command, quiet)
 
     def _place(self) -> Sequence[str]:
-        """Away from the sender: what is measured is forwarding, not where the scheduler puts it."""
+        """Words that keep it off the sender's processor, so that the scheduler's choice is not measured."""
         return on(_CPUS[1:])
 
 
@@ -127,7 +127,7 @@ def _start(command: Sequence[str], stderr: int | None = None) -> subprocess.Pope
     """Starts a process in a session of its own with this one's niceness.
 
     Linux may schedule sessions as groups (sched_autogroup), and niceness then only counts within one: without
-    this, whatever else runs on the machine has as much of it as sender and contender together.
+    this, all other work of the machine has as much of it as sender and contender together.
     """
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True)
     with suppress(OSError):
@@ -143,7 +143,7 @@ class _Switch(_Contender):
         self._program = program
 
     def start(self, copies: int) -> None:
-        """Runs the switch and gives it program, routes and groups."""
+        """Runs the switch and installs program, routes and groups."""
         address = f"127.0.0.1:{_FIRST_GRPC_PORT + self.number}"
         command = [self._program]
         for port in _PORTS:
@@ -196,7 +196,7 @@ def _tool() -> Path:
 
 @contextmanager
 def _sender(interface: str, frame: bytes) -> Generator[int]:
-    """Sends from a host while the block runs; gives the process's id."""
+    """Sends from a host while the block runs. Yields the process's id."""
     sender = [str(_tool()), "send", interface, frame.hex()]
     command = [*on(_CPUS[:1]), "ip", "netns", "exec", _HOSTS, *sender]
     process = _start(command)
@@ -223,7 +223,7 @@ def _counters(pid: int) -> dict[str, tuple[int, int]]:
 
 
 def _waited_ns(pid: int) -> int:
-    """How long a process was ready to run and another had the processor, up to now."""
+    """Time in ns so far that a process was ready to run and waited for a processor."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
 
 
@@ -295,8 +295,7 @@ def _compare(contenders: Sequence[_Contender], copies: int, options: _Options) -
 
 
 def _measure_apart(options: _Options) -> list[Result]:
-    """Runs this module in namespaces that vanish with it."""
-    _tool()
+    """Runs this module in namespaces that end with it."""
     apart = ["unshare", "-n", "-m", "-p", "--fork", "--mount-proc", "--kill-child"]
     inside = [sys.executable, "-m", "experiments.bench.veth", "--inside", json.dumps(options)]
     done = subprocess.run([*apart, *inside], check=True, stdout=subprocess.PIPE, cwd=_ROOT)
@@ -311,7 +310,7 @@ def _note(result: Result) -> str:
 
 
 def figures() -> list[Figure]:
-    """Needs root."""
+    """Both figures of gfswitch, and of BMv2 where it is installed. Needs root."""
     options = _Options(_ROUNDS, _SECONDS, _PAYLOAD, [str(find_program("gfswitch"))], True)
     names = {1: "veth, unicast", 4: "veth, 4-way multicast"}
     return [
@@ -326,13 +325,13 @@ def figures() -> list[Figure]:
 
 
 def main() -> int:
-    """For this bench alone, with other programs to compare."""
+    """Runs this benchmark alone, with other programs to compare."""
     parser = argparse.ArgumentParser(description="gfswitch over veth, beside a forwarder without P4")
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--seconds", type=float, default=_SECONDS, help="of each round")
     parser.add_argument("--payload", type=int, default=_PAYLOAD, help="bytes behind the group header")
     parser.add_argument(
-        "--gfswitch", action="append", default=[], help="another one than that of .venv (repeat)"
+        "--gfswitch", action="append", default=[], help="another gfswitch than .venv's; repeatable"
     )
     parser.add_argument("--no-bmv2", action="store_true", help="leave simple_switch_grpc out")
     parser.add_argument("--inside", help=argparse.SUPPRESS)

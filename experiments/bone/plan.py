@@ -1,4 +1,4 @@
-"""What is sent, and how: the same on real packets and in netsim."""
+"""The cases, for real packets and for netsim, and the figures that compare them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from groupflow.network.topology import Topology
 
 HUB, RIMS = "hub", ("r1", "r2", "r3")
 RATE_BPS = 900_000
-"""of the hub's packets with all headers: a tenth less than the link carries"""
+"""rate of the hub's packets with all headers: a tenth less than the link carries"""
 PACKET = 1000
 PER_ROUND = 64
 JOIN_MS, RESULT_MS, GRACE_MS = 1000, 1000, 200
-"""a round trip is half a second"""
+"""waits of the hub; a round trip is half a second"""
 HEADERS, SESSION_HEADER = 14 + 20 + 8 + 22, 24
-"""bytes of a frame besides its payload; what a session adds"""
+"""bytes of a frame besides its payload, and bytes that a session adds"""
 
 Where: TypeAlias = Literal["kernel", "netsim"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """How a file is sent."""
+    """The method of sending a file."""
 
     method: Method
     repair: Repair
@@ -36,49 +36,49 @@ class Case:
 
     @property
     def interval_ns(self) -> int:
-        """From one packet to the next, as `gfagent bone-hub --rate` has it."""
+        """Time from one packet to the next, as `gfagent bone-hub --rate` computes it."""
         session = 0 if self.method == "unicast" else SESSION_HEADER
         return (PACKET + HEADERS + session) * 8 * 10**9 // RATE_BPS
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run."""
+    """The file, the cases, and the number of runs."""
 
     cases: tuple[Case, ...]
     size: int
     """bytes of the file"""
     real_runs: int
-    """of each case"""
+    """runs of each case"""
     simulated_runs: int
     seed: int
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One file, as its hub saw it."""
+    """One transfer of the file, as its hub saw it."""
 
     where: Where
     case: Case
     seconds: float
-    """from the first signal until the hub knew the end"""
+    """time from the first signal until the hub knew the end"""
     again: float
-    """bytes sent again over the file's; of unicast, those to all rims"""
+    """bytes sent again over the file's bytes; of unicast, those to all rims"""
     rounds: int
     complete: int
-    """rims that said that they have the file"""
+    """rims that reported the whole file"""
 
 
 @dataclass(frozen=True)
 class Comparison(Nearness):
-    """A mean over a case's runs."""
+    """A quantity of a case, as the mean over its runs."""
 
     case: Case
     quantity: str
     kernel: float
     netsim: float
     runs: int
-    """on real packets"""
+    """number of runs on real packets"""
     spread: float
     """standard deviation of netsim's runs"""
 

@@ -1,4 +1,4 @@
-"""Hub and rims in hosts of a Mininet network: its P4 switches copy what the hub multicasts in a session."""
+"""Hub and rims in hosts of a Mininet network, whose P4 switches copy the hub's multicast in a session."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from groupflow.study.experiment import RunError
 
 PORT = 26500
 LIMIT_S = 300.0
-"""for one file"""
+"""time for one file"""
 
 
 def execute(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]:
-    """Every case, as often as planned; what switches say that lagged behind goes to `lagging`.
+    """Every case, as often as planned; lines about switches that lagged behind go to `lagging`.
 
-    Needs root. Raises RunError, ClientError and what `running` raises.
+    Needs root. Raises RunError, ClientError and the errors of `running`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     with running(topology(), folder / "logs") as network:
@@ -81,7 +81,7 @@ async def _transfer(
         except TimeoutError:
             raise RunError(f"{case.title}: not sent within {LIMIT_S:g} s; see {place}") from None
     wrong = [rim for rim in RIMS if _content(place / rim / "file") != data]
-    if wrong and case.method != "unscheduled":  # there, a report that is lost counts as silence: success
+    if wrong and case.method != "unscheduled":  # there, a lost report counts as silence, which means success
         raise RunError(f"{case.title}: {', '.join(wrong)} did not get the file")
     return Transfer(
         where="kernel",

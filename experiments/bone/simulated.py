@@ -1,4 +1,4 @@
-"""The same in netsim, many times: a loss here or there changes a transfer by rounds."""
+"""The same transfers in netsim, many times, because a single loss can change a transfer by rounds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from groupflow.study.experiment import RunError
 MS, SECOND = 10**6, 10**9
 LIMIT_S = 600
 SIZES = (64, 1344)
-"""between which gfagent's hub chooses; of erasure coding the size is fixed"""
+"""bounds of the packet size of gfagent's hub; with erasure coding the size is fixed"""
 
 
 def execute(plan: Plan) -> Generator[Transfer]:
-    """Every case, as often as planned. Raises RunError where one does not end."""
+    """Every case, as often as planned. Raises RunError where a transfer does not end."""
     for case in plan.cases:
         for number in range(plan.simulated_runs):
             results = sim.run(scenario(plan, case, plan.seed * 1000 + number))
@@ -48,7 +48,7 @@ def execute(plan: Plan) -> Generator[Transfer]:
 
 
 def scenario(plan: Plan, case: Case, seed: int) -> sim.Scenario:
-    """Its switches copy what is multicast to all their other ports, as a session does."""
+    """A scenario whose switches copy multicast to all their other ports, as a session does."""
     return sim.Scenario(
         name=case.title,
         topology=topology(),

@@ -1,4 +1,4 @@
-"""A flow of an experiment: from whom to whom, and when."""
+"""A flow of an experiment: its hosts and its times."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""How near netsim is to the real network, in one quantity that both measured."""
+"""The distance between netsim and the real network, in one quantity that both measured."""
 
 from __future__ import annotations
 
 WITHIN = 0.10
-"""how near they are expected to be, of the real network's figure"""
+"""expected relative difference at most"""
 
 
 class Nearness:
-    """For dataclasses with both figures, in one unit."""
+    """A base of dataclasses with both figures, in one unit."""
 
     kernel: float
     netsim: float
 
     @property
     def difference(self) -> float:
-        """Of the real network's figure; infinite where that is 0 and netsim's is not."""
+        """Difference relative to the real network's figure; infinite where that is 0 and netsim's is not."""
         if self.kernel == 0:
             return 0.0 if self.netsim == 0 else float("inf")
         return self.netsim / self.kernel - 1

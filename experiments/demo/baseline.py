@@ -26,7 +26,7 @@ _MIB = 1 << 20
 _FRAME, _SEGMENT = 1514, 1448
 """bytes of a full frame, and of the file in it (TCP with timestamps)"""
 _PATIENCE = 5.0
-"""times the estimate, and half a minute: then it is given up"""
+"""factor of the estimate after which, with half a minute more, the baseline is given up"""
 
 
 class BaselineError(Exception):
@@ -37,14 +37,14 @@ class BaselineError(Exception):
 class Plan:
     file_bytes: int
     seconds: float
-    """estimate"""
+    """estimated duration"""
     pace: int | None
-    """bit/s of each connection, on switches that do not limit the rate"""
+    """bit/s of each connection, for switches that do not limit the rate"""
     note: str
 
 
 def plan(topology: Topology, sender: str, receivers: Sequence[str], file_bytes: int, *, paced: bool) -> Plan:
-    """How much to send, so that it takes at most about MAX_SECONDS."""
+    """The number of bytes to send, so that the baseline takes at most about MAX_SECONDS."""
     rate = topology.link_between(sender, topology.hosts[sender].switch).spec.rate or 10**9
     share = rate * _SEGMENT / _FRAME / len(receivers)
     slowest = min(min(share, loss_limit(topology, sender, name)) for name in receivers)
@@ -108,7 +108,7 @@ async def run(
 async def _transfer(
     network: Network, sender: str, receivers: Sequence[str], file: Path, todo: Plan, expected: str
 ) -> tuple[dict[str, float], str]:
-    """Seconds from the first byte sent to the last received, of each receiver; the congestion control."""
+    """Seconds of each receiver from the first byte sent to the last received; and the congestion control."""
     arguments = ["serve", str(PORT), str(file), str(len(receivers))]
     if todo.pace is not None:
         arguments.append(str(todo.pace))
@@ -117,7 +117,7 @@ async def _transfer(
     try:
         server = await _start(network, sender, arguments, processes)
         assert server.stdout is not None
-        await server.stdout.readline()  # it listens
+        await server.stdout.readline()  # the server prints a line when it listens
         fetchers = {
             name: await _start(network, name, ["fetch", address, str(PORT)], processes) for name in receivers
         }
@@ -171,7 +171,7 @@ def _number(form: Mapping[str, object], field: str) -> float:
 
 
 def _cut(file: Path, part: Path, count: int) -> str:
-    """Copies the first `count` bytes; their SHA-256."""
+    """Copies the first `count` bytes. Returns their SHA-256."""
     digest = hashlib.sha256()
     with file.open("rb") as data, part.open("wb") as out:
         while count > 0 and (chunk := data.read(min(count, _MIB))):

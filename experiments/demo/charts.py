@@ -26,7 +26,7 @@ class BarGroup:
 
 
 def progress(receivers: Sequence[ReceiverResult], file_bytes: int, ideal_seconds: float) -> str:
-    """Bytes in each receiver's file over the time since the sender's first packet."""
+    """A chart of bytes in each receiver's file over the time since the sender's first packet."""
     left, right, top, bottom, height = 62.0, 150.0, 16.0, 46.0, 380.0
     last = max(
         [r.seconds or 0.0 for r in receivers] + [s.seconds for r in receivers for s in r.series] + [0.1]

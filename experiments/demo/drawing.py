@@ -14,9 +14,9 @@ from groupflow.network.topology import Topology
 _WIDTH = 1120.0
 _BOX = (58.0, 26.0)
 _ROW, _GAP = 44.0, 16.0
-"""distance of hosts, and what is added between two networks"""
+"""distance of hosts, and the additional gap between two networks"""
 _LABEL = 150.0
-"""straight part of a host's link, where its figures stand"""
+"""straight part of a host's link, with its figures"""
 _AGENT = 130.0
 """distance of an agent above its switch"""
 _MIN_ROWS = 260.0
@@ -163,7 +163,7 @@ def _agent_link(agent: Point, switch: Point, name: str, more: LinkUse, less: Lin
 
 
 def _line(path: str, more: LinkUse, less: LinkUse) -> str:
-    """Its width says how often the link carried the file."""
+    """A line whose width grows with the copies of the file that the link carried."""
     width = 1.5 + min(14.0, 1.5 * more.copies)
     tip = f"{_sentence(more)}; {_sentence(less)}"
     return svg.element("path", svg.element("title", tip), d=path, class_="link", stroke_width=width)

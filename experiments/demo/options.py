@@ -1,4 +1,4 @@
-"""What the demo may be asked for, from the command line."""
+"""Options of the demo, from the command line."""
 
 import argparse
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from groupflow.network import units, variants
 from groupflow.network.topology import Topology
 
 BMV2_RATE = 10_000_000
-"""bit/s; what BMv2 carries to 15 receivers on two cores with room to spare"""
+"""bit/s that BMv2 carries to 15 receivers on two cores with room to spare"""
 DEFAULT_BYTES = 64 << 20
 SENDER = "ma1"
 _TRUNK = ("s1", "s2")
@@ -19,7 +19,7 @@ _TRUNK = ("s1", "s2")
 @dataclass(frozen=True)
 class Options:
     file: Path | None = None
-    """None: `size` random bytes"""
+    """the file to send; None: `size` random bytes"""
     size: int = DEFAULT_BYTES
     members: int = 5
     loss: int = 0
@@ -30,12 +30,12 @@ class Options:
     rate: int | None = None
     """bit/s of every link; None: the topology's"""
     delay_ns: int | None = None
-    """of the link between the split agents; None: the topology's"""
+    """delay of the link between the split agents; None: the topology's"""
     out: Path = Path("out/demo")
     baseline: bool = True
 
     def topology(self) -> Topology:
-        """Fig. 5 as these options want it."""
+        """Fig. 5 with the changes of these options."""
         network = variants.with_members(variants.named("fig5"), self.members)
         network = variants.with_loss(network, self.loss)
         rate = self.rate
@@ -52,26 +52,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """A run takes about as long as the file at the links' rate, and up to a minute for TCP."""
     parser.add_argument("--file", type=Path, help="what to send (default: 64 MiB of random bytes)")
     parser.add_argument("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
-    parser.add_argument("--members", type=_members, default=5, help="in each of the networks b, c, d: 1 to 5")
+    parser.add_argument("--members", type=_members, default=5, help="members of each network: 1 to 5")
     parser.add_argument(
-        "--loss", type=values.value(units.parse_loss), default=0, help="on every link, e.g. 0.01 or 1%%"
+        "--loss", type=values.value(units.parse_loss), default=0, help="loss of every link, e.g. 0.01 or 1%%"
     )
     parser.add_argument(
-        "--mode", choices=("e2e", "n2n"), default="e2e", help="who acknowledges: receivers, caches"
+        "--mode", choices=("e2e", "n2n"), default="e2e", help="acknowledge at receivers, or at caches"
     )
     parser.add_argument(
         "--policy",
         choices=("strict", "isolate"),
         default="strict",
-        help="what a slow receiver does to the others",
+        help="treatment of a slow receiver",
     )
     parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
-    parser.add_argument("--rate", type=_rate, help="of every link, e.g. 50mbit (a bare number: Mbit/s)")
+    parser.add_argument("--rate", type=_rate, help="rate of every link, e.g. 50mbit (a bare number: Mbit/s)")
     parser.add_argument(
         "--delay",
         dest="delay_ns",
         type=_delay,
-        help="between the split agents, e.g. 50ms (a bare number: ms)",
+        help="delay between the split agents, e.g. 50ms (a bare number: ms)",
     )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of the report")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")

@@ -1,4 +1,4 @@
-"""The links' rate on a machine that cannot keep up: the demo runs once more at half of it, and says so."""
+"""The links' rate on a machine that is too slow: the demo runs again at half of it, and says so."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,15 +11,15 @@ from experiments.demo.scenario import Scenario
 from groupflow.network import units
 
 ATTEMPTS = 3
-"""at the topology's rate, at half and at a quarter of it"""
+"""number of runs at most: at the topology's rate, at half and at a quarter of it"""
 
 
 def measure(
     options: Options, console: Console, new: Callable[[Options, Console], Scenario] = Scenario
 ) -> tuple[Report, Scenario]:
-    """The first run whose figures can be trusted, or the last one. A rate that was asked for is kept.
+    """The first run whose figures can be trusted, or the last one. A rate given by the user is kept.
 
-    Raises what `Scenario.run` raises.
+    Raises the errors of `Scenario.run`.
     """
     scenario = new(options, console)
     report = scenario.run()

@@ -39,7 +39,7 @@ def render(report: Report, topology: Topology) -> str:
 
 
 def downstream(topology: Topology, sender: str) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Directions that data takes, in groups: the sender's link, those between switches, each network's."""
+    """Directions of the data, in groups: the sender's link, those between switches, each network's."""
     agents = variants.agents(topology)
     home = topology.hosts[sender].switch
     groups = [(f"{sender} → {home}", [(sender, home)])]

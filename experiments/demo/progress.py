@@ -17,7 +17,7 @@ _LINE_SECONDS = 1.0
 
 
 class Track:
-    """One receiver's way through the file, from its events."""
+    """One receiver's progress through the file, from its events."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -98,7 +98,7 @@ class ProgressView:
 
 
 def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
-    """All receivers in one line."""
+    """The progress of all receivers in one line."""
     slowest = min(tracks, key=lambda track: track.bytes)
     complete = sum(track.complete is not None for track in tracks)
     repaired = sum(track.repaired for track in tracks)
@@ -110,7 +110,7 @@ def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
 
 
 def print_tables(console: Console, report: Report) -> None:
-    """The result for the terminal."""
+    """Prints the result in the terminal."""
     receivers = Table("receiver", "SHA-256", title="Receivers", title_justify="left")
     for name in ("seconds", "goodput", "repaired packets"):
         receivers.add_column(name, justify="right")

@@ -1,4 +1,4 @@
-"""What a run of the demo found out. `Report.to_json` is out/demo/report.json."""
+"""Results of a run of the demo. `Report.to_json` is out/demo/report.json."""
 
 from dataclasses import asdict, dataclass, field
 
@@ -8,7 +8,7 @@ from groupflow.lab.measure import LinkUse, SwitchHealth
 @dataclass(frozen=True)
 class Sample:
     seconds: float
-    """since the sender's first packet"""
+    """time since the sender's first packet"""
     bytes: int
 
 
@@ -16,14 +16,14 @@ class Sample:
 class ReceiverResult:
     name: str
     ok: bool
-    """complete, and its SHA-256 is the sender's"""
+    """whether the file is complete, with the sender's SHA-256"""
     seconds: float | None
     """from the sender's first packet to the last byte in this receiver's file; None: never"""
     goodput_bps: int
     repaired_packets: int
     sha256: str = ""
     error: str = ""
-    """why it is not ok"""
+    """why the receiver is not `ok`"""
     series: tuple[Sample, ...] = ()
 
 
@@ -43,7 +43,7 @@ class AgentResult:
 class SenderResult:
     name: str
     seconds: float
-    """from its first packet to the last byte acknowledged by the whole group"""
+    """time from its first packet to the last byte acknowledged by the whole group"""
     packets: int
     retransmitted: int
     nacks: int
@@ -52,11 +52,11 @@ class SenderResult:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The same topology, one TCP connection a receiver."""
+    """The same topology with one TCP connection for each receiver."""
 
     file_bytes: int
     seconds: float
-    """until the last receiver had the whole file"""
+    """time until the last receiver had the whole file"""
     receiver_seconds: dict[str, float]
     links: tuple[LinkUse, ...]
     health: tuple[SwitchHealth, ...]
@@ -81,7 +81,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the run was asked for; rates in bit/s, loss as a fraction."""
+    """Parameters of the run; rates in bit/s, loss as a fraction."""
 
     topology: str
     file: str
@@ -93,9 +93,9 @@ class Parameters:
     switch: str
     loss: float
     rate_bps: int
-    """of the network's links; with BMv2, of the sender"""
+    """rate of the network's links; with BMv2, of the sender"""
     delay_ms: float
-    """of the link between the split agents"""
+    """delay of the link between the split agents"""
     started: str
     """date and time, ISO 8601"""
 
@@ -110,9 +110,9 @@ class Report:
     health: tuple[SwitchHealth, ...]
     baseline: Baseline | None
     ideal_seconds: float
-    """file size over link rate, and the longest path's delay"""
+    """file size over link rate, plus the longest path's delay"""
     notes: tuple[str, ...] = field(default=())
-    """what a reader must know to judge the figures"""
+    """remarks that a reader needs to judge the figures"""
 
     @property
     def cpu_bound(self) -> bool:
@@ -120,17 +120,17 @@ class Report:
 
     @property
     def cpu_bound_at_all(self) -> bool:
-        """In the transfer or in the TCP baseline."""
+        """Whether a switch was CPU-bound, in the transfer or in the TCP baseline."""
         return self.cpu_bound or (self.baseline is not None and self.baseline.cpu_bound)
 
     @property
     def slowest_seconds(self) -> float | None:
-        """When the last receiver was complete; None: some never were."""
+        """Time when the last receiver was complete; None: some never were."""
         times = [receiver.seconds for receiver in self.receivers]
         return max((time for time in times if time is not None), default=None) if None not in times else None
 
     def problems(self) -> list[str]:
-        """Why this run failed, one line each; empty when it did not."""
+        """Reasons why this run failed, one line each; empty if it did not."""
         found = [f"{receiver.name}: {receiver.error}" for receiver in self.receivers if not receiver.ok]
         found += _cpu_problems(self.health, "the transfer")
         if self.baseline is not None:
@@ -169,7 +169,7 @@ def _receiver_json(receiver: ReceiverResult) -> dict[str, object]:
 def _cpu_problems(health: tuple[SwitchHealth, ...], when: str) -> list[str]:
     return [
         f"CPU-bound: {switch.name} could not keep its schedule during {when} ({switch.detail}); "
-        "lower RATE or MEMBERS, or end what else runs"
+        "lower RATE or MEMBERS, or end other programs"
         for switch in health
         if switch.cpu_bound
     ]

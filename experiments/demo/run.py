@@ -1,4 +1,4 @@
-"""`groupflow demo`: a file to a whole group through two P4 switches, then over TCP."""
+"""`python -m experiments.demo`: the program behind `make demo`."""
 
 import json
 import logging
@@ -44,12 +44,12 @@ def run(args: Namespace) -> None:
 
 
 def check(options: Options) -> str | None:
-    """Why the demo cannot start, if so, in one line."""
+    """The reason why the demo cannot start, in one line; None: it can."""
     if options.file is not None and not options.file.is_file():
         problem = "not a regular file" if options.file.exists() else "no such file"
         return f"{options.file}: {problem}; set FILE to a file"
     if options.file is not None and options.file.stat().st_size == 0:
-        return f"{options.file}: is empty; set FILE to a file with something in it"
+        return f"{options.file}: is empty; set FILE to a file that has content"
     if options.switch == "bmv2" and (options.loss or options.delay_ns is not None):
         return "BMv2 does not emulate links; leave LOSS and DELAY out, or use SWITCH=gfswitch"
     if os.geteuid() != 0:

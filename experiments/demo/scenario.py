@@ -34,7 +34,7 @@ from groupflow.network import variants
 
 _POLL_SECONDS = 0.1
 _STALL_SECONDS = 60.0
-"""without a byte at any receiver: the demo gives up"""
+"""time without a byte at any receiver after which the demo gives up"""
 
 
 class DemoError(Exception):
@@ -57,7 +57,7 @@ class Scenario:
         self._logs = options.out / "logs"
 
     def run(self) -> Report:
-        """Raises DemoError and the errors of the parts that it starts."""
+        """Runs everything. Raises DemoError and the errors of the parts that it starts."""
         self._prepare()
         file = self._file()
         try:
@@ -90,7 +90,7 @@ class Scenario:
             prepare_part(self.received(name), size)
 
     def received(self, name: str) -> Path:
-        """Where a receiver writes."""
+        """The path of a receiver's file."""
         return (self._files / f"{name}.bin").resolve()
 
     def _file(self) -> Path:
@@ -193,7 +193,7 @@ class Scenario:
 
 
 class Transfer:
-    """The file through the session, to every receiver."""
+    """The transfer of the file through the session, to every receiver."""
 
     def __init__(self, scenario: Scenario, network: Network, session: SessionAccess, file: Path) -> None:
         self._scenario = scenario
@@ -223,7 +223,7 @@ class Transfer:
                         task.cancel()
 
     def results(self, digest: str) -> tuple[ReceiverResult, ...]:
-        """Reads every received file again and compares it with the sent one."""
+        """Reads every received file again and compares it with the sent file."""
         return tuple(self._result(track, digest) for track in self._tracks.values())
 
     def sender_result(self) -> SenderResult | None:
@@ -317,11 +317,11 @@ class Transfer:
 
 
 def agent_result(cache: AgentProcess) -> AgentResult:
-    """What a cache agent's last statistics say."""
+    """The figures in a cache agent's last statistics. Raises ClientError."""
     name = cache.options.name
     stats = cache.latest.get("stats")
     if stats is None:
-        raise ClientError(f"cache agent {name} told no statistics; see its events")
+        raise ClientError(f"cache agent {name} sent no statistics; see its events")
     unicast, multicast = stats.integer("repairs_unicast"), stats.integer("repairs_multicast")
     return AgentResult(
         name=name,

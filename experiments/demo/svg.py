@@ -22,7 +22,7 @@ def text(x: float, y: float, content: str, class_: str = "", anchor: str = "star
 
 
 def picture(width: float, height: float, content: str, title: str) -> str:
-    """A drawing that scales with the page; `title` is what a screen reader says."""
+    """A drawing that scales with the page; `title` is for screen readers."""
     return element(
         "svg",
         element("title", escape(title)) + content,

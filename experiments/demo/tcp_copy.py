@@ -17,14 +17,14 @@ from pathlib import Path
 
 SO_MAX_PACING_RATE = 47  # asm-generic/socket.h; bytes per second
 CONGESTION_CONTROL = b"cubic"
-"""Linux's usual one; some systems are set to another, and figures could not be compared."""
+"""Linux's usual control; systems set to another one would give figures that cannot be compared."""
 CONNECT_SECONDS = 20.0
 _CHUNK = 1 << 18
 
 
 def serve(port: int, file: Path, receivers: int, pace: int | None) -> None:
     with socket.create_server(("", port), backlog=receivers) as server:
-        with suppress(OSError):  # a kernel without it: the answer names the one it has
+        with suppress(OSError):  # a kernel without it: the answer names the one in use
             server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION_CONTROL)
         control = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
         print("ready", flush=True)
@@ -55,7 +55,7 @@ def _send(connection: socket.socket, file: Path, pace: int | None) -> None:
 
 
 def _connect(host: str, port: int) -> socket.socket:
-    """The server may be a moment away, and the first packets of a path may be lost."""
+    """Connects, with retries: the server may not listen yet, and the first packets of a path may be lost."""
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:

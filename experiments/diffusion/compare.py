@@ -1,4 +1,4 @@
-"""How near netsim is to the real network: what both measured of the same run, quantity by quantity."""
+"""The distance between netsim and the real network: both measurements of one run, quantity by quantity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Comparison(Nearness):
 
 
 def compare(plan: Plan, results: Sequence[Result]) -> list[Comparison]:
-    """All quantities of the runs that there are on the real network and in netsim."""
+    """All quantities of the runs that exist both on the real network and in netsim."""
     simulated = {(r.control, r.dfc): r for r in results if r.where == "netsim"}
     return [
         Comparison(run.control, run.dfc, quantity, unit, here, there)

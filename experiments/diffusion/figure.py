@@ -1,4 +1,4 @@
-"""Where packets wait in the chain, without and with the control, on the real network and in netsim."""
+"""Packets waiting in the chain, without and with the control, on the real network and in netsim."""
 
 # matplotlib does not type its keyword arguments.
 # pyright: reportUnknownMemberType=false

@@ -30,8 +30,8 @@ _READY_SECONDS = 10.0
 
 
 def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) -> Result:
-    """One run, from an empty network. Needs root. Raises RunError and what `running` raises."""
-    shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
+    """One run, from an empty network. Needs root. Raises RunError and the errors of `running`."""
+    shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
     with running(topology, logs) as network:
         controller = ControllerProcess(network, logs).start()
         if dfc:
@@ -60,7 +60,7 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) 
 
 
 class _Sender:
-    """A flow's sender: started when its time has come."""
+    """A flow's sender, which starts at its time."""
 
     def __init__(self, network: Network, plan: Plan, flow: Flow, control: str) -> None:
         self.flow = flow
@@ -160,9 +160,9 @@ def _samples(text: str) -> list[Mapping[str, float]]:
 
 
 def _goodput(samples: list[Mapping[str, float]], start: float, plan: Plan) -> float:
-    """Bits per second that came in from the time when all flows were there."""
+    """Bits per second that arrived from the time when all flows were there."""
     settled = [s for s in samples if s["time"] - start >= plan.settled_s]
     if len(settled) < 2:
-        raise RunError("a flow delivered nothing while both were there")
+        raise RunError("a flow delivered nothing while all flows were there")
     first, last = settled[0], settled[-1]
     return (last["bytes"] - first["bytes"]) * 8 / (last["time"] - first["time"])

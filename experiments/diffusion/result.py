@@ -14,12 +14,12 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Plan:
-    """What all runs have in common."""
+    """Parameters that all runs share."""
 
     flows: tuple[Flow, ...]
     seconds: float
     settled_s: float
-    """from here on both flows are there and means are taken"""
+    """time from which on both flows are there and means are taken"""
     window_packets: int
     """the largest TCP window"""
     diffusion: str = "0.1"
@@ -29,7 +29,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """Time 0 is the start of the first flow."""
+    """Measurements of a run. Time 0 is the start of the first flow."""
 
     where: str
     """`kernel` or `netsim`"""
@@ -40,12 +40,12 @@ class Result:
     queues: NDArray[np.float64]
     """packets stored in the data's direction, by time and switch"""
     goodput_bps: dict[str, float]
-    """of each flow, while both are there"""
+    """goodput of each flow, while both are there"""
     drops: dict[str, int]
     """packets that a full queue refused, by switch"""
     retransmitted: dict[str, int]
     cpu_bound: tuple[str, ...] = ()
-    """switches that lagged behind, and what they say of it"""
+    """switches that lagged behind, each with its own figures"""
 
     @property
     def dropped(self) -> int:

@@ -17,14 +17,14 @@ from groupflow.sim.model import Variant
 
 NANOSECONDS = 10**9
 HOST_QUEUE = 1_000_000
-"""packets: a kernel keeps what its TCP sends, however many"""
+"""packets: a kernel keeps any number that its TCP sends"""
 DELAYED_ACK_NS = 40_000_000
 VARIANTS: dict[str, Variant] = {"reno": "sack", "cubic": "cubic"}
 """Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without."""
 
 
 def run(topology: Topology, plan: Plan, control: str, *, dfc: bool) -> Result:
-    """Raises ScenarioError."""
+    """Simulates a run. Raises ScenarioError."""
     scenario = sim.Scenario(
         name=f"{topology.name}-{control}",
         topology=_with_host_queues(topology),

@@ -28,7 +28,7 @@ _CWND, _TOTAL_RETRANSMITTED = 18, 23
 def sink(port: int, window: int) -> None:
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Room for the packets' own memory, too: what limits the window is the clamp.
+        # The buffer must also hold the packets' own memory: the clamp limits the window.
         server.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 * window)
         server.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, window)
         server.bind(("", port))
@@ -62,7 +62,7 @@ def send(host: str, port: int, control: str, seconds: float) -> None:
                 due = now + SAMPLE_SECONDS
                 _report(connection, now)
         _report(connection, now)
-        # What still waits here would arrive after the measurement.
+        # Bytes that still wait here would arrive after the measurement.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -77,7 +77,7 @@ def _connect(host: str, port: int, control: str) -> socket.socket:
     while True:
         connection = socket.socket()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-        # Not more in the socket than the network takes soon: the sender stops when its time is over.
+        # The socket must hold no more than the network takes soon: the sender stops when its time is over.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         try:
             connection.connect((host, port))

@@ -26,14 +26,14 @@ from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 
 BEGIN_S = 3.0
-"""before what comes counts: the start is not what is compared"""
+"""time before the measurement: the start of a connection is not compared"""
 _PORT = 26480
 _WINDOW = 1 << 20
 _PATIENCE_S = 30.0
 
 
 def run(case: Case, seconds: float, folder: Path) -> Outcome:
-    """Needs root. Raises RunError, ClientError and what `running` raises."""
+    """Runs a case. Needs root. Raises RunError, ClientError and the errors of `running`."""
     with running(case.topology(), folder / "logs") as network:
         ControllerProcess(network, folder / "logs").start()
         set_control = ["sysctl", "-qw", f"net.ipv4.tcp_congestion_control={case.kind.control}"]
@@ -78,7 +78,7 @@ async def _measure(network: Network, case: Case, seconds: float) -> tuple[float,
             read = tasks.create_task(reading.read(exact=case.kind.edges != "datagrams"))
             write = tasks.create_task(feeding.write(case.offered_bps, stop))
             if not await until(lambda: reading.count > 0, _PATIENCE_S):
-                raise RunError("nothing comes over the edge")
+                raise RunError("no bytes come over the edge")
             await asyncio.sleep(BEGIN_S)
             before = _counts(subscriber, reading, other)
             await asyncio.sleep(seconds)
@@ -90,14 +90,14 @@ async def _measure(network: Network, case: Case, seconds: float) -> tuple[float,
 
 
 class _Reading:
-    """What comes out at the subscriber."""
+    """Reads the stream at the subscriber."""
 
     def __init__(self, subscriber: AgentProcess) -> None:
         self._from = subscriber.data_out
         self.count = 0
 
     async def read(self, *, exact: bool) -> None:
-        """Raises RunError, where what comes is not what was sent; with holes that is not known."""
+        """Reads to the end. Raises RunError for a wrong byte, if `exact`: with holes it cannot tell."""
         while chunk := await self._from.read(1 << 16):
             if exact and chunk != stream(self.count, self.count + len(chunk)):
                 raise RunError(f"byte {self.count} or one after it is not the stream's")
@@ -141,7 +141,7 @@ async def _other(network: Network, control: str, seconds: float) -> AsyncGenerat
 
 @dataclass(frozen=True)
 class _Counts:
-    """Bytes so far."""
+    """Counters of bytes at a moment."""
 
     at: float
     edge: int

@@ -1,4 +1,4 @@
-"""What is run, and what comes of it."""
+"""The cases of the experiment, and their outcomes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from groupflow.tree.members import Edges
 SOURCE, SUBSCRIBER, OTHER = "h2", "h1", "h3"
 """`OTHER` sends to the subscriber, too, over the kernel's TCP"""
 RATE_BPS, DELAY_NS = 20_000_000, 20_000_000
-"""of the subscriber's link: bit/s, and ns each way"""
+"""rate of the subscriber's link in bit/s, and its delay in ns each way"""
 QUEUE_PACKETS = 100
-"""before that link: about as much as is on its way in a round trip"""
+"""queue before that link: about as many packets as are on their way in a round trip"""
 RECORD = 1128
 """bytes that a datagram carries whole"""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How data go over an edge."""
+    """A kind of transport over an edge."""
 
     name: str
     edges: Edges
@@ -38,15 +38,15 @@ DATAGRAMS = Kind("QUIC datagrams", "datagrams")
 
 @dataclass(frozen=True)
 class Case:
-    """A run."""
+    """A run: the transport, the losses or the other flow, and the load."""
 
     kind: Kind
     loss: int = 0
-    """parts per 10^9, each way"""
+    """loss in parts per 10^9, each way"""
     beside: str | None = None
-    """congestion control of another flow over the same link; None: there is none"""
+    """congestion control of another flow over the same link; None: no other flow"""
     offered_bps: int = 2 * RATE_BPS
-    """by the application; more than the link carries: as much as is taken"""
+    """the application's rate; above the link's rate, it writes as fast as the edge takes"""
 
     def topology(self) -> Topology:
         return variants.with_link(
@@ -59,14 +59,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of a run."""
+    """Measurements of a run."""
 
     case: Case
     goodput_bps: float
     beside_bps: float
-    """of the other flow"""
+    """goodput of the other flow"""
     missing: float
-    """share of what was sent that was lost on the way and not sent again"""
+    """share of the sent bytes that was lost on the way and not sent again"""
     cpu_bound: tuple[str, ...]
     """switches that did not keep their schedule"""
 
@@ -76,7 +76,7 @@ OFFERED_BPS = (5_000_000, 10_000_000, 15_000_000, 18_000_000)
 
 
 def cases(quick: bool) -> list[Case]:
-    """One after the other, each kind in turn."""
+    """All cases in order, each with every kind in turn."""
     kinds = (*TCP, SEVERAL, QUIC)
     if quick:
         alone = [Case(kind, 10_000_000) for kind in (TCP[0], QUIC)]

@@ -1,4 +1,4 @@
-"""A run under Mininet: messages that say when they were written go through gfagent, and come out in order."""
+"""A run under Mininet: messages with their time of writing go through gfagent, and come out in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WRITTEN = struct.Struct(">Q")
 
 
 def run(case: Case, seconds: float, folder: Path) -> Result:
-    """Needs root. Raises NetworkError, DaemonError, ControllerError, ControlError, InUseError, AgentError."""
+    """Runs a case. Needs root. Raises AgentError and the errors of `running` and `ControllerProcess`."""
     folder.mkdir(parents=True, exist_ok=True)
     with running(case.topology(), folder / "logs") as network:
         ControllerProcess(network, folder / "logs").start()
@@ -57,7 +57,7 @@ async def _run(case: Case, seconds: float, network: Network, folder: Path) -> Re
         await server.wait_for("tuned")
         to = f"{network.topology.hosts[SERVER].ip}:{_start_relay(network, case, folder)}"
         launcher = network.hosts[CLIENT].launcher()
-        # Open for writing, too: so it is no end when nobody has it open yet.
+        # Opened also for writing, so that it does not end while no other process has it open.
         reader = await _open(fifo)
         async with GatherSender(to, NAME, TOKEN, plain=True, fec=case.fec, launcher=launcher) as stream:
             await rounds.connected.wait()
@@ -72,7 +72,7 @@ async def _run(case: Case, seconds: float, network: Network, folder: Path) -> Re
 
 
 def _start_relay(network: Network, case: Case, folder: Path) -> int:
-    """Between client and server, in the server's host; its port."""
+    """Starts a relay between client and server, in the server's host. Returns its port."""
     stall = STALL if case.stalls else 0.0
     words = ("0.0.0.0:26491", "127.0.0.1:26490", str(stall), str(PERIOD))
     command = [*network.hosts[SERVER].launcher(), sys.executable, str(RELAY), *words]
@@ -84,7 +84,7 @@ def _start_relay(network: Network, case: Case, folder: Path) -> int:
 
 @dataclass
 class _Rounds:
-    """What the server's rounds say."""
+    """Sums of the figures in the server's rounds."""
 
     made: int = 0
 
@@ -116,7 +116,7 @@ async def _write(stream: GatherSender, count: int) -> None:
 
 
 async def _read(reader: asyncio.StreamReader, count: int) -> list[float]:
-    """Seconds that each message took."""
+    """Reads `count` messages. Returns the latency of each in seconds."""
     ages: list[float] = []
     for _ in range(count):
         message = await reader.readexactly(MESSAGE)
@@ -126,7 +126,7 @@ async def _read(reader: asyncio.StreamReader, count: int) -> list[float]:
 
 
 def _result(case: Case, ages: Sequence[float], made: int, lagging: tuple[str, ...]) -> Result:
-    """`ages` from the least to the most."""
+    """The result; `ages` are sorted, the least first."""
 
     def quantile(share: float) -> float:
         return ages[min(len(ages) - 1, int(share * len(ages)))]

@@ -1,4 +1,4 @@
-"""What is run, and what comes of it."""
+"""The cases of the experiment, and their results."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ MESSAGE, INTERVAL = 1000, 0.008
 CONNECTIONS = 6
 CODE = "4+2"
 STALL, PERIOD = 3.0, 6.0
-"""seconds: how long a connection stands still, and every when one does"""
+"""seconds: duration of a connection's stall, and time from one stall to the next"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run."""
+    """A run: the losses or stalls, and the erasure coding."""
 
     loss: int
-    """parts per 10^9 of each of the two links"""
+    """loss of each of the two links in parts per 10^9"""
     stalls: bool
-    """one connection at a time stands still"""
+    """whether one connection at a time stalls"""
     fec: str | None
 
     @property
@@ -42,7 +42,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds from when a message was written to when its last byte came out in order."""
+    """Seconds from the writing of a message to the delivery of its last byte in order."""
 
     case: Case
     messages: int
@@ -51,13 +51,13 @@ class Result:
     p99: float
     longest: float
     made: int
-    """bytes that were made of parity"""
+    """bytes reconstructed from parity"""
     cpu_bound: tuple[str, ...]
     """switches that did not keep their schedule"""
 
 
 def cases(quick: bool) -> list[Case]:
-    """Pairs of without and with, one after the other."""
+    """Pairs of a case without coding and a case with it."""
     losses = (25_000_000,) if quick else (5_000_000, 10_000_000, 25_000_000)
     troubles = [(loss, False) for loss in losses] + [(0, True)]
     return [Case(loss, stalls, fec) for loss, stalls in troubles for fec in (None, CODE)]

@@ -1,8 +1,8 @@
-"""Between clients and a server: TCP connections of which one at a time stands still.
+"""A relay between clients and a server: of its TCP connections one at a time stalls.
 
 `relay.py IP:PORT IP:PORT SECONDS PERIOD` listens at the first address and forwards to the second. Every
-PERIOD seconds the next connection in turn stands still for SECONDS: nothing is read from it, and its window
-closes. SECONDS 0: none.
+PERIOD seconds the next connection in turn stalls for SECONDS: nothing is read from it, and its window
+closes. SECONDS 0: no stalls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from groupflow.network.units import parse_address
 
 BUFFER = 4096
-"""bytes of a connection's receive buffer: what stands still holds little"""
+"""bytes of a connection's receive buffer, so that a stalled connection holds little"""
 
 
 class Relay:
@@ -36,7 +36,7 @@ class Relay:
             self._gates.remove(gate)
 
     async def hold(self, seconds: float, period: float) -> None:
-        """One connection after the other, for ever."""
+        """Stalls one connection after the other, for ever."""
         turn = 0
         while True:
             await asyncio.sleep(period - seconds)
@@ -63,7 +63,7 @@ async def main() -> None:
     relay = Relay(to)
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)  # inherited by what is accepted
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)  # inherited by accepted connections
     listener.bind(listen)
     server = await asyncio.start_server(relay.accept, sock=listener, limit=BUFFER)
     print("ready", flush=True)

@@ -1,1 +1,1 @@
-"""Sakajiri et al. on real packets: the paper's models and what goes beyond it, under Mininet."""
+"""Sakajiri et al. on real packets: the paper's models and studies beyond it, under Mininet."""

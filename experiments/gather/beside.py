@@ -1,4 +1,4 @@
-"""The same runs in netsim, and how near both come: throughput of high and of low priority clients."""
+"""The same runs in netsim, and a comparison: throughput of high and of low priority clients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Comparison(Nearness):
 
 
 def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:
-    """What the runs are in netsim: the outcomes as they come, each of the run that it stands for."""
+    """Simulates the runs in netsim: yields outcomes as they come, each with the run that it stands for."""
     stands_for = {simulated(run): run for run in runs}
     one = [partial(SIMULATION.simulate, run) for run in stands_for]
     for outcome in run_all(one, cores=jobs, console=console, what=lambda o: SIMULATION.title(o.run)):
@@ -51,12 +51,12 @@ def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outc
 
 
 def simulated(run: Run) -> Run:
-    """With netsim's TCP that is most like the kernel's."""
+    """The run with netsim's TCP that is most like the kernel's."""
     return replace(run, case=replace(run.case, tcp=VARIANTS[run.case.tcp]))
 
 
 def compare(real: Sequence[Outcome], netsim: Sequence[Outcome]) -> list[Comparison]:
-    """All quantities of the runs that are in both."""
+    """All quantities of the runs that exist both on the real network and in netsim."""
     others = {outcome.run: outcome for outcome in netsim}
     return [
         Comparison(outcome.run, name, here, there)
@@ -75,7 +75,7 @@ def quantities(outcome: Outcome) -> Iterator[tuple[str, float]]:
 
 
 def spans(run: Run) -> list[tuple[str, Callable[[Outcome], Span]]]:
-    """What is looked at apart: with interference, before, during and after it."""
+    """Spans that are compared apart: with interference, the time before, during and after it."""
     if run.case.interference and run.case.situation == "paper":
         return [("before", before), ("during", during), ("after", after)]
     return [("", whole)]

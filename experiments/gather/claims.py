@@ -1,5 +1,5 @@
-"""What the paper says of Models 1 and 2, judged on real packets by the rules of its reproduction in netsim,
-for each of the kernel's congestion controls; and the same of policies that it does not have."""
+"""The paper's claims about Models 1 and 2, judged on real packets by the rules of its reproduction in netsim,
+for each of the kernel's congestion controls; and the same claims for policies that it does not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from papers.sakajiri.paper import HIGH, LOW, NAMES, Case, Method
 
 OTHERS: tuple[Method, ...] = ("kernel-1", "climber")
 Spans = dict[str, Callable[[Outcome], Span]]
-"""by what is said of when"""
+"""by the words for the span in a claim"""
 
 
 def model_1(found: Outcomes) -> list[Claim]:
@@ -35,7 +35,7 @@ def model_2(found: Outcomes) -> list[Claim]:
 
 
 def _each_tcp(found: Outcomes, judge: Callable[[Outcomes], list[Claim]]) -> list[Claim]:
-    """The rules are about Reno: each congestion control is called so in its turn."""
+    """Claims for each congestion control: the rules are about Reno, so each in turn takes that name."""
     judged: list[Claim] = []
     for tcp in dict.fromkeys(case.tcp for case in found):
         one = {replace(case, tcp="reno"): outcomes for case, outcomes in found.items() if case.tcp == tcp}
@@ -46,7 +46,7 @@ def _each_tcp(found: Outcomes, judge: Callable[[Outcomes], list[Claim]]) -> list
 
 
 def _all_high(found: Outcomes, spans: Spans) -> list[Claim]:
-    """All three, where the paper shows Terminal 3 and 4 only."""
+    """The claim on all three high priority clients; the paper shows Terminals 3 and 4 only."""
     proposal = found[claims.MODEL_2["both"]]
     return [
         meets(f"m2-high-{when}", "Model 2", f"proposal: all high priority clients have their target {when}",
@@ -56,7 +56,7 @@ def _all_high(found: Outcomes, spans: Spans) -> list[Claim]:
 
 
 def _others(found: Outcomes, model: str, spans: Spans) -> list[Claim]:
-    """Policies that the paper does not have: whether everyone has the target with them, too."""
+    """Claims that all clients have their targets with the policies that the paper does not have."""
     return [
         meets(
             f"{model.lower().replace(' ', '-')}-{method}-{group}", model,

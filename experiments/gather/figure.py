@@ -10,7 +10,7 @@ from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import NAMES
 
 SHOWN = ("t0", "t1", "t3", "t4")
-"""as in the paper's figures: two of low, two of high priority"""
+"""the paper's choice: two clients of low, two of high priority"""
 
 
 def model(name: str, path: Path, found: Outcomes) -> None:

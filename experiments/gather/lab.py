@@ -1,6 +1,6 @@
 """One run under Mininet: a server that gathers and tunes, its clients, and the interference.
 
-`python -m experiments.gather.lab FOLDER` runs what FOLDER/run.pickle says and writes FOLDER/outcome.pickle:
+`python -m experiments.gather.lab FOLDER` carries out FOLDER/run.pickle and writes FOLDER/outcome.pickle:
 `labs` starts it, in namespaces of its own.
 """
 
@@ -42,7 +42,7 @@ PORT = 26490
 TOKEN = "c0ffee"
 ENDLESS = Path("/dev/zero")
 UNBOUNDED = 256 << 20
-"""bytes of receive buffers where the kernel decides: no bound"""
+"""bytes of receive buffers where the kernel decides, so large that they do not bound it"""
 ERRORS = (ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
 
 
@@ -51,7 +51,7 @@ class LabError(Exception):
 
 
 class Lab:
-    """A run on a network that is up."""
+    """A run on a network that is already up."""
 
     def __init__(self, network: Network, run: Run) -> None:
         self._network = network
@@ -61,7 +61,7 @@ class Lab:
         self._heard, self._rival_heard = Recorder(), Recorder()
 
     async def measure(self) -> LabOutcome:
-        """From the first client's start to the end of the run. Raises LabError, AgentError, EventError."""
+        """From the first client's start to the run's end. Raises LabError, AgentError, EventError."""
         run, started = self._run, time.monotonic()
         async with AsyncExitStack() as stack:
             clients = [sender.client for sender in self._senders]
@@ -87,7 +87,7 @@ class Lab:
         basic = measure(run, rounds, hops, time.monotonic() - started)
         missing = {sender.client.name for sender in self._senders} - basic.series.keys()
         if missing:
-            raise LabError(f"{', '.join(sorted(missing))}: the server heard nothing of them")
+            raise LabError(f"{', '.join(sorted(missing))}: the server got no data from them")
         return LabOutcome(
             run=run,
             series=basic.series,
@@ -114,7 +114,7 @@ class Lab:
         )
 
     def _rival_service(self) -> GatherService:
-        """Counts what interference terminals send, over a fixed number of untuned connections each."""
+        """Counts the bytes of interference terminals, over a fixed number of untuned connections each."""
         connections = self._run.case.links.rivals
         clients = tuple(Registered(Client(host, MEGABIT), TOKEN) for host in RIVALS)
         listed = ClientList(clients, Limits(UNBOUNDED, connections), MEGABIT)
@@ -128,7 +128,7 @@ class Lab:
         )
 
     async def _send(self, start: float, sender: Sender) -> None:
-        """A client, from its start until it leaves by itself, or until the run is over."""
+        """Runs a client from its start until it leaves by itself, or until the run is over."""
         end = start + self._run.seconds
         leaves = sender.stop_s < self._run.seconds
         await _until(start + sender.start_s)
@@ -151,7 +151,7 @@ class Lab:
         await _until(start + since)
         async with self._client(host, RIVAL_SERVER, host, "reno", None) as agent:
             await _until(start + until)
-            # What its TCP still holds is not to outlast the interference.
+            # Bytes that its TCP still holds must not outlast the interference.
             self._network.change_link(host, "r2", "down")
             if agent.returncode is not None:
                 await agent.finish()  # raises AgentError
@@ -174,7 +174,7 @@ class Lab:
         lengthen(self._network, client, rtt_ms)
 
     def _hops(self) -> int:
-        """Packets that all switches sent so far."""
+        """Packets that all switches have sent so far."""
         return sum(
             cast(Mapping[str, int], port["out"])["packets"]
             for name in self._network.switches
@@ -188,12 +188,12 @@ def _serve_options(host: str) -> ServeOptions:
 
 
 async def _until(when: float) -> None:
-    """Waits for a time of the clock (Unix seconds)."""
+    """Waits until a Unix time in seconds."""
     await asyncio.sleep(max(0.0, when - time.time()))
 
 
 def run_lab(run: Run, logs: Path) -> LabOutcome:
-    """One run, from an empty network. Needs root. Raises LabError and what `running` raises."""
+    """Carries out one run, from an empty network. Needs root. Raises LabError and the errors of `running`."""
     with running(topology(run), logs) as network:
         ControllerProcess(network, logs).start()
         set_packets(network)
@@ -201,7 +201,7 @@ def run_lab(run: Run, logs: Path) -> LabOutcome:
 
 
 def main(folder: Path) -> int:
-    """0, or 1 and the reason in FOLDER/error.txt."""
+    """Exit code 0, or 1 with the reason in FOLDER/error.txt."""
     run = cast(Run, pickle.loads((folder / RUN).read_bytes()))
     code = 1
     try:

@@ -1,5 +1,5 @@
 """Runs several networks at once, each in namespaces of its own: names, addresses and ports are the same in
-all of them, and a network goes with its namespaces, however its run ends."""
+all of them, and a network ends with its namespaces, however its run ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]
 SETUP_S = 10.0
-"""of a run: network, controller, and taking it down"""
+"""time of a run for network, controller, and taking them down"""
 _POLL_S = 0.2
 _INSIDE = (
     "mkdir -p /run/groupflow; mount -t tmpfs tmpfs /run/groupflow; ip link set dev lo up; "
@@ -36,7 +36,7 @@ _INSIDE = (
 
 
 def expected_s(runs: Sequence[Run], jobs: int) -> float:
-    """How long it takes, with `jobs` networks at once, each taking the next run when it is through."""
+    """Expected duration with `jobs` networks at once, each of which takes the next run when one is over."""
     ends = [0.0] * max(1, min(jobs, len(runs)))
     for run in in_order(runs):
         ends[ends.index(min(ends))] += run.seconds + SETUP_S
@@ -44,12 +44,12 @@ def expected_s(runs: Sequence[Run], jobs: int) -> float:
 
 
 def in_order(runs: Sequence[Run]) -> list[Run]:
-    """The longest first: nothing waits for one of them at the end."""
+    """The runs, the longest first, so that no core waits for a long run at the end."""
     return sorted(runs, key=lambda run: -run.seconds)
 
 
 def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Generator[LabOutcome]:
-    """Outcomes as they come. Raises RunError; whatever ends it, it leaves no network behind."""
+    """Outcomes as they come. Raises RunError; however it ends, it leaves no network behind."""
     waiting = deque(in_order(runs))
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar, ExitStack() as stack:
@@ -80,11 +80,11 @@ class _Running:
 
     @property
     def elapsed(self) -> float:
-        """Seconds, no more than it should take."""
+        """Seconds so far, at most the expected duration."""
         return min(time.monotonic() - self.since, self.run.seconds + SETUP_S)
 
     def outcome(self) -> LabOutcome:
-        """Once the process is over."""
+        """The outcome, once the process has ended. Raises RunError."""
         if self.process.returncode == 0:
             return cast(LabOutcome, pickle.loads((self.folder / OUTCOME).read_bytes()))
         error = self.folder / ERROR
@@ -92,7 +92,7 @@ class _Running:
         raise RunError(f"{title(self.run)}: {cause}")
 
     def end(self) -> None:
-        """With `unshare` ends all that is in its namespaces."""
+        """Ends the process, and with `unshare` everything in its namespaces."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -100,10 +100,10 @@ class _Running:
 
 def _start(run: Run, logs: Path) -> _Running:
     folder = logs / slug(run)
-    shutil.rmtree(folder, ignore_errors=True)  # with the controller's store of the run before
+    shutil.rmtree(folder, ignore_errors=True)  # removes the controller's store of an earlier run
     folder.mkdir(parents=True)
     (folder / RUN).write_bytes(pickle.dumps(run))
-    # Should this process be killed, the kernel ends `unshare` too, and it what is in its namespaces.
+    # If this process is killed, the kernel ends `unshare` too, and `unshare` all that is in its namespaces.
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
     command = tied((*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())), "KILL")
     with (folder / "lab.log").open("wb") as log:
@@ -113,7 +113,7 @@ def _start(run: Run, logs: Path) -> _Running:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C in the terminal is ours to handle
+            start_new_session=True,  # Ctrl-C in the terminal is for this process to handle
         )
     return _Running(run, folder, process, time.monotonic())
 
@@ -126,7 +126,7 @@ def title(run: Run) -> str:
 
 
 def slug(run: Run) -> str:
-    """A name for its folder, the same for no other run."""
+    """A folder name for a run, different for each run."""
     case = run.case
     links = "-".join(f"{value:g}" for value in vars(case.links).values())
     model = 2 if case.interference else 1

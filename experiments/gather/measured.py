@@ -1,4 +1,4 @@
-"""What one run on real packets measured: what a simulation does, and how far it can be trusted."""
+"""Measurements of one run on real packets: those of a simulation, and whether the figures can be trusted."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class LabOutcome(Outcome):
     """One run under Mininet. `packet_hops` are packets that switches sent."""
 
     interference_mbps: float = 0.0
-    """what the interference terminals delivered together, while they sent"""
+    """throughput of all interference terminals together, while they sent"""
     delivered_mbps: Mapping[str, float] = field(default_factory=dict[str, float])
-    """in order, by client, while it sent"""
+    """mean throughput in order, by client, while the client sent"""
     refused: tuple[str, ...] = ()
-    """tunings that the server refused, and why"""
+    """tunings that the server refused, each with the reason"""
     cpu_bound: tuple[str, ...] = ()
-    """switches that lagged behind, and what they say of it"""
+    """switches that lagged behind, each with its own figures"""
 
     @property
     def buffer_peak(self) -> int:
-        """Bytes: the most that all clients' windows were together in a round."""
+        """The largest sum of all clients' windows in a round, bytes."""
         totals: Counter[float] = Counter()
         for series in self.series.values():
             for end, window in zip(series.ends_s, series.windows, strict=True):
@@ -45,14 +45,14 @@ Part: TypeAlias = part.Part[Run, LabOutcome, Outcomes]
 
 @dataclass
 class Recorder:
-    """Listens to a server that gathers."""
+    """Collects the rounds of a server that gathers."""
 
     refused: list[str] = field(default_factory=list[str])
     _rounds: list[Round] = field(default_factory=list[Round])
     _delivered: list[tuple[float, str, float]] = field(default_factory=list[tuple[float, str, float]])
 
     def take(self, event: Event) -> None:
-        """Raises EventError."""
+        """Takes an event of the server. Raises EventError."""
         if event.name == "tune_refused":
             self.refused.append(event.text("text"))
         if event.name == "round":
@@ -64,11 +64,11 @@ class Recorder:
                     self._delivered.append((event.time, name, delivered / MEGABIT))
 
     def rounds(self, start: float) -> list[Round]:
-        """Of all clients, with their times in seconds from `start` (Unix seconds) on."""
+        """The rounds of all clients, with times in seconds from `start` (Unix seconds) on."""
         return [replace(each, end_s=each.end_s - start) for each in self._rounds if each.end_s > start]
 
     def delivered_mbps(self, start: float) -> dict[str, float]:
-        """In order, of each client: the mean over the rounds in which it was there."""
+        """Throughput in order of each client: the mean over the rounds in which it sent."""
         rates: dict[str, list[float]] = {}
         for end, name, rate in self._delivered:
             if end > start:
@@ -77,7 +77,7 @@ class Recorder:
 
 
 def total_mbps(rounds: Sequence[Round], since_s: float, until_s: float) -> float:
-    """Of all clients together, between two times."""
+    """Throughput of all clients together, between two times."""
     inside = [each.reading.throughput for each in rounds if since_s < each.end_s <= until_s]
     ends = {each.end_s for each in rounds if since_s < each.end_s <= until_s}
     return sum(inside) / len(ends) / MEGABIT if ends else 0.0

@@ -15,7 +15,7 @@ _SEEDS = 60
 
 
 def topology(run: Run) -> Topology:
-    """A switch draws losses by its device id: another seed, other losses."""
+    """The network of a run. A switch draws losses by its device id: another seed gives other losses."""
     form = simulated.topology(run.case)
     for number, switch in enumerate(form["switches"].values(), 1):
         switch["device_id"] = run.seed % _SEEDS * 4 + number
@@ -23,12 +23,12 @@ def topology(run: Run) -> Topology:
 
 
 def set_packets(network: Network) -> None:
-    """Makes all hosts send packets of the size that netsim's do."""
+    """Makes all hosts send packets of netsim's size."""
     for host in network.hosts.values():
         host.run_script(f"ip link set dev {host.spec.interface} mtu {MTU}")
 
 
 def lengthen(network: Network, client: str, rtt_ms: int) -> None:
-    """Another round trip for a client from now on."""
+    """Changes the round trip of a client from now on."""
     delay = simulated.access_ns(rtt_ms)
     network.change_link(client, simulated.router(client), f"delay={delay}ns")

@@ -1,4 +1,4 @@
-"""What the command can run: the paper's two models, and studies."""
+"""The parts of the experiment: the paper's two models, and studies."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from papers.sakajiri.studies import STUDIES
 from papers.sakajiri.studies import range as over_links
 
 COMPRESSED = Scale(50.0, (12.0, 38.0), 4.0)
-"""shows the same in less than a minute, if with fewer losses to learn from"""
+"""a whole run in less than a minute, with fewer losses to learn from"""
 STUDY = QUICK
-"""of everything beyond the paper: 120 s"""
+"""durations of everything beyond the paper: 120 s"""
 TCPS: tuple[Variant, ...] = ("reno", "cubic")
-"""the kernel's"""
+"""congestion controls of the kernel"""
 MODELS: dict[str, tuple[Method, ...]] = {
     "model-1": ("both", "comparison", "kernel-1"),
     "model-2": ("both", "buffer", "comparison", "kernel-1", "climber"),
 }
-"""the policies of each of the paper's models; what Model 2 measures before its interference is Model 1"""
+"""the policies of each of the paper's models; Model 2 before its interference is the same as Model 1"""
 QUICK_MODELS: dict[str, tuple[Method, ...]] = {
     "model-1": ("both", "comparison"),
     "model-2": ("both", "buffer", "comparison"),
@@ -39,12 +39,12 @@ RANGE: dict[str, tuple[float, ...]] = {
     "high_loss": (0, 0.001, 0.003, 0.01),
     "rivals": (2, 4, 8),
 }
-"""a part of netsim's values: each is four runs in real time"""
+"""a part of netsim's values, because each value is four runs in real time"""
 QUICK_RANGE: dict[str, tuple[float, ...]] = {"rivals": (4, 8)}
 
 
 def model(name: str, *, quick: bool, seed: int) -> Part:
-    """Of the paper: its policies, with each of the kernel's congestion controls."""
+    """A model of the paper: its policies, with each of the kernel's congestion controls."""
     methods, tcps = (QUICK_MODELS[name], TCPS[:1]) if quick else (MODELS[name], TCPS)
     interference = name == "model-2"
     cases = [Case(method, tcp, interference) for tcp in tcps for method in methods]
@@ -54,7 +54,7 @@ def model(name: str, *, quick: bool, seed: int) -> Part:
 
 
 def study(name: str, *, quick: bool, seed: int) -> Part:
-    """One of those that netsim has, by the same rules."""
+    """A study that the reproduction in netsim has, too, by the same rules."""
     chosen = STUDIES[name]
     cases = [run.case for run in chosen.runs(quick, seed)]
     if name == over_links.NAME:
@@ -64,7 +64,7 @@ def study(name: str, *, quick: bool, seed: int) -> Part:
 
 
 def range_cases(values: dict[str, tuple[float, ...]]) -> list[Case]:
-    """One parameter at a time; the others stay."""
+    """Cases in which one parameter at a time varies."""
     chosen = [over_links.links(parameter, value) for parameter in values for value in values[parameter]]
     return [over_links.case(name, links) for links in chosen for name in over_links.CASES]
 

@@ -1,4 +1,4 @@
-"""A stream at a steady rate to all; one subscriber is killed on the way. What the others get, and when."""
+"""A stream at a steady rate to all, one of whom is killed on the way: goodput and silence of the others."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from experiments.tree.stream import Source
 from groupflow.lab.waiting import until
 
 _GRACE_S = 10.0
-"""after the stream, for what is under way"""
+"""time after the stream for bytes under way"""
 _WATCHED_S = 3.0
-"""after the kill: the longest silence in it is the time to repair"""
+"""time after the kill in which the longest silence is the time to repair"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run."""
+    """Measurements of one run."""
 
     system: str
     rate_bps: int
-    """offered"""
+    """rate that the publisher offers"""
     sent: int
-    """bytes that the publisher could hand over"""
+    """bytes that the publisher could write"""
     goodput_bps: float
-    """of the fast subscribers while the stream ran, the median"""
+    """median goodput of the fast subscribers while the stream ran"""
     worst_bps: float
-    """of the fast subscribers, the least"""
+    """least goodput of a fast subscriber"""
     lost: int
-    """bytes that fast subscribers had not in the end, all of them together"""
+    """bytes that fast subscribers lacked at the end, summed over all of them"""
     fast: int
-    """how many they are"""
+    """number of fast subscribers"""
     repair_s: float
-    """the longest time without a byte of any of them after another was killed"""
+    """the longest time without a byte at any of them after another was killed"""
     slow_bps: float
-    """the slow one's goodput"""
+    """the slow subscriber's goodput"""
 
     @property
     def lost_share(self) -> float:
-        """Of what the fast ones were to get."""
+        """Lost bytes over the bytes meant for the fast subscribers."""
         return self.lost / (self.sent * self.fast)
 
 
 async def measure(
     name: str, system: AbstractAsyncContextManager[System], rate_bps: int, seconds: float, slow: str
 ) -> Outcome:
-    """`slow`: who is behind the slow link. Raises RunError, ClientError."""
+    """Measures one system; `slow`: the subscriber behind the slow link. Raises RunError, ClientError."""
     loop = asyncio.get_running_loop()
     async with system as running, asyncio.TaskGroup() as tasks:
         reading = [tasks.create_task(heard.read()) for heard in running.subscribers.values()]
@@ -79,7 +79,7 @@ async def measure(
 
 
 def longest_silence(heard: Heard, at: float) -> float:
-    """Seconds, of those in which it is watched."""
+    """The longest silence in s, in the time in which it is watched."""
     until = at + _WATCHED_S
     times = [at, *(arrival.at for arrival in heard.arrivals if at < arrival.at < until), until]
     return max(later - earlier for earlier, later in pairwise(times))

@@ -13,13 +13,13 @@ import nats
 from experiments.nats.subscriber import SUBJECT
 
 MESSAGE = 16 << 10
-"""bytes at most, as a block of the tree"""
+"""most bytes of a message, as in a block of the tree"""
 PLACE = 8
-"""bytes before them: where they are in the stream"""
+"""bytes before the message: its place in the stream"""
 
 
 async def main(url: str) -> None:
-    """To the end of stdin."""
+    """Publishes to the end of stdin."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -1,4 +1,4 @@
-"""`python -m experiments.nats.subscriber URL`: what comes, to stdout, each message after its length."""
+"""`python -m experiments.nats.subscriber URL`: writes received messages to stdout, each after its length."""
 
 # pyright: reportUnknownMemberType=false
 # (nats-py is typed in part.)
@@ -15,7 +15,7 @@ SUBJECT = "stream"
 
 
 async def main(url: str) -> None:
-    """Until it is stopped. Its first line says that it is subscribed."""
+    """Runs until it is stopped. Its first line says that it is subscribed."""
     out = sys.stdout.buffer
 
     async def on_message(message: Msg) -> None:

@@ -1,4 +1,4 @@
-"""The two systems: a publisher whose stdin is published, and subscribers that say what came and when."""
+"""The two systems: a publisher that sends its stdin, and subscribers that record arrivals and their times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PUBLISHER = "p"
 _NATS_PORT = 4222
 _PATIENCE_S = 30.0
 _SYSTEM = ":/usr/sbin"
-"""where Debian has servers"""
+"""path of server programs on Debian"""
 
 
 class Heard(Protocol):
@@ -38,11 +38,11 @@ class Heard(Protocol):
 
     @property
     def received(self) -> int:
-        """Bytes; none of them twice."""
+        """Bytes received, none counted twice."""
         ...
 
     async def read(self) -> None:
-        """To its end. Raises RunError for a byte that is not the stream's."""
+        """Reads to the end. Raises RunError for a byte that is not the stream's."""
         ...
 
     def signal(self, number: signal.Signals) -> None: ...
@@ -50,20 +50,20 @@ class Heard(Protocol):
 
 @dataclass(frozen=True)
 class System:
-    """All of it, running."""
+    """A running publisher with its subscribers."""
 
     publish: asyncio.StreamWriter
     subscribers: dict[str, Heard]
 
     def serving(self) -> str | None:
-        """The subscriber that serves most others; None: none serves others here."""
+        """The subscriber that serves most others; None: in this system none does."""
         trees = {name: heard for name, heard in self.subscribers.items() if isinstance(heard, Subscriber)}
         return max(trees, key=lambda name: len(trees[name].children)) if trees else None
 
 
 @asynccontextmanager
 async def tree(network: Network, names: Sequence[str]) -> AsyncGenerator[System]:
-    """A clustered tree without encryption, as NATS is by default; who is slow is cut off in the end."""
+    """A clustered tree without encryption, as NATS is by default; a slow host is cut off in the end."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
         launcher = network.hosts[PUBLISHER].launcher()
@@ -87,7 +87,7 @@ async def tree(network: Network, names: Sequence[str]) -> AsyncGenerator[System]
 
 
 class NatsSubscriber:
-    """One in a host, through nats-py."""
+    """A subscriber in a host, through nats-py."""
 
     def __init__(self, name: str, process: Process) -> None:
         self.arrivals: list[Arrival] = []
@@ -99,7 +99,7 @@ class NatsSubscriber:
         return self.arrivals[-1].bytes if self.arrivals else 0
 
     async def ready(self) -> None:
-        """Raises RunError."""
+        """Waits until it has subscribed. Raises RunError."""
         assert self._process.stdout
         async with asyncio.timeout(_PATIENCE_S):
             if await self._process.stdout.readline() != b"ready\n":
@@ -126,7 +126,7 @@ class NatsSubscriber:
 
 @asynccontextmanager
 async def nats(network: Network, names: Sequence[str]) -> AsyncGenerator[System]:
-    """nats-server with its defaults, where the publisher is. Raises RunError."""
+    """nats-server with its defaults, in the publisher's host. Raises RunError."""
     server = shutil.which("nats-server", path=os.environ.get("PATH", "") + _SYSTEM)
     if server is None:
         raise RunError("nats-server is not installed: apt-get install nats-server")

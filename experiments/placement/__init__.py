@@ -1,1 +1,1 @@
-"""Where to put split agents: cost against their number, and how near the method comes to the best."""
+"""Placement of split agents: cost against their number, and the distance of the method from the best."""

@@ -1,4 +1,4 @@
-"""Draws the study: three panels of cost against agents, one of the method against the best there is."""
+"""Draws the study: three panels of cost against agents, one of the method against the best placement."""
 
 # matplotlib does not type its keyword arguments.
 # pyright: reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""Networks that are drawn by chance, each host at a switch, for tests and for the figure."""
+"""Random networks, with each host at a switch, for tests and for the figure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def network(
 
 
 def plain(links: Pairs, hosts: Iterable[int]) -> Topology:
-    """The same with links of 100 Mb/s and 10 ms."""
+    """The same network with links of 100 Mb/s and 10 ms."""
     return network(links, hosts, random.Random(0), RATES, DELAYS)
 
 
@@ -50,7 +50,7 @@ def tree_links(switches: int, rng: random.Random) -> list[tuple[int, int]]:
 
 
 def tree_of(sequence: Sequence[int]) -> list[tuple[int, int]]:
-    """The tree of a Prüfer sequence, which has two switches more."""
+    """The tree of a Prüfer sequence, which has two switches more than the sequence is long."""
     degree = [1 + sequence.count(switch) for switch in range(len(sequence) + 2)]
     links: list[tuple[int, int]] = []
     for switch in sequence:
@@ -63,7 +63,7 @@ def tree_of(sequence: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def graph_links(switches: int, extra: int, rng: random.Random) -> list[tuple[int, int]]:
-    """Such a tree with `extra` links more, as far as there are pairs without one."""
+    """A random tree with `extra` more links, as far as there are pairs without one."""
     links = {(min(pair), max(pair)) for pair in tree_links(switches, rng)}
     most = switches * (switches - 1) // 2
     while len(links) < min(most, switches - 1 + extra):
@@ -79,7 +79,7 @@ def tree(switches: int, hosts: int, seed: int, *, mixed: bool = False) -> Topolo
 
 
 def graph(switches: int, extra: int, hosts: int, seed: int, *, mixed: bool = False) -> Topology:
-    """Like `tree`, with `extra` links more than a tree has."""
+    """Like `tree`, with `extra` more links than a tree has."""
     rng = random.Random(seed)
     return _with_hosts(graph_links(switches, extra, rng), switches, hosts, rng, mixed=mixed)
 

@@ -1,4 +1,4 @@
-"""What the figure shows: cost against the number of agents, and the method against the best there is."""
+"""The study's figures: cost against the number of agents, and the method against the best placement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ratios:
-    """Cost found over least cost, one a draw, ascending."""
+    """Cost found over least cost, one ratio for each draw, ascending."""
 
     kind: str
     objective: Objective
@@ -37,7 +37,7 @@ class Ratios:
 
     @property
     def best(self) -> int:
-        """Draws in which the least cost was found."""
+        """Number of draws in which the least cost was found."""
         return sum(ratio < 1 + 1e-9 for ratio in self.ratios)
 
 
@@ -46,7 +46,7 @@ def cost(placement: Placement) -> float:
 
 
 def line(switches: int, networks_each: int = 2, members: int = 5) -> Topology:
-    """Fig. 5 of Emina et al. with more agents' places: switches in a row, at each some networks of members.
+    """Fig. 5 of Emina et al. with more places for agents: switches in a row, each with networks of members.
 
     The sender h0 is at the first; links are those of Table I, 100 Mb/s and 10 ms.
     """
@@ -56,7 +56,7 @@ def line(switches: int, networks_each: int = 2, members: int = 5) -> Topology:
 
 
 def curves(draws: int, agents: int) -> list[Curve]:
-    """`draws`: networks of each kind that is drawn at random."""
+    """Curves of all kinds of networks; `draws`: networks of each random kind."""
     kinds: dict[str, Sequence[Topology]] = {
         "Fig. 5, 8 switches in a row, 80 members": [line(8)],
         "random trees, 40 switches, 30 members": [networks.tree(40, 31, seed) for seed in range(draws)],
@@ -88,7 +88,7 @@ def _curve(name: str, drawn: Sequence[Topology], objective: Objective, agents: i
 
 
 def against_the_best(draws: int) -> list[Ratios]:
-    """Small networks that are drawn at random, one sender or two; links alike, and unlike."""
+    """Ratios on small random networks, with one sender or two; links alike, and unlike."""
     alike = small_graphs(draws, 6, 5, 3, mixed=False)
     unlike = small_graphs(draws, 6, 5, 3, mixed=True)
     return [
@@ -99,7 +99,7 @@ def against_the_best(draws: int) -> list[Ratios]:
 
 
 def small_graphs(draws: int, switches: int, hosts: int, agents: int, *, mixed: bool) -> Iterable[Problem]:
-    """Questions with up to so many switches, hosts and agents."""
+    """Random problems with up to so many switches, hosts and agents."""
     for seed in range(draws):
         rng = random.Random(seed)
         count = rng.randint(3, switches)
@@ -108,7 +108,7 @@ def small_graphs(draws: int, switches: int, hosts: int, agents: int, *, mixed: b
 
 
 def question(topology: Topology, senders: int, agents: int) -> Problem:
-    """The first hosts send, and every host receives."""
+    """A problem in which the first hosts send, and every host receives."""
     return Problem.read(topology, [f"h{number}" for number in range(senders)], sorted(topology.hosts), agents)
 
 

@@ -1,4 +1,4 @@
-"""How near netsim is to the real network: what both measured of the same case, quantity by quantity."""
+"""The distance between netsim and the real network: both measurements of one case, quantity by quantity."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Comparison(Nearness):
 
     case: Case
     where: Where
-    """which form of netsim's"""
+    """variant of netsim's run"""
     quantity: str
     unit: str
     kernel: float
     netsim: float
     expected: bool
-    """whether they are to be near: throughput and bytes on links are, how full a cache was is not"""
+    """whether both should be near: throughput and bytes on links should, the fill of a cache need not"""
 
 
 def compare(results: Sequence[Result]) -> list[Comparison]:
-    """All quantities of each case on the real network, beside each form of netsim's that there is."""
+    """All quantities of each case on the real network, beside each variant of netsim's that was run."""
     return [
         Comparison(run.case, other.where, name, unit, here, there, expected)
         for run in results
@@ -43,7 +43,7 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
 
 
 def _quantities(result: Result) -> Iterator[tuple[str, str, bool, float]]:
-    """Name, unit, whether it is expected to agree, and value; the same names in the same order."""
+    """Name, unit, whether they should agree, and value; the same names in the same order for every run."""
     rates = {member: bps / 1e6 for member, bps in result.throughput_bps.items()}
     yield "throughput, mean", "Mb/s", True, fmean(rates.values())
     yield "throughput, least", "Mb/s", result.case.method != "unicast", min(rates.values())

@@ -24,7 +24,7 @@ LABELS: dict[Method, str] = {"unicast": "unicast", "n2n": "N2N", "e2e": "E2E"}
 
 
 def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
-    """A row of axes for each TCP: throughput, what the link between the switches carried, the cache at s1."""
+    """Draws a row for each TCP: throughput, bytes on the link between the switches, the cache at s1."""
     shown: list[tuple[str, Callable[[Result], float]]] = [
         ("throughput of a member, Mb/s", lambda r: fmean(r.throughput_bps.values()) / 1e6),
         ("bytes on s1-s2, MB", lambda r: r.link_bytes["s1", "s2"] / 1e6),

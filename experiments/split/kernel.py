@@ -24,8 +24,8 @@ SESSION_PORT, MEMBER_PORT = 5000, 9000
 
 
 def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Path) -> Result:
-    """One run, from an empty network. Needs root. Raises DaemonError and what `running` raises."""
-    shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
+    """One run, from an empty network. Needs root. Raises DaemonError and the errors of `running`."""
+    shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
     members = case.receivers(SENDER)
     with running(plan.topology(case), logs) as network:
         controller = ControllerProcess(network, logs).start()
@@ -73,18 +73,18 @@ class _Session:
             controller.post(f"/sessions/{self._id}/members", {"host": member, "port": MEMBER_PORT})
 
     def cache_peaks(self) -> dict[str, int]:
-        """By the agent's switch."""
+        """The peak of each agent's cache, by its switch."""
         told = cast(Mapping[str, Any], self._controller.get(f"/sessions/{self._id}/tcp"))
         return {agent["switch"]: agent["counters"]["cache_peak"] for agent in told["agents"]}
 
     def _is_up(self, host: str) -> bool:
-        """Whether the controller has found an agent."""
+        """Whether the controller has found a host's agent."""
         told = cast(list[Mapping[str, object]], self._controller.get("/split-agents"))
         return any(agent["host"] == host and agent["state"] == "up" for agent in told)
 
 
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:
-    """`messages.py` in a host. It ends with the network. Raises DaemonError."""
+    """Starts `messages.py` in a host until the network ends. Raises DaemonError."""
     command = [*network.hosts[host].launcher(), sys.executable, str(SCRIPT), part, str(argument)]
     program = Daemon(f"{host} ({SCRIPT.name} {part})", command, logs / f"{host}-{part}.log")
     network.start_daemon(program)
@@ -93,19 +93,19 @@ def _program(network: Network, logs: Path, host: str, part: str, argument: objec
 
 
 def _samples(program: Daemon) -> list[Mapping[str, float]]:
-    """What it has printed, but for the line that it is printing."""
+    """The lines that it has printed, except for an incomplete last one."""
     lines = program.output().split("\n")[:-1]
     return [cast(Mapping[str, float], json.loads(line)) for line in lines if line.startswith("{")]
 
 
 def _received(listener: Daemon, until: float) -> int:
-    """Bytes that a listener had by then."""
+    """Bytes that a listener had received by a time."""
     counts = (sample["bytes"] for sample in _samples(listener) if sample["time"] <= until)
     return int(max(counts, default=0))
 
 
 def _refused(network: Network) -> int:
-    """Packets that full queues refused, so far and everywhere."""
+    """Packets that full queues have refused so far, in all switches."""
     found = 0
     for switch in network.switches.values():
         assert isinstance(switch, GfSwitch)

@@ -4,8 +4,8 @@
     messages.py send PLAN     connects, prints {"start"}, writes messages, and stays until it is killed
 
 PLAN is JSON: {"targets": [[HOST, PORT], ...], "control": NAME, "messages": [[SECONDS, BYTES], ...]}. Every
-target gets every message, at so many seconds after the start, or later where a connection is busy still.
-Times that are printed are seconds since the epoch.
+target gets every message, at so many seconds after the start, or later while a connection is busy.
+Printed times are seconds since the epoch.
 """
 
 import json
@@ -44,7 +44,7 @@ def _print_sample(received: int) -> None:
 
 
 def send(targets: list[tuple[str, int]], control: str, messages: list[tuple[float, int]]) -> None:
-    """The message at the head of `messages` is the next."""
+    """Sends `messages`, whose first element is the next message, to all targets; then stays."""
     connections = [_connect(host, port, control) for host, port in targets]
     waiting = dict.fromkeys(connections, 0)
     start = time.time()

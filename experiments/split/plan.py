@@ -1,4 +1,4 @@
-"""What is run: the network, the load and the cases, for Mininet and netsim alike; and what a run measured."""
+"""The network, the load and the cases, for Mininet and netsim alike; and the measurements of a run."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Plan:
 
     seconds: float
     members: tuple[int, ...]
-    """of each of the networks b, c and d"""
+    """members of each of the networks b, c and d"""
     tcp: tuple[Variant, ...]
     seed: int = 1
     load: float = 1.0
-    """where TCP has to fill the links; below, every method but unicast delivers what it is given"""
+    """at 1, TCP has to fill the links; below, every method but unicast delivers all that it is given"""
     rate: int = 20_000_000
     """bit/s of every link"""
 
     @property
     def message_bytes(self) -> int:
-        """In whole packets, as netsim sends it."""
+        """Bytes of a message in whole packets, as netsim sends it."""
         return -(-MESSAGE_BYTES * self.rate // LINK_BPS // MSS) * MSS
 
     def cases(self) -> Iterator[Case]:
-        """Every run there is."""
+        """Every case of the experiment."""
         for tcp in self.tcp:
             for members in self.members:
                 for method in METHODS:
@@ -54,7 +54,7 @@ class Plan:
         return variants.with_rate(variants.with_members(variants.named("fig5"), case.members), self.rate)
 
     def directions(self, case: Case) -> Iterator[Direction]:
-        """Both of each link. What joins an agent to its switch is no link of the network."""
+        """Both directions of each link. The link of an agent to its switch is not one of the network."""
         topology = self.topology(case)
         agents = variants.agents(topology)
         for link in topology.links:
@@ -65,7 +65,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """One run, on kernel TCP or in netsim: the same figures from both."""
+    """Measurements of one run, the same from kernel TCP and from netsim."""
 
     where: Where
     case: Case
@@ -76,6 +76,6 @@ class Result:
     cache_peak_bytes: Mapping[str, int]
     """the most that an agent held of the stream, by its switch; none with unicast"""
     dropped: int
-    """packets that queues refused"""
+    """packets that full queues refused"""
     cpu_bound: tuple[str, ...] = ()
-    """switches that lagged behind, and what they say of it"""
+    """switches that lagged behind, each with its own figures"""

@@ -17,14 +17,14 @@ from papers.icn2011.paper import Case
 
 DELAYED_ACK_NS = 40_000_000
 KERNEL_AHEAD_BYTES = 2 << 20
-"""How far a sender may be ahead of the slowest member at one agent in the kernel's form of E2E: the allowance
+"""Lead of a sender before the slowest member at one agent in the kernel's form of E2E, in bytes: an allowance
 of 1 MiB that the agent reads, and a receive buffer of the same size (docs/explanation/split.md)."""
 TICK_NS = 1_000_000
-"""how exactly the times of messages are known"""
+"""resolution of the times of messages"""
 
 
 def run(plan: Plan, case: Case, where: Where) -> Result:
-    """Raises ScenarioError."""
+    """Simulates a case. Raises ScenarioError."""
     results = sim.run(scenario(plan, case, exact=where == "netsim exact"))
     entry = case.entry(SENDER)  # the sender's output buffer, which the real network has at the link's begin
     carried = results.link_bytes
@@ -66,9 +66,9 @@ def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:
 
 @cache
 def message_times(plan: Plan, members: int) -> tuple[tuple[float, int], ...]:
-    """When netsim's sender writes, in seconds from the start, and how many bytes: for the kernel's sender.
+    """Times in s from the start at which netsim's sender writes, with the bytes: for the kernel's sender.
 
-    Seen at a member to which all links are infinitely fast.
+    The times are those seen by a member whose links are infinitely fast.
     """
     unicast = scenario(plan, Case("unicast", plan.load, members=members), exact=False)
     fast = replace(
@@ -85,7 +85,7 @@ def message_times(plan: Plan, members: int) -> tuple[tuple[float, int], ...]:
 
 
 def _last_hop(case: Case, member: str) -> str:
-    """The connection that a member receives by."""
+    """Name of the connection by which a member receives."""
     if case.method == "unicast":
         return network.flow_name(SENDER, member)
     return f"{SENDER}-{'s1' if member[1] == 'b' else 's2'}-{member}"

@@ -1,5 +1,5 @@
-"""Hosts that serve others die, one after the other, while the stream runs: for how long those below them have
-no new byte, and whether any is lost or doubled."""
+"""Hosts that serve others die, one after the other, while the stream runs: the time that hosts below them get
+no new byte, and whether a byte is lost or doubled."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SUBSCRIBERS = ("h2", "h3", "h4", "h2", "h3", "h4", "h2", "h3", "h4")
 CHILDREN = 2
 RATE_BPS = 4_000_000
 LIMIT_S = 1.0
-"""a repair is to take less"""
+"""time that a repair must stay below"""
 Death: TypeAlias = Literal["killed", "silent", "head", "with_dispatcher"]
 """`killed`: the kernel closes its connections at once. `silent`: as when its machine has lost its power; it
-is stopped, and others notice that it says nothing. `head`: the head of one of several clusters is killed.
+is stopped, and others notice its silence. `head`: the head of one of several clusters is killed.
 `with_dispatcher`: killed, and with it the process that runs the dispatcher of its cluster."""
 _SMALL_CLUSTERS = ("--max-members", "4")
 _PATIENCE_S = 30.0
@@ -37,11 +37,11 @@ _PATIENCE_S = 30.0
 
 @dataclass(frozen=True)
 class Repair:
-    """One host died."""
+    """The repair after one host's death."""
 
     orphans: int
     seconds: float
-    """the longest that one of those below it had no new byte"""
+    """the longest time that one of the hosts below it had no new byte"""
     encrypted: bool
     death: Death
 
@@ -54,7 +54,7 @@ async def measure(
     edges: Edges = "stream",
     death: Death = "killed",
 ) -> list[Repair]:
-    """Raises RunError, ClientError."""
+    """Kills hosts one after the other. Raises RunError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
         count = kills + 1 if death == "with_dispatcher" else 1
@@ -93,7 +93,7 @@ async def measure(
         repairs = await _kill(source, subscribers, kills, service, death, encrypted=not plain)
         over_tcp = [each.options.name for each in subscribers if each.packets == 0]
         if edges == "quic" and over_tcp:
-            raise RunError(f"{', '.join(over_tcp)}: nothing came over QUIC")
+            raise RunError(f"{', '.join(over_tcp)}: no data came over QUIC")
         return repairs
 
 
@@ -117,7 +117,7 @@ async def _kill(
             victim = await _victim(list(reading), service, death)
             orphans = [each for each in reading if each.host in victim.children]
             if not orphans:
-                raise RunError(f"those below {victim.options.name} are gone: there is nothing to repair")
+                raise RunError(f"the hosts below {victim.options.name} have left: there is nothing to repair")
             task = reading.pop(victim)
             if death == "with_dispatcher":
                 await service.kill_owner()
@@ -138,29 +138,29 @@ async def _kill(
 
 
 async def _victim(subscribers: list[Subscriber], service: Processes, death: Death) -> Subscriber:
-    """The one that serves most; the head of a cluster, if one of those is to die."""
+    """The host that serves most others; the head of a cluster, if a head is to die."""
     heads = await service.heads() if death == "head" else None
     able = [each for each in subscribers if each.children and (heads is None or each.host in heads)]
     if not able:
-        raise RunError("nobody serves others: there is nothing to repair")
+        raise RunError("no host serves others: there is nothing to repair")
     return max(able, key=lambda each: len(each.children))
 
 
 async def _settled(subscribers: list[Subscriber]) -> None:
-    """All receive, and what they say of their children is as new."""
+    """Waits until all receive, with up-to-date reports of their children."""
     since = time.monotonic()
     if not await until(lambda: all(_is_steady(each, since) for each in subscribers), _PATIENCE_S):
         raise RunError("not all hosts receive the stream")
 
 
 def _is_steady(subscriber: Subscriber, since: float) -> bool:
-    """Bytes came for a second from then on, and what it says is of the last of it."""
+    """Whether bytes came for a second from `since` on, with a progress event of the last of that second."""
     arrivals = subscriber.arrivals
     return bool(arrivals) and arrivals[-1].at >= since + 1.0
 
 
 async def _served_again(orphans: list[Subscriber], at: float) -> float:
-    """The longest silence of any of them, of the two seconds after the kill or until all are served."""
+    """The longest silence of any orphan, in the two seconds after the kill or until all are served."""
 
     def served() -> bool:
         last = min(each.arrivals[-1].at for each in orphans)
@@ -172,6 +172,6 @@ async def _served_again(orphans: list[Subscriber], at: float) -> float:
 
 
 def _longest_silence(subscriber: Subscriber, at: float) -> float:
-    """Seconds. What was on the way when the parent was killed comes within milliseconds."""
+    """Seconds of silence. Bytes on the way when the parent was killed come within milliseconds."""
     times = [at, *(arrival.at for arrival in subscriber.arrivals if arrival.at > at)]
     return max((later - earlier for earlier, later in pairwise(times)), default=float("inf"))

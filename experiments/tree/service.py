@@ -19,13 +19,13 @@ from groupflow.study.experiment import RunError
 from groupflow.tree.shares import Shares
 
 PORT = 26495
-"""of the first process"""
+"""port of the first process"""
 _TREE = (sys.executable, "-m", "groupflow.cli.main", "tree")
 _PATIENCE_S = 30.0
 
 
 def address(network: Network, host: str) -> str:
-    """Where dispatchers in that host are, IP:PORT."""
+    """Address (IP:PORT) of the dispatchers in a host."""
     return f"{network.topology.hosts[host].ip}:{PORT}"
 
 
@@ -34,7 +34,7 @@ class Processes:
 
     def __init__(self, store: Path, launcher: Sequence[str], token: str, words: Sequence[str]) -> None:
         self.pin: str | None = None
-        """of the tree's certificate; None without encryption"""
+        """fingerprint of the tree's certificate; None without encryption"""
         self._store = store
         self._launcher = launcher
         self._token = token
@@ -43,7 +43,7 @@ class Processes:
         """by port"""
 
     async def start(self, stack: AsyncExitStack, *, plain: bool) -> None:
-        """One more. Raises RunError."""
+        """Starts one more process. Raises RunError."""
         port = PORT + len(self._running)
         words = ["serve", "--token", self._token, "--listen", f"0.0.0.0:{port}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
@@ -60,7 +60,7 @@ class Processes:
         stack.callback(drain.cancel)
 
     async def heads(self) -> set[str]:
-        """Which hosts are heads of their clusters, but the source. Raises RunError."""
+        """The hosts, except the source, that are heads of their clusters. Raises RunError."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
         words = ["show", "--to", f"127.0.0.1:{PORT}", "--token", self._token, *known, "--json"]
         async with program(self._launcher, [*_TREE, *words]) as process:
@@ -70,11 +70,11 @@ class Processes:
         try:
             tree = json.loads(text)
         except json.JSONDecodeError:
-            raise RunError("the dispatchers do not say who is in the tree") from None
+            raise RunError("the dispatchers do not tell the hosts of the tree") from None
         return {host["host"] for host in tree["hosts"] if host["is_head"]} - {tree["source"]}
 
     async def kill_owner(self) -> None:
-        """The process that runs most of the dispatchers. Raises RunError."""
+        """Kills the process that runs most of the dispatchers. Raises RunError."""
         database = await SqliteStore.open(self._store)
         try:
             shares = Shares(database, "trees/tree/", lease=1.0)
@@ -92,7 +92,7 @@ class Processes:
 async def processes(
     launcher: Sequence[str], token: str, count: int, *, plain: bool, words: Sequence[str] = ()
 ) -> AsyncGenerator[Processes]:
-    """So many, with these options besides, which share the dispatchers of one tree."""
+    """So many processes, with these further options, which share the dispatchers of one tree."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="groupflow-tree-"))
         found = Processes(Path(folder) / "store", launcher, token, words)
@@ -103,6 +103,6 @@ async def processes(
 
 @asynccontextmanager
 async def dispatchers(launcher: Sequence[str], token: str, *, plain: bool) -> AsyncGenerator[str | None]:
-    """One process with all of them; the fingerprint of the tree's certificate, None without encryption."""
+    """One process with all dispatchers; yields the fingerprint of the tree's certificate, or None."""
     async with processes(launcher, token, 1, plain=plain) as found:
         yield found.pin

@@ -1,4 +1,4 @@
-"""A stream whose bytes can be told from their place, at a steady rate; and a host that checks what comes."""
+"""A stream whose bytes show their place, at a steady rate; and a host that checks the bytes it receives."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions
 
 _PERIOD = 65_521
-"""bytes after which it repeats: a prime, so that no block of a usual size looks like another"""
+"""bytes after which the stream repeats: a prime, so that no two blocks of a usual size look alike"""
 _BLOCK = random.Random(1).randbytes(_PERIOD)
 
 
 def stream(start: int, end: int) -> bytes:
-    """Bytes `start` to `end` of it."""
+    """Bytes `start` to `end` of the stream."""
     first, last = start // _PERIOD, (end - 1) // _PERIOD
     return (_BLOCK * (last - first + 1))[start - first * _PERIOD : end - first * _PERIOD]
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Bytes came."""
+    """An arrival of bytes."""
 
     at: float
     """seconds, time.monotonic"""
     bytes: int
-    """of the stream in all, these included"""
+    """bytes of the stream so far, these included"""
 
 
 class Subscriber(AgentProcess):
@@ -44,11 +44,11 @@ class Subscriber(AgentProcess):
 
     @property
     def received(self) -> int:
-        """Bytes."""
+        """Bytes received so far."""
         return self.arrivals[-1].bytes if self.arrivals else 0
 
     async def read(self) -> None:
-        """To its end, or the host's. Raises RunError."""
+        """Reads to the end of the stream, or of the host. Raises RunError."""
         while chunk := await self.data_out.read(1 << 16):
             at, start = time.monotonic(), self.received
             if chunk != stream(start, start + len(chunk)):
@@ -57,13 +57,13 @@ class Subscriber(AgentProcess):
 
     @property
     def children(self) -> list[str]:
-        """Who it said to serve."""
+        """The children that it reported last."""
         progress = self.latest.get("progress")
         return list(progress.texts("children")) if progress else []
 
     @property
     def packets(self) -> int:
-        """Of QUIC, that came, as it said last."""
+        """QUIC packets received, as it reported last."""
         progress = self.latest.get("progress")
         quic = cast("dict[str, int]", progress.fields.get("quic") or {}) if progress else {}
         return quic.get("came", 0)
@@ -75,15 +75,15 @@ class Subscriber(AgentProcess):
 
 
 class Source:
-    """Writes the stream."""
+    """The writer of the stream."""
 
     def __init__(self, into: asyncio.StreamWriter) -> None:
         self.sent = 0
-        """bytes that were taken"""
+        """bytes that the source's host has taken"""
         self._into = into
 
     async def write(self, rate: int, stop: asyncio.Event) -> None:
-        """At `rate` bit/s until it is to stop, or as fast as it is taken; then the stream ends."""
+        """Writes at `rate` bit/s, or as fast as they are taken, until `stop` is set; then ends the stream."""
         began = time.monotonic()
         while not stop.is_set():
             due = int((time.monotonic() - began) * rate / 8)
@@ -96,7 +96,7 @@ class Source:
 
 
 async def finish(subscriber: Subscriber, reading: asyncio.Task[None]) -> None:
-    """Waits until it has all. Raises AgentError, RunError."""
+    """Waits until the subscriber has everything. Raises AgentError, RunError."""
     await reading
     try:
         await subscriber.finish()

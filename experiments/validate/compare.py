@@ -1,4 +1,4 @@
-"""Figures of a run, and how far two runs are apart."""
+"""Figures of a run, and the distance between two runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Series:
 
     @property
     def last(self) -> Sample:
-        """Its end."""
+        """The last sample."""
         return self.samples[-1]
 
     @property
@@ -48,8 +48,8 @@ def read(path: Path, scenario: Scenario) -> list[Series]:
         time, flow, window, *counts = text.split()
         index = int(flow)
         if abs(float(time) - scenario.flows[index].start) < 1e-9:
-            continue  # whether the first packet has left is a matter of order
-        # ns-2's window grows on beyond what the receiver's allows.
+            continue  # whether the first packet has left depends on the order of events
+        # ns-2's window grows beyond the receiver's limit.
         usable = min(float(window), scenario.flows[index].window)
         flows[index].append(Sample(float(time), usable, *map(int, counts)))
     return [Series(tuple(samples)) for samples in flows]
@@ -57,7 +57,7 @@ def read(path: Path, scenario: Scenario) -> list[Series]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow in ns-2, or what stands for it, and in another run."""
+    """A flow in ns-2, or in its replacement, and in another run."""
 
     ns2: Series
     other: Series
@@ -86,7 +86,7 @@ class Pair:
 
     @property
     def equal(self) -> int:
-        """Samples in which every figure is the same, the window to a thousandth."""
+        """Number of samples in which every figure is the same, the window to a thousandth."""
         return sum(
             _counts(theirs) == _counts(other) and abs(theirs.window - other.window) <= 1e-3 * other.window
             for theirs, other in zip(self.ns2.samples, self.other.samples, strict=True)
@@ -94,7 +94,7 @@ class Pair:
 
     @property
     def differs(self) -> bool:
-        """Whether it differs by more than the limit in anything."""
+        """Whether any figure differs by more than the limit."""
         return max(abs(self.throughput), abs(self.dropped), abs(self.mean_window), self.apart) > LIMIT
 
 
@@ -111,14 +111,14 @@ class Row:
 
 
 def pairs(scenario: Scenario, ns2: Path, other: Path) -> list[Pair]:
-    """One for each flow."""
+    """One pair for each flow."""
     return [
         Pair(theirs, ours) for theirs, ours in zip(read(ns2, scenario), read(other, scenario), strict=True)
     ]
 
 
 def difference(theirs: float, ours: float) -> float:
-    """Percent of theirs."""
+    """Difference in percent of `theirs`."""
     if theirs == 0:
         return 0.0 if ours == 0 else 100.0
     return 100 * (ours - theirs) / theirs

@@ -1,4 +1,4 @@
-"""Runs groupflow's TCP: on netsim, and on a line that keeps time exactly, as ns-2 means to."""
+"""Runs groupflow's TCP: on netsim, and on a line with exact time, as ns-2 intends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORKSPACE = Path(__file__).parents[2] / "dataplane"
 
 
 def build() -> None:
-    """Compiles, so that the runs' times do not contain it."""
+    """Compiles the programs, so that the times of runs do not include it."""
     for runner in ("tcp_line", "tcp_netsim"):
         subprocess.run([*_cargo(runner), "--no-run"], cwd=_WORKSPACE, check=True)
 
@@ -34,7 +34,7 @@ def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
 
 
 def seconds(scenario: Scenario, out: Path) -> float:
-    """CPU time on netsim, with the scenario's samples."""
+    """CPU time in s on netsim, with the scenario's samples."""
     before = os.times()
     _cargo_run("tcp_netsim", scenario, out / "none")
     after = os.times()

@@ -15,7 +15,7 @@ _SCRIPT = Path(__file__).parent / "line.tcl"
 
 
 def install() -> None:
-    """Installs the package where `ns` is missing; needs root then."""
+    """Installs the package where `ns` is missing, which needs root."""
     if shutil.which("ns"):
         return
     apt = shutil.which("apt-get")
@@ -35,7 +35,7 @@ def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
 
 
 def seconds(scenario: Scenario, out: Path) -> float:
-    """CPU time without samples and monitors: what ns-2 needs for the packets alone."""
+    """CPU time in s without samples and monitors: ns-2's time for the packets alone."""
     before = os.times()
     _ns(replace(scenario, sample=0), out / "none")
     after = os.times()

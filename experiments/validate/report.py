@@ -54,12 +54,12 @@ def cells(row: Row) -> list[str]:
 
 
 def late_cells(table: Sequence[Row]) -> list[list[str]]:
-    """Where netsim differs from ns-2: how far it is from the exact line with departures first."""
+    """Rows for flows in which netsim differs from ns-2: its distance from the line with departures first."""
     return [[*_names(row), *_differences(row.late)] for row in table if row.late is not None]
 
 
 def write(table: Sequence[Row], ns2_seconds: float, our_seconds: float) -> None:
-    """Replaces what the document has between its markers."""
+    """Replaces the tables between the document's markers."""
     document = _replaced(_DOCUMENT.read_text(), "table", _markdown(HEADINGS, [cells(row) for row in table]))
     document = _replaced(document, "late", _markdown(LATE_HEADINGS, late_cells(table)))
     cost = f"ns-2: {ns2_seconds:.1f} s of CPU. netsim, one thread: {our_seconds:.1f} s, its samples included."

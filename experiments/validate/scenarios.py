@@ -1,4 +1,4 @@
-"""What is compared: lines of nodes, TCP flows over them."""
+"""The compared scenarios: lines of nodes, and TCP flows over them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Link:
     packets: int  # ns-2's queue-limit: the packet being sent counts
 
     def words(self) -> str:
-        """As both simulators' scripts read it."""
+        """The link's parameters as both simulators' scripts read them."""
         return f"{self.megabits:g} {self.delay_ms:g} {self.packets}"
 
 
@@ -80,7 +80,7 @@ def line(name: str, title: str, variant: str, megabits: float, window: int, buff
 
 
 def scenarios() -> list[Scenario]:
-    """All of them, the fast ones first."""
+    """All scenarios, the fast ones first."""
     runs: list[Scenario] = []
     for variant in VARIANTS:
         runs.append(bottleneck("one", "one flow, buffer of 50", variant, 50))

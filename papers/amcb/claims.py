@@ -1,4 +1,4 @@
-"""What the paper says of Table 1, against what was measured, and how well it is predicted."""
+"""The paper's claims about Table 1 against the measurements, and the quality of the predictions."""
 
 from itertools import pairwise
 from statistics import fmean, median
@@ -10,9 +10,9 @@ from papers.amcb.paper import METHODS, NAMES, SIZES, TABLE, Case
 
 TENTH = 0.1
 NEAR = 0.2
-"""by which a prediction may be off and be called near"""
+"""relative error up to which a prediction is called near"""
 LEVEL = 0.95
-"""of the size before: what is not less than that did not shrink"""
+"""ratio to the size before, from which on a value did not shrink"""
 FIGURE = "Table 1"
 
 
@@ -86,7 +86,7 @@ def _lowest(sizes: list[int], more: Figures) -> list[Claim]:
 
 
 def _predicted(method: Method, sizes: list[int], time: Figures, more: Figures) -> list[Claim]:
-    """All but the figures from which the link was inferred."""
+    """Claims on the figures that were not used to infer the link."""
     used = method != "scheduled"
     left = [size for size in sizes if not (used and size == SIZES[-1])]
     claims: list[Claim] = []

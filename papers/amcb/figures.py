@@ -1,4 +1,4 @@
-"""Table 1 as a figure: latency and retransmission against the size."""
+"""Table 1 as a figure: latency and retransmission against the size of the file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from papers.amcb.paper import METHODS, NAMES, TABLE, Case
 
 
 def table_1(path: Path, found: Outcomes) -> None:
-    """Lines are measured, diamonds are the paper's."""
+    """Draws measurements as lines, and the paper's figures as diamonds."""
     sizes = sorted({case.size for case in found})
     drawing, (left, right) = subplots(1, 2, figsize=(9.6, 3.8))
     megabytes = [size / 1e6 for size in sizes]
@@ -31,7 +31,7 @@ def table_1(path: Path, found: Outcomes) -> None:
 
 
 def bars(path: Path, title: str, named: Mapping[str, Case], found: Outcomes) -> None:
-    """Latency and bytes sent again of each case."""
+    """Draws latency and bytes sent again of each case."""
     drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
     panels = ((latency, "Latency [s]"), (again, "Sent again [% of the file]"))
     for axis, (value, label) in zip(axes, panels, strict=True):

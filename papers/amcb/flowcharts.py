@@ -39,14 +39,14 @@ _STYLE = f"""
 
 
 def draw(hub: Path, rim: Path) -> None:
-    """Both, each into its file. Raises StudyError where Graphviz is not installed."""
+    """Draws both charts, each into its file. Raises StudyError where Graphviz is not installed."""
     steps = bone_steps()
     _render(hub, chart("Hub", HUB, steps[0]))
     _render(rim, chart("Rim", RIM, steps[1]))
 
 
 def chart(title: str, states: Mapping[str, str], steps: Steps) -> str:
-    """In Graphviz' language. A step that leaves for the next multicast, or for the beginning, is grey."""
+    """A chart in Graphviz' language. A step to the next multicast, or to the beginning, is grey."""
     lines = [f"label={_quoted(title)}"]
     lines += [f"{name} [label={_quoted(says)}]" for name, says in states.items()]
     merged: dict[tuple[str, str], list[str]] = {}

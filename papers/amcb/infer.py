@@ -1,15 +1,15 @@
-"""The link that the paper does not describe, from a part of its Table 1.
+"""The link that the paper does not describe, inferred from a part of its Table 1.
 
-Used are four figures: latency and retransmission of *unscheduled* and *unicast* at the largest file. All
-else is predicted, everything about *scheduled* included.
+Four figures are used: latency and retransmission of *unscheduled* and *unicast* at the largest file. All
+other figures are predicted, with everything about *scheduled*.
 
 In the table bytes sent over latency hardly depends on the size: 10.3 kB/s for unicast and 6.0 kB/s for
 unscheduled multicast (three receivers and the bytes sent again counted). A round of W packets of S bytes
 takes W intervals and then a round trip (unicast: the answer comes at once) or the whole timeout
-(unscheduled: silence has to be waited for). That gives interval and timeout. Go-Back-N gets (1 - (1 - q)^W)
+(unscheduled: the hub waits for silence). That gives interval and timeout. Go-Back-N gets (1 - (1 - q)^W)
 / q packets of a round through, when each packet is lost with probability q; that gives q: of one receiver
-in unicast, of any of three in multicast. Between them the share that all lose together (up to the
-satellite) and what each loses alone (down from it) is determined.
+in unicast, of any of three in multicast. These two determine the share that all lose together (up to the
+satellite) and the share that each loses alone (down from it).
 """
 
 import math
@@ -21,35 +21,35 @@ from papers.amcb.paper import RIMS, SIZES, TABLE
 SIZE = 1000
 """S, bytes of payload of a fixed-size packet: chosen"""
 PER_ROUND = 64
-"""W: chosen; the timeout that follows is about 5 s"""
+"""W, packets of a round: chosen; the timeout that follows is about 5 s"""
 DELAY_S = 0.27
-"""one way, over a geostationary satellite: 2 x 35,786 km at least, and the ground"""
+"""one-way delay over a geostationary satellite: 2 x 35,786 km at least, and the ground"""
 HEADERS = 22 + 8 + 20 + 14
 """bytes of a frame besides the payload: DATA, UDP, IPv4, Ethernet"""
 
 
 @dataclass(frozen=True)
 class LinkModel:
-    """What follows."""
+    """Inferred parameters of the link and the protocol."""
 
     interval_s: float
-    """from one packet to the next"""
+    """time from one packet to the next"""
     timeout_s: float
-    """for which reception results are gathered"""
+    """time in which reception results are gathered"""
     rate_bps: int
-    """of the link: what packets of fixed size fill"""
+    """rate of the link, which packets of fixed size fill"""
     shared_error_bytes: int
-    """on the way up: bytes from one error to the next"""
+    """bytes from one error to the next on the way up"""
     own_error_bytes: int
-    """on the way down to each receiver"""
+    """bytes from one error to the next on the way down to each receiver"""
     shared_loss: float
-    """of a packet of S bytes"""
+    """probability that a packet of S bytes is lost on the way up"""
     own_loss: float
 
 
 @cache
 def inferred() -> LinkModel:
-    """The link."""
+    """The link and protocol parameters that give the four figures."""
     largest = SIZES[-1]
     cells = TABLE[largest]
     one, many = cells["unicast"], cells["unscheduled"]
@@ -75,12 +75,12 @@ def inferred() -> LinkModel:
 
 
 def through(lost: float) -> float:
-    """Of a round's packets, the share before the first that is lost."""
+    """Share of a round's packets before the first lost one, at this probability of loss."""
     return (1 - (1 - lost) ** PER_ROUND) * (1 - lost) / lost / PER_ROUND
 
 
 def loss(share: float) -> float:
-    """With which probability a packet is lost, where this share of a round gets through."""
+    """Probability of loss at which this share of a round gets through."""
     low, high = 1e-9, 1 - 1e-9
     for _ in range(100):
         middle = (low + high) / 2

@@ -3,7 +3,7 @@
     hub - station ======= satellite - r0, r1, r2
     rival /
 
-The long link has the rate and the delay; errors come on it for all rims at once, and on each rim's own link.
+The long link has the rate and the delay; errors occur on it for all rims at once, and on each rim's own link.
 """
 
 from typing import Any
@@ -17,19 +17,19 @@ from papers.amcb.paper import Run
 
 SECOND = 10**9
 QUEUE = 50
-"""packets: 5 s of the link; more than the sender ever lets wait on the inferred link"""
+"""packets: 5 s of the link; more than ever wait at the sender of the inferred link"""
 APART = {"clean": 4.0, "noisy": 0.25}
-"""bytes between two errors, of those on the inferred link"""
+"""ratio of bytes between two errors to those on the inferred link"""
 RIVAL_SHARE = 0.6
-"""of the link's rate, that other traffic takes while it is on"""
+"""share of the link's rate that other traffic takes while it is on"""
 FEW = 16
 """rims whose answers a queue can take at once"""
 RIVAL_ON_S, RIVAL_OFF_S = 60, 60
-"""on average"""
+"""means"""
 
 
 def scenario(run: Run) -> sim.Scenario:
-    """The network, the file, and how it is sent."""
+    """The network, the file, and the method of sending it."""
     case, link = run.case, inferred()
     hosts = [f"r{n}" for n in range(case.rims)]
     apart = APART.get(case.link, 1.0)
@@ -67,14 +67,14 @@ def scenario(run: Run) -> sim.Scenario:
 
 
 def _longest_s(run: Run, link: LinkModel) -> float:
-    """Some four times as long as the paper's longest; a transfer that is not over then failed. Where all of
-    many rims answer at once, most answers are lost, and rounds come again and again."""
+    """Some four times the paper's longest latency, after which a transfer has failed. If many rims answer at
+    once, most answers are lost, and rounds are repeated again and again."""
     patience = 4 if run.case.rims > FEW else 1
     return patience * (120 + 40 * run.case.size / (SIZE / link.interval_s))
 
 
 def _rival(link: LinkModel) -> sim.Flow:
-    """Other traffic, now and then, that the link has to carry, too."""
+    """Other traffic on the link, on and off."""
     rate = round(RIVAL_SHARE * link.rate_bps)
     arrivals = sim.Arrivals("on_off", RIVAL_ON_S * SECOND, RIVAL_OFF_S * SECOND, random=True)
     return sim.Flow("rival", "rival", "sink", sim.UdpTraffic(rate, packet=500, arrivals=arrivals))

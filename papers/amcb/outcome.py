@@ -1,4 +1,4 @@
-"""What a run measured."""
+"""Measurements of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,12 +13,12 @@ from papers.amcb.paper import TABLE, Case, Run
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run."""
+    """Measurements of one run."""
 
     run: Run
     latency_s: float
     again_percent: float
-    """bytes sent again over the file's; coded packets are sent again, too"""
+    """bytes sent again over the file's bytes, coded packets included"""
     packet: float
     """mean bytes of payload of a packet"""
     rounds: int
@@ -33,7 +33,7 @@ Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
 
 
 def measure(run: Run, results: sim.Results) -> Outcome:
-    """Raises RunFailedError."""
+    """The measurements in the results. Raises RunFailedError."""
     flows = results.flows
     rims = [flows[f"hub-r{n}"] for n in range(run.case.rims)]
     transfer = results.bones.get("hub")
@@ -58,17 +58,17 @@ def measure(run: Run, results: sim.Results) -> Outcome:
 
 
 def latency(outcomes: Sequence[Outcome]) -> float:
-    """Seconds, the mean over the seeds."""
+    """Latency in s, mean over the seeds."""
     return fmean(outcome.latency_s for outcome in outcomes)
 
 
 def again(outcomes: Sequence[Outcome]) -> float:
-    """Per cent, the mean over the seeds."""
+    """Bytes sent again in per cent of the file, mean over the seeds."""
     return fmean(outcome.again_percent for outcome in outcomes)
 
 
 def row(outcome: Outcome) -> Row:
-    """Of a table; with the paper's figures, where it has them."""
+    """A row of a table, with the paper's figures where the paper has them."""
     case = outcome.run.case
     listed = case.repair == "go_back_n" and case.fixed is None and case.rims == 3 and case.link == "inferred"
     cell = TABLE.get(case.size, {}).get(case.method) if listed else None

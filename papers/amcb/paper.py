@@ -1,4 +1,4 @@
-"""Table 1 of the paper, and what a run of it is."""
+"""Table 1 of the paper, and the parameters of its runs."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -21,11 +21,11 @@ RIMS = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """A file with a method."""
+    """The paper's figures for a file and a method."""
 
     latency_s: float
     again_percent: float
-    """bytes sent again over the file's; of unicast, those to all receivers"""
+    """bytes sent again over the file's bytes; of unicast, those to all receivers"""
 
 
 TABLE: dict[int, dict[Method, Cell]] = {
@@ -41,30 +41,30 @@ TABLE: dict[int, dict[Method, Cell]] = {
         9_635_840: ((2977, 121), (4534, 183.73), (4837, 215.4)),
     }.items()
 }
-"""by bytes of the file"""
+"""by bytes of the file and method"""
 SIZES = tuple(TABLE)
 QUICK_SIZES = (85_200, 667_346, 1_626_000)
 SEEDS, QUICK_SEEDS = 20, 2
 
 Link: TypeAlias = Literal["inferred", "congested", "clean", "noisy"]
-"""the one of Table 1; with other traffic; with four times as many bytes between two errors, and a quarter"""
+"""that of Table 1; with other traffic; with four times as many bytes between two errors; with a quarter"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and how it is sent."""
+    """A file, and the method of sending it."""
 
     size: int
     method: Method = "scheduled"
     repair: Repair = "go_back_n"
     fixed: int | None = None
-    """bytes of payload of every packet, where the size is not adapted although the method does"""
+    """bytes of payload of every packet, where the size is fixed although the method adapts it"""
     rims: int = RIMS
     crowd: int = 16
-    """with more rims than this, not all answer"""
+    """number of rims above which not all answer"""
     link: Link = "inferred"
     forgets: bool = False
-    """rims forget what they have from where the hub goes back to"""
+    """rims forget the packets from the position to which the hub goes back"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the command can run: Table 1 and studies beyond it."""
+"""The paper for the command: Table 1 and studies beyond it."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a run of this paper is simulated, and which runs a case has."""
+"""The simulation of a run of this paper, and the runs of a case."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,7 +11,7 @@ from papers.amcb.paper import NAMES, QUICK_SEEDS, SEEDS, Case, Run
 
 
 def run_one(run: Run) -> Outcome:
-    """Raises RunFailedError."""
+    """Simulates a run. Raises RunFailedError."""
     return measure(run, sim.run(network.scenario(run), end_when_told))
 
 

@@ -1,4 +1,4 @@
-"""What the command can run: Tables 1 and 2, figure 2, the grid of both, the tree, and studies."""
+"""The paper for the command: Tables 1 and 2, figure 2, the grid of both, the tree, and studies."""
 
 from groupflow.study.paper import Paper
 from papers.cmt.slow.parts import STUDIES as OF_SLOW_HOSTS

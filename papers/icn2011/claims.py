@@ -1,6 +1,6 @@
-"""What the paper says of its figures 6 to 12, against what was measured.
+"""The paper's claims about its figures 6 to 12, against the measurements.
 
-Words are given figures here: "proportional" and "maintains" allow a tenth, "zero" is a hundredth of the link.
+Its words get figures: "proportional" and "maintains" allow a tenth, "zero" is a hundredth of the link.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ LINK_MBPS = LINK_BPS / MEGABIT
 PAYLOAD_MBPS = LINK_MBPS * MSS / FRAME_BYTES
 ZERO_MBPS = LINK_MBPS / 100
 ALIKE = 0.02
-"""by which consumption may differ between 1 and 5 members and still not depend on them"""
+"""relative difference of consumption up to which it does not depend on the members, from 1 to 5"""
 DEGRADED = 0.8
-"""of the best: less is a degradation"""
+"""share of the best value below which a value is degraded"""
 LARGE_CACHE = (0.7, 0.9)
-"""about 80 %"""
+"""bounds of "about 80 %\""""
 SMALL_CACHE = 0.1
 NEVER_ZERO = 1e-9
-"""for what is divided by"""
+"""a divisor in place of 0"""
 
 
 def evaluate(figure: int, points: Points) -> list[Claim]:
@@ -32,7 +32,7 @@ def evaluate(figure: int, points: Points) -> list[Claim]:
 
 
 def consumption(found: Findings) -> list[Claim]:
-    """Fig. 6."""
+    """Claims of Fig. 6."""
     few, many = MEMBERS
     claims: list[Claim] = []
     for method in SPLIT:
@@ -72,7 +72,7 @@ def consumption(found: Findings) -> list[Claim]:
 
 
 def _proportional(found: Findings) -> Claim:
-    """Demand shows below the link's capacity: at the lowest load, and with 3 members instead of 5."""
+    """Proportion shows below the link's capacity: at the lowest load, and with 3 members instead of 5."""
     first = found.lowest
     one, three = (found.at("unicast", first, members=members).consumption_mbps for members in (1, 3))
     full = three >= 0.98 * LINK_MBPS
@@ -84,7 +84,7 @@ def _proportional(found: Findings) -> Claim:
 
 
 def reception(found: Findings) -> list[Claim]:
-    """Fig. 7."""
+    """Claims of Fig. 7."""
     claims: list[Claim] = []
     near, far = DELAYS_MS
     for method in SPLIT:
@@ -145,7 +145,7 @@ def _unicast_reception(found: Findings, delay: int) -> list[Claim]:
 
 
 def effective(found: Findings) -> list[Claim]:
-    """Fig. 8."""
+    """Claims of Fig. 8."""
     series = list(found.over(lambda load: found.at("unicast", load).effective).values())
     return [
         *(
@@ -164,14 +164,14 @@ def effective(found: Findings) -> list[Claim]:
 
 
 def _falls(series: Sequence[float]) -> bool:
-    """From each load to the next, but for a hundredth."""
+    """Whether each value is below the one before, or above it by a hundredth at most."""
     return all(later <= earlier + 0.01 for earlier, later in pairwise(series)) and (
         series[-1] < DEGRADED * series[0]
     )
 
 
 def consumption_of_four(found: Findings) -> list[Claim]:
-    """Fig. 9."""
+    """Claims of Fig. 9."""
     first, last = found.lowest, found.highest
     used = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).consumption_mbps) for m in NAMES}
     low = max(used[m][first] for m in SPLIT) / used["unicast"][first]
@@ -194,7 +194,7 @@ def consumption_of_four(found: Findings) -> list[Claim]:
 
 
 def reception_of_four(found: Findings) -> list[Claim]:
-    """Fig. 10."""
+    """Claims of Fig. 10."""
     last = found.highest
     got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in NAMES}
     claims: list[Claim] = []
@@ -221,7 +221,7 @@ def reception_of_four(found: Findings) -> list[Claim]:
 
 
 def effective_of_four(found: Findings) -> list[Claim]:
-    """Fig. 11."""
+    """Claims of Fig. 11."""
     last = found.highest
     share = {m: found.at(m, last, senders=4).effective for m in NAMES}
     more = share["e2e"] / max(share["n2n"], share["unicast"])
@@ -234,7 +234,7 @@ def effective_of_four(found: Findings) -> list[Claim]:
 
 
 def caches(found: Findings) -> list[Claim]:
-    """Fig. 12."""
+    """Claims of Fig. 12."""
     last = found.highest
     ratio = {
         (m, n): found.over(lambda load, m=m, n=n: found.at(m, load, senders=n).cache_ratio)

@@ -19,7 +19,7 @@ class Line:
 
     label: str
     case: Case
-    """with any load"""
+    """the case, whose load is replaced"""
     dashed: bool = False
 
 
@@ -34,10 +34,10 @@ class Figure:
     limits: tuple[float, float]
     lines: tuple[Line, ...]
     more: Callable[[tuple[float, ...]], Iterable[Case]] = lambda _: ()
-    """points that its claims need besides, of these loads"""
+    """further points that its claims need at these loads"""
 
     def cases(self, loads: tuple[float, ...]) -> Iterator[Case]:
-        """Its points."""
+        """The cases of its points."""
         yield from (replace(line.case, load=load) for line in self.lines for load in loads)
         yield from self.more(loads)
 
@@ -50,7 +50,7 @@ def _members() -> Iterable[Line]:
 
 
 def _demand(loads: tuple[float, ...]) -> Iterable[Case]:
-    """Below the link's capacity: unicast to 3 members a network is 9 streams."""
+    """Cases below the link's capacity: unicast to 3 members of each network is 9 streams."""
     yield Case("unicast", loads[0], members=3)
 
 
@@ -124,7 +124,7 @@ def curve(
     *,
     dashed: bool = False,
 ) -> None:
-    """An index against the load at those of these points that differ in the load only."""
+    """Draws an index against the load, at the points that differ from these cases in the load only."""
     found = sorted((case.load, points[case]) for case in cases)
     axis.errorbar(
         [load for load, _ in found],

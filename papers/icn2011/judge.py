@@ -1,7 +1,7 @@
-"""From points to claims: what claims of all figures share.
+"""From points to claims: the part that claims of all figures share.
 
-A claim is judged on the means over the seeds, of which the paper's figures are made. One about the load holds
-when it does at every load; its note says at which loads it does.
+A claim is judged on the means over the seeds, as in the paper's figures. A claim about the load holds
+if it does at every load; its note lists the loads at which it does.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ ByLoad = Mapping[float, float]
 
 
 class Findings:
-    """Points of a figure, asked for by what the figure varies."""
+    """Points of a figure, by the parameters that the figure varies."""
 
     def __init__(self, points: Points) -> None:
         self.points = points
@@ -51,7 +51,7 @@ def at_every_load(
     least: float | None = None,
     most: float | None = None,
 ) -> Claim:
-    """Holds where no value is below `least`, or above `most`, whichever is given. Measured is the worst."""
+    """A claim that holds if no value is below `least`, or above `most`. The worst value is measured."""
     if least is not None:
         worst, word, bound = min(values.values()), "least", least
         good = [load for load, value in values.items() if value >= least]

@@ -1,9 +1,9 @@
 """Fig. 5 of the paper as a netsim scenario: topologies/fig5.yaml, with the members and the delay of a case.
 
-What the paper leaves open, and what is chosen here, is listed in docs/results/icn2011.md. In short:
+docs/results/icn2011.md lists the parameters that the paper leaves open, and the choices made here. In short:
 
-- A node has an output buffer of 200 packets, a sender, too: a router between the host and its link. (In ns-2
-  agents sit in the node, and what TCP sends is in its queue at once.)
+- Nodes and senders have output buffers of 200 packets: for a sender, a router before its link. (In ns-2
+  agents sit in the node, and TCP's packets enter its queue at once.)
 - A split agent is s1 or s2 with its agent host; with unicast they are ordinary routers. P4 switches do the
   same to the packet (tests/unit/papers/icn2011/test_runs.py) and take longer.
 - A sender writes its messages into one connection that stays: unicast has one for each member.
@@ -30,11 +30,11 @@ AGENTS = ("s1", "s2")
 SWITCH_OF = {"ma1": "s1", "mb1": "s1", "mc1": "s2", "md1": "s2"}
 NANOSECONDS = 10**9
 NARROW_BPS = LINK_BPS // 2
-"""of the last link before SA2, where there are routers between the agents"""
+"""rate of the last link before SA2, where there are routers between the agents"""
 
 
 def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scenario:
-    """One run of the case."""
+    """The scenario of one run of the case."""
     traffic = sim.TcpTraffic(
         case.tcp,
         case.window,
@@ -69,7 +69,7 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
 
 
 def _control(case: Case) -> sim.Diffusion:
-    """Of what SA1 sends to SA2, from SA1 on: it shapes to r_0 (eq. 9 of Takano et al.)."""
+    """The control of streams from SA1 to SA2; SA1 shapes them to r_0 (eq. 9 of Takano et al.)."""
     return sim.Diffusion(
         d=Fraction(str(case.diffusion)),
         flows=tuple(f"{source}-s1-s2" for source in case.sources if SWITCH_OF[source] == "s1"),
@@ -79,12 +79,12 @@ def _control(case: Case) -> sim.Diffusion:
 
 
 def flow_name(source: str, member: str) -> str:
-    """Of a unicast connection."""
+    """Name of a unicast connection."""
     return f"{source}-{member}"
 
 
 def _link_delay_ns(case: Case) -> int:
-    """Of each link between the agents: routers divide the way in equal parts."""
+    """Delay of each link between the agents: routers divide the way in equal parts."""
     return case.delay_ms * 10**6 // (case.routers + 1)
 
 

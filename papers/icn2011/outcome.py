@@ -1,4 +1,4 @@
-"""What one run measured, by the paper's indices (section IV.B), and their means over seeds."""
+"""Measurements of one run, by the paper's indices (section IV.B), and their means over seeds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -12,12 +12,12 @@ from papers.icn2011.paper import MEGABIT, MSS, Case
 from papers.icn2011.plan import Run
 
 FULL = "queue_full"
-"""why a packet was dropped. Ticks of diffusion-type flow control end in a switch, which is no loss."""
+"""reason of a lost packet. Ticks of diffusion-type flow control also end in a switch, but are no loss."""
 
 
 @dataclass(frozen=True)
 class Indices:
-    """The paper's evaluation indices, and what explains them."""
+    """The paper's evaluation indices, and further figures that explain them."""
 
     consumption_mbps: float
     """frames on the link from a sender to its agent; the mean over the senders"""
@@ -26,23 +26,23 @@ class Indices:
     received_mbps: float
     """all that a member received; the mean over members"""
     effective: float
-    """reception throughput of a stream over what its sender handed over (Tr / D); the mean over streams"""
+    """reception throughput of a stream over its application's rate (Tr / D); the mean over the streams"""
     nearest_mbps: float
     """the most that a member received of a stream; the mean over the streams"""
     cache_ratio: float
     """the most that SA1 cached over all that senders transmitted (Cmax / Dmax); 0 with unicast"""
     acknowledgements_mbps: float
-    """frames sent to a sender, but for those of other senders' streams; the mean over the senders"""
+    """frames sent to a sender, except those of other senders' streams; the mean over the senders"""
     lost_at_senders: float
-    """packets that did not fit senders' output buffers"""
+    """packets lost in senders' full output buffers"""
     lost_in_network: float
-    """and others' queues"""
+    """packets lost in all other queues"""
     timeouts: float
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run measured."""
+    """Measurements of a run."""
 
     run: Run
     indices: Indices
@@ -53,7 +53,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Point:
-    """A case over all seeds."""
+    """Mean and spread of a case over all seeds."""
 
     mean: Indices
     spread: Indices
@@ -108,7 +108,7 @@ def measure(run: Run, results: sim.Results) -> Outcome:
 
 
 def _acknowledgements(case: Case, results: sim.Results) -> float:
-    """What is on the links to senders and is no data for them."""
+    """Rate of frames on the links to senders that carry no data for them."""
     data = 0
     for source in case.sources:
         for member in set(case.receivers(source)) & set(case.sources):
@@ -119,7 +119,7 @@ def _acknowledgements(case: Case, results: sim.Results) -> float:
 
 
 def _last_hop(case: Case, source: str, member: str) -> str:
-    """The connection that a member receives by."""
+    """Name of the connection by which a member receives."""
     if case.method == "unicast":
         return flow_name(source, member)
     agent = "s1" if member[1] in "ab" else "s2"
@@ -127,7 +127,7 @@ def _last_hop(case: Case, source: str, member: str) -> str:
 
 
 def _first_hops(case: Case, source: str) -> list[str]:
-    """The connections of a sender."""
+    """Names of a sender's connections."""
     if case.method == "unicast":
         return [flow_name(source, member) for member in case.receivers(source)]
     return [f"{source}-{source}-{SWITCH_OF[source]}"]
@@ -148,7 +148,7 @@ def _each(found: list[Indices], statistic: Callable[[Iterable[float]], float]) -
 
 
 def row(outcome: Outcome) -> Row:
-    """Of a table: the run's case and seed, then its indices."""
+    """A row of a table: the run's case and seed, then its indices."""
     run = outcome.run
     indices = {name: round(value, 6) for name, value in asdict(outcome.indices).items()}
     cost = {"packet_hops": outcome.packet_hops, "wall_s": round(outcome.wall_s, 3)}

@@ -20,14 +20,14 @@ MESSAGE_BYTES = 5_000_000
 SECONDS = 100.0
 LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 HIGH_LOADS = LOADS[2:]
-"""of studies of overload"""
+"""loads of studies of overload"""
 MEMBERS = (1, 5)
-"""members of networks b, c and d in Fig. 6; of the other figures the paper does not say, and 5 are taken"""
+"""members of networks b, c and d in Fig. 6; for other figures the paper gives no number, and 5 are taken"""
 DELAYS_MS = (10, 100)
 SEEDS = 5
 SENDERS = ("ma1", "mb1", "mc1", "md1")
 WINDOW = 10_000
-"""packets: no limit. The paper does not say."""
+"""packets: no limit, as the paper gives none"""
 
 QUICK_SECONDS = 10.0
 QUICK_LOADS = (0.2, 0.6, 1.0)
@@ -35,7 +35,7 @@ QUICK_SEEDS = 2
 
 MESSAGE_PACKETS = math.ceil(MESSAGE_BYTES / MSS)
 TRANSMISSION_S = MESSAGE_PACKETS * FRAME_BYTES * 8 / LINK_BPS
-"""tr: how long the frames of a message take at the links' rate"""
+"""tr, the time that the frames of a message take at the links' rate"""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Case:
     load: float
     senders: Literal[1, 2, 4] = 1
     members: int = 5
-    """of each of the networks b, c and d, when there is one sender"""
+    """members of each of the networks b, c and d, with one sender"""
     delay_ms: int = 10
-    """of the link between the split agents"""
+    """delay of the link between the split agents"""
     tcp: Variant = "sack"
     window: int = WINDOW
     sender_buffer: bool = True
-    """whether a sender's TCP can overflow its output buffer (Table I), or is held back, as an agent's is"""
+    """whether a sender's TCP can overflow its output buffer (Table I), or is held back like an agent's"""
     agent_pps: int | None = None
-    """packets an agent handles in a second; None: any number"""
+    """packets that an agent handles in a second; None: any number"""
     routers: int = 0
     """P4 switches between the split agents; their links share the delay, and the last one is narrow"""
     diffusion: float | None = None
@@ -66,7 +66,7 @@ class Case:
         return round(TRANSMISSION_S / self.load * 1e9)
 
     def entry(self, source: str) -> str:
-        """The node that sends on a sender's link: its output buffer, or itself."""
+        """The node that sends on a sender's link: its output buffer, or the sender itself."""
         return f"{source}out" if self.sender_buffer else source
 
     @property
@@ -74,7 +74,7 @@ class Case:
         return SENDERS[: self.senders]
 
     def receivers(self, source: str) -> tuple[str, ...]:
-        """Of one sender all members of the other networks; of more, member 1 of each other network."""
+        """With one sender all members of the other networks, else member 1 of each other network."""
         if self.senders == 1:
             return tuple(f"m{network}{n}" for network in "bcd" for n in range(1, self.members + 1))
         return tuple(member for member in SENDERS if member != source)

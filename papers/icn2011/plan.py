@@ -15,20 +15,20 @@ class Run:
 
     @property
     def cost(self) -> float:
-        """About proportional to the packets that it moves."""
+        """A number about proportional to the packets that the run moves."""
         case = self.case
         links = 2 + 3 * case.members if case.senders == 1 else 5 * case.senders
         if case.method == "unicast":
-            # The sender's link is full, whatever the number of copies; it is all that bounds them.
+            # The sender's link is full, and bounds the packets whatever the number of copies.
             return self.seconds * min(1.0, case.load * len(case.receivers("ma1"))) * 4 * case.senders
         return self.seconds * case.load * (links + 2 * case.routers)
 
 
 def loads(*, quick: bool) -> tuple[float, ...]:
-    """At which loads the figures have points."""
+    """Loads at which the figures have points."""
     return QUICK_LOADS if quick else LOADS
 
 
 def high_loads(quick: bool) -> tuple[float, ...]:
-    """At which studies of overload have points."""
+    """Loads at which studies of overload have points."""
     return QUICK_LOADS[1:] if quick else HIGH_LOADS

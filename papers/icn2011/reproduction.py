@@ -1,4 +1,4 @@
-"""What the command can run: the paper's figures 6 to 12 and studies beyond them."""
+"""The paper for the command: its figures 6 to 12 and studies beyond them."""
 
 from functools import partial
 

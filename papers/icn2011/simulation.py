@@ -1,4 +1,4 @@
-"""How a run of this paper is simulated, and which runs a case has."""
+"""The simulation of a run of this paper, and the runs of a case."""
 
 from collections.abc import Callable, Iterable
 
@@ -26,7 +26,7 @@ SIMULATION: Simulation[Run, Outcome, Points] = Simulation(
 
 
 def runs(cases: Callable[[bool], Iterable[Case]]) -> Callable[[bool, int], list[Run]]:
-    """With as many seeds as the paper has, for as long; or the short variant."""
+    """Makes runs of the cases with the paper's number of seeds and duration; or of the short variant."""
     return seeded(
         cases,
         lambda case, seed, quick: Run(case, seed, QUICK_SECONDS if quick else SECONDS),

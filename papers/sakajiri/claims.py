@@ -1,8 +1,8 @@
-"""What the paper says of its figures 3, 5, 6, 7 and Table II, against what was measured.
+"""The paper's claims about its figures 3, 5, 6, 7 and Table II, against the measurements.
 
 "Satisfies the target" is judged on means over seeds: over a whole run, but for its first sixtieth, in Model
-1; over the interference, but for its first tenth, in Model 2. Notes tell in how many spans of ten seconds the
-target was met.
+1; over the interference, but for its first tenth, in Model 2. Notes give the number of ten-second spans in
+which the target was met.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from papers.sakajiri.paper import HIGH, LOW, TABLE_II, TARGETS, TCPS, Case, Meth
 
 HIGH_MBPS, LOW_MBPS = 1.0, 0.5
 MORE = 1.01
-"""times as much is more, between TCP versions"""
+"""ratio from which on one TCP version gets more than another"""
 TENTH = 0.1
-"""by which a figure of Table II may differ and still be the paper's"""
+"""relative difference up to which a figure of Table II is the paper's"""
 
 MODEL_1: dict[Method, Case] = {m: Case(m) for m in ("both", "comparison")}
 MODEL_2: dict[Method, Case] = {m: Case(m, interference=True) for m in ("both", "buffer", "comparison")}
@@ -149,7 +149,7 @@ def meets(
     names: Sequence[str],
     span: Callable[[Outcome], Span],
 ) -> Claim:
-    """Holds where each of these clients has its target, by its mean over the seeds. Measured is the worst."""
+    """A claim that holds if each of these clients has its target, by its mean over the seeds."""
     target = TARGETS[names[0]]
     worst = min(over(outcomes, (name,), span) for name in names)
     note = spans_met(outcomes, names, span)
@@ -157,7 +157,7 @@ def meets(
 
 
 def spans_met(outcomes: Iterable[Outcome], names: Sequence[str], span: Callable[[Outcome], Span]) -> str:
-    """In how many spans of ten seconds the target was met."""
+    """A note on the number of spans of ten seconds in which the target was met."""
     met = total = 0
     for outcome in outcomes:
         start, stop = span(outcome)

@@ -12,7 +12,7 @@ from papers.sakajiri.outcome import Outcome, Outcomes
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TABLE_II, TCPS, Case
 
 SMOOTH = 10
-"""rounds that a point of a line is the mean of: 5 s"""
+"""rounds whose mean is one point of a line: 5 s"""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Figure:
     title: str
     cases: Collection[Case]
     draw: Callable[[str, Path, Outcomes], None]
-    """with that title"""
+    """draws with this title"""
 
 
 def line(axis: Axes, outcome: Outcome, names: Sequence[str], label: str, **style: object) -> None:
-    """Mean throughput of these clients against time."""
+    """Draws the mean throughput of these clients against time."""
     series = [outcome.series[name] for name in names if name in outcome.series]
     rates = [fmean(rates) for rates in zip(*(each.mbps for each in series), strict=True)]
     smooth = [fmean(rates[max(0, n - SMOOTH + 1) : n + 1]) for n in range(len(rates))]
@@ -34,7 +34,7 @@ def line(axis: Axes, outcome: Outcome, names: Sequence[str], label: str, **style
 
 
 def targets(axis: Axes, outcome: Outcome) -> None:
-    """What is wanted, and when there is interference."""
+    """Draws the targets, and the time of the interference."""
     for target in (1.0, 0.5):
         axis.axhline(target, color="black", linewidth=0.7, linestyle=":")
     if outcome.run.case.interference:
@@ -44,7 +44,7 @@ def targets(axis: Axes, outcome: Outcome) -> None:
 
 
 def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes) -> None:
-    """Averages of high and of low priority clients."""
+    """Draws averages of high and of low priority clients."""
     drawing, axis = subplots(figsize=(6.4, 3.8))
     for (name, case), colour in zip(cases.items(), COLOURS, strict=False):
         line(axis, found[case][0], HIGH, f"{name}, high priority", color=colour)
@@ -56,7 +56,7 @@ def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes
 
 
 def _by_terminal(case: Case, title: str, path: Path, found: Outcomes) -> None:
-    """Terminals 0 and 1 of low, 3 and 4 of high priority."""
+    """Draws Terminals 0 and 1 of low, 3 and 4 of high priority."""
     drawing, axis = subplots(figsize=(6.4, 3.8))
     for name, colour in zip(("t0", "t1", "t3", "t4"), COLOURS, strict=False):
         line(axis, found[case][0], (name,), f"Terminal {name[1]}", color=colour)
@@ -67,7 +67,7 @@ def _by_terminal(case: Case, title: str, path: Path, found: Outcomes) -> None:
 
 
 def _table(title: str, path: Path, found: Outcomes) -> None:
-    """Bars beside the paper's figures."""
+    """Draws bars beside the paper's figures."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
     for place, tcp in enumerate(TCPS):
         for names, paper, offset in ((HIGH, TABLE_II[tcp][0], -0.2), (LOW, TABLE_II[tcp][1], 0.2)):
@@ -101,4 +101,4 @@ FIGURES: dict[str, Figure] = {
         _table,
     ),
 }
-"""by the name of their files"""
+"""figures by the name of their files"""

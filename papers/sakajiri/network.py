@@ -4,8 +4,8 @@
                    r2 ======= r3 - server
     t3 t4 t5 - r1 /             \\ iserver
 
-The paper's figures 2 and 4 are not in its text. It names Router 2 and 3, between which the interference is,
-and that many connections share that line then.
+The paper's figures 2 and 4 are not in its text. The text names Routers 2 and 3, between which is the
+interference, and says that many connections share that line then.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ def scenario(run: Run) -> sim.Scenario:
 
 
 def gathering(run: Run) -> Gathering:
-    """Who is tuned, and how."""
+    """The clients that are tuned, and the policy."""
     case = run.case
     situation = SITUATIONS[case.situation]
     stretches = tuple(
@@ -85,7 +85,7 @@ def gathering(run: Run) -> Gathering:
 
 
 def topology(case: Case) -> dict[str, Any]:
-    """As a topology file has it."""
+    """The network in the form of a topology file."""
     links, situation = case.links, SITUATIONS[case.situation]
     rtts, losses = situation.rtts_ms(links), situation.losses(links)
     rival_ns = (links.rival_rtt_ms - 2 * CORE_MS) * 10**6 // 4
@@ -111,7 +111,7 @@ def topology(case: Case) -> dict[str, Any]:
 
 
 EDGE_MS, CORE_MS = 1, 5
-"""one way: to and from Routers 2 and 3, and between these; the rest of a round trip is in terminals' links"""
+"""one-way delays: to and from Routers 2 and 3, and between these; terminals' links have the rest"""
 
 
 def access_ns(rtt_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""What one run measured: the throughput of every client in every round, its connections and its buffer."""
+"""Measurements of one run: throughput, connections and buffer of every client in every round."""
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,23 +16,23 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class Series:
-    """One client, round by round. Arrays in runs: there may be a thousand of these."""
+    """One client, round by round. Arrays, because a study may have a thousand of these."""
 
     ends_s: Sequence[float]
     mbps: Sequence[float]
     connections: Sequence[int]
-    """that it had"""
+    """number of its connections"""
     windows: Sequence[int]
-    """bytes that it had; 0: the kernel decided"""
+    """bytes of its buffer; 0: the kernel decided"""
     rtts_ms: Sequence[float]
 
     def mean(self, span: Span) -> float:
-        """Mb/s; 0 where it did not send."""
+        """Mb/s in a span; 0 where the client did not send."""
         found = [rate for end, rate in zip(self.ends_s, self.mbps, strict=True) if span[0] < end <= span[1]]
         return fmean(found) if found else 0.0
 
     def means(self, span: Span) -> dict[str, float]:
-        """Of all that is known of it; nothing where it did not send."""
+        """Means of all its series in a span; empty where the client did not send."""
         inside = [n for n, end in enumerate(self.ends_s) if span[0] < end <= span[1]]
         if not inside:
             return {}
@@ -46,7 +46,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run."""
+    """Measurements of one run."""
 
     run: Run
     series: Mapping[str, Series]
@@ -67,13 +67,13 @@ class Outcome:
 
     @property
     def during(self) -> Span:
-        """Of the interference, but for the first tenth, in which tuning finds what it needs."""
+        """The interference without its first tenth, in which the tuning settles."""
         start, stop = self.run.interference_s
         return (start + 0.1 * (stop - start), stop)
 
     @property
     def after(self) -> Span:
-        """Likewise when it is over."""
+        """The time after the interference, likewise."""
         stop = self.run.interference_s[1]
         return (stop + 0.1 * (self.run.seconds - stop), self.run.seconds)
 
@@ -86,11 +86,11 @@ class Outcome:
 
 
 Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
-"""of each case, over its seeds"""
+"""outcomes of each case, one for each seed"""
 
 
 def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) -> Outcome:
-    """Series of rounds by client."""
+    """The outcome of a run, with the rounds as series by client."""
     by_client: dict[str, list[Round]] = {}
     for each in rounds:
         if each.end_s > 0:
@@ -112,7 +112,7 @@ TABLE_S = 10.0
 
 
 def rows(outcome: Outcome) -> Iterable[Row]:
-    """Of a table, for each client and ten seconds."""
+    """Rows of a table, one for each client and ten seconds."""
     run = outcome.run
     case = {"method": run.case.method, "tcp": run.case.tcp, "situation": run.case.situation}
     link = asdict(run.case.links)

@@ -1,5 +1,5 @@
-"""The paper's simulation: what its text gives, and the link parameters that it does not give and that are
-chosen."""
+"""The paper's simulation: the parameters in its text, and chosen link parameters, which are not in the
+text."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -30,10 +30,10 @@ TABLE_II: dict[Variant, tuple[float, float]] = {
     "vegas": (1.62, 0.81),
     "reno": (1.60, 0.80),
 }
-"""Mb/s of high and low priority clients"""
+"""Mb/s of high and of low priority clients"""
 
 LOW, HIGH = ("t0", "t1", "t2"), ("t3", "t4", "t5")
-"""Terminal 3 is of high priority (section IV.B); which others are is in a figure that the text lacks"""
+"""Terminal 3 is of high priority (section IV.B); the others' are in a figure that the text lacks"""
 CLIENTS: tuple[Client, ...] = (
     *(Client(name, LOW_BPS, priority=0) for name in LOW),
     *(Client(name, HIGH_BPS, priority=1) for name in HIGH),
@@ -46,40 +46,40 @@ QUICK_SEEDS = 1
 
 @dataclass(frozen=True)
 class Scale:
-    """How long it all takes, in seconds."""
+    """Durations of a simulation, in seconds."""
 
     seconds: float
     interference_s: tuple[float, float]
-    """from, until"""
+    """its start and end"""
     warm_up_s: float
-    """does not count: connections begin"""
+    """time at the start that does not count: connections begin"""
 
 
 FULL = Scale(600.0, (100.0, 500.0), 10.0)
-"""the paper's"""
+"""the paper's durations"""
 QUICK = Scale(120.0, (20.0, 100.0), 2.0)
 
 
 @dataclass(frozen=True)
 class Links:
-    """What the paper's figures 2 and 4 may say and its text does not: chosen, and varied by the study
-    `range`."""
+    """Link parameters that the paper's figures 2 and 4 may give and its text does not: chosen, and varied by
+    the study `range`."""
 
     rtt_ms: int = 100
-    """of every client, without queues; 100 KB in the ratio 2:1 give Table II's figures at about 106 ms"""
+    """round trip of each client, without queues; 100 KB in the ratio 2:1 give Table II at about 106 ms"""
     bottleneck_mbps: float = 10.0
-    """between Router 2 and Router 3; all other links have 100 Mb/s"""
+    """rate between Router 2 and Router 3; all other links have 100 Mb/s"""
     queue: int = 50
-    """packets, of every link (ns-2's default)"""
+    """packets in the queue of every link (ns-2's default)"""
     high_loss: float = 0.001
-    """of packets, on the links of high priority terminals"""
+    """loss ratio on the links of high priority terminals"""
     low_loss: float = 0.0001
-    """likewise of low priority ones, which have "high available bandwidth\""""
+    """loss ratio on the links of low priority terminals, which have "high available bandwidth\""""
     rivals: int = 4
     """greedy Reno connections of each interference terminal"""
     rival_rtt_ms: int = 80
     connections: int = 16
-    """the most a client may have"""
+    """the most connections of a client"""
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Case:
     method: Method
     tcp: Variant = "reno"
     interference: bool = False
-    """Model 2 instead of Model 1"""
+    """whether this is Model 2 instead of Model 1"""
     links: Links = Links()
     situation: str = "paper"
-    """or one that a study makes: `network.SITUATIONS`"""
+    """the paper's, or one of a study: `situations.SITUATIONS`"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the command can run: the paper's figures 3, 5, 6 and 7, its Table II, and studies beyond them."""
+"""The paper for the command: its figures 3, 5, 6 and 7, its Table II, and studies beyond them."""
 
 from functools import partial
 

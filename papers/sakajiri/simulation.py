@@ -1,4 +1,4 @@
-"""How a run of this paper is simulated, and which runs a case has."""
+"""The simulation of a run of this paper, and the runs of a case."""
 
 import time
 from collections.abc import Callable, Iterable

@@ -1,5 +1,5 @@
-"""What studies change about the paper's models: buffer, priorities, round trips, losses, and who is there
-when."""
+"""Changes that studies make to the paper's models: buffer, priorities, round trips, losses, and times of
+clients."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,12 +8,12 @@ from groupflow.sim.gather import Sender
 from papers.sakajiri.paper import BUFFER, CLIENTS, HIGH, LOW, Links
 
 Senders = Callable[[float], tuple[Sender, ...]]
-"""of a run of so many seconds"""
+"""the clients of a run of so many seconds"""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """Models 1 and 2 where nothing is said."""
+    """Models 1 and 2, with the changes of a study."""
 
     buffer: int = BUFFER
     senders: Senders = lambda _: tuple(Sender(client, client.name) for client in CLIENTS)
@@ -22,11 +22,11 @@ class Situation:
         dict.fromkeys(LOW, links.low_loss) | dict.fromkeys(HIGH, links.high_loss)
     )
     stretched: Callable[[float], tuple[tuple[float, str, int], ...]] = lambda _: ()
-    """clients whose round trip becomes longer: when, who, and ms then; of a run of so many seconds"""
+    """clients whose round trip grows: time, name, and ms from then on; in a run of so many seconds"""
 
 
 SCARCE_BUFFER = 45_000
-"""bytes: 56,250 are needed for all targets at 100 ms, 37,500 for everyone's minimum"""
+"""bytes: 56,250 are needed for all targets at 100 ms, 37,500 for every client's minimum"""
 PRIORITIES = {"t0": 0, "t1": 0, "t2": 0, "t3": 1, "t4": 2, "t5": 3}
 NEAR_MS, FAR_MS = 20, 300
 HEAVY_LOSS = 0.05
@@ -38,7 +38,7 @@ def _one_after_the_other(_: float) -> tuple[Sender, ...]:
 
 JOINS = {"t4": 1 / 6, "t5": 1 / 3}
 LEAVES = {"t0": 2 / 3, "t4": 5 / 6}
-"""when, as parts of the run"""
+"""times of departure, as parts of the run"""
 
 
 def _coming_and_going(seconds: float) -> tuple[Sender, ...]:

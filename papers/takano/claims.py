@@ -1,7 +1,7 @@
-"""What the paper says of each figure, and how it is decided whether a run agrees.
+"""The paper's claims about each figure, and the criterion for each in one run.
 
 "Low", "unstable" and "almost the same" are the paper's words; the bounds that stand for them are all here.
-judge.py says what follows from several runs.
+judge.py draws the conclusion from several runs.
 """
 
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from papers.takano.plan import Control, label
 
 HALF = 0.5
 NEAR = 0.05
-"""near 0.5, almost the same, stable (standard deviation): within this much efficiency"""
+"""largest difference in efficiency that is near 0.5, almost the same, or stable (standard deviation)"""
 LOW = 0.45
 FAIR = 0.9
 FEW_SHARE = 0.25
-"""spread along the path: when most packets are stored, no node holds more than this share of them"""
+"""largest share of the stored packets in one node that are spread along the path, when most are stored"""
 PILED = 0.9
-"""piled up at a node: it holds at least this share"""
+"""smallest share of the stored packets that is piled up at a node"""
 COLLAPSED = 0.8
-"""degraded remarkably: below this part of what it is with DFC"""
+"""ratio to the efficiency with DFC below which it is degraded remarkably"""
 
 
 def _low_and_unstable(tcp: Outcome) -> list[Claim]:
@@ -238,7 +238,7 @@ _ABOUT: dict[str, tuple[tuple[tuple[Control, ...], _Judge], ...]] = {
 
 
 def _between(judge: _Judge, control: Control, *names: str) -> Rule:
-    """Of scenarios under the same control."""
+    """A rule that compares scenarios under the same control."""
     return Rule(tuple(label(name, control) for name in names), judge)
 
 
@@ -256,4 +256,4 @@ RULES: tuple[Rule, ...] = (
     *(Rule((label(name, "tcp"), label(name, "dfc")), _worse_than_dfc) for name in ("4R", "4N")),
     _between(_small_buffer_is_enough, "dfc", "4V", "4V2"),
 )
-"""All that the paper claims."""
+"""All claims of the paper."""

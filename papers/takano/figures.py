@@ -9,7 +9,7 @@ from groupflow.study.drawing import COLOURS, PALE, Axes, save, subplots
 from papers.takano.outcome import Outcome
 
 SNAPSHOTS = 5
-"""instants in figures 12 and 13"""
+"""number of instants in figures 12 and 13"""
 SIDES = ("TCP without DFC", "TCP with DFC")
 
 
@@ -45,7 +45,7 @@ def stored(path: Path, tcp: Outcome, dfc: Outcome) -> None:
 
 
 def _instants(tcp: Outcome) -> list[float]:
-    """Soon after the background has joined, when TCP alone has most at the bottleneck, and later."""
+    """Instants: soon after the background has joined, at TCP alone's peak in the bottleneck, and later."""
     column = tcp.queues[:, tcp.case.background_at - 1]
     peak = float(tcp.time_s[int(np.argmax(column))])
     joined = tcp.case.background_start_s

@@ -1,7 +1,7 @@
-"""From what runs measured to claims: each is judged in every repetition.
+"""From measurements of runs to claims: each claim is judged in every repetition.
 
 The rule, for all claims: **a claim holds when its criterion is met in every run**; `measured` is the mean
-over the runs, and the note says in how many it held, and the range. Where a claim compares scenarios, run i
+over the runs; the note has the range, and how many runs met it. If a claim compares scenarios, run i
 of one is compared with run i of the other, whose background starts at the same instant; a scenario with fewer
 runs is used again from its first. The criteria are beside the claims, the number of runs is in plan.py.
 """
@@ -23,7 +23,7 @@ class Rule:
 
     labels: tuple[str, ...]
     judge: Callable[..., list[Claim]]
-    """given an outcome a label, in their order: the same claims for any"""
+    """makes the claims from one outcome for each label, in order; always the same claims"""
 
 
 def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
@@ -34,7 +34,7 @@ def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
 
 
 def evaluate(rules: Iterable[Rule], outcomes: Outcomes) -> list[Claim]:
-    """The claims of all rules whose runs are there."""
+    """The claims of all rules whose runs are complete."""
     claims: list[Claim] = []
     for rule in rules:
         if all(label in outcomes for label in rule.labels):
@@ -48,7 +48,7 @@ def evaluate(rules: Iterable[Rule], outcomes: Outcomes) -> list[Claim]:
 
 
 def over_runs(claims: Sequence[Claim]) -> Claim:
-    """One claim of its verdicts in several runs."""
+    """One claim, from its verdicts in several runs."""
     if len(claims) == 1:
         return claims[0]
     values = [claim.measured for claim in claims]
@@ -65,5 +65,5 @@ def over_runs(claims: Sequence[Claim]) -> Claim:
 
 
 def _short(value: float) -> str:
-    """Three digits at least, and all before the point."""
+    """The value with three digits at least, and all before the point."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,8 +1,8 @@
 """The paper's network (Fig. 5) as a netsim scenario: a line of P4 switches and the flows.
 
-What the paper leaves open, and what is chosen here:
+Parameters that the paper leaves open, as chosen here:
 
-- A host's link has no delay and no rate, as ns-2's agents sit in the node itself: what TCP sends is in the
+- A host's link has no delay and no rate, as ns-2's agents sit in the node itself: packets of TCP enter the
   first node's queue at once. (So TCP alone overflows that queue in slow start, too; losses at node 15
   are counted from when the background starts.)
 - With the control, the host is the external node of eq. 9 and shapes its flow to r_0, with d_0 = d.
@@ -26,7 +26,7 @@ from papers.takano.plan import Run
 NANOSECONDS = 10**9
 ETHERNET_BYTES = 14
 HOST_QUEUE = 1_000_000
-"""packets: a host keeps what its TCP sends until the link takes it"""
+"""packets: a host keeps its TCP's packets until the link takes them"""
 
 
 def scenario(run: Run) -> sim.Scenario:
@@ -57,7 +57,7 @@ def switch(number: int) -> str:
 
 
 def source_host(number: int) -> str:
-    """Of the case's flow with this number, from 1; its number in feedback, too."""
+    """The source of the case's flow with this number, from 1, which is its number in feedback, too."""
     return f"source{number}"
 
 

@@ -1,4 +1,4 @@
-"""What one run measured, in the paper's terms."""
+"""Measurements of one run, in the paper's terms."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from papers.takano.plan import Run
 Series = NDArray[np.float64]
 
 SETTLED_AFTER_S = 0.1
-"""from the start of the last flow until means are taken"""
+"""time from the start of the last flow until means are taken"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run measured. All series have the times of `time_s`."""
+    """Measurements of a run. All series have the times of `time_s`."""
 
     run: Run
     time_s: Series
     efficiency: Series
-    """packets of the target flow in transit on links over the most that can be, 0 to 1"""
+    """packets of the target flow in transit on links over the largest possible number, 0 to 1"""
     throughput_bps: dict[str, Series]
-    """of each flow"""
+    """series of each flow"""
     window_packets: Series
-    """of the target flow's TCP"""
+    """window of the target flow's TCP"""
     queues: NDArray[np.float64]
     """packets stored, by time and node; column 0 is node 1"""
     drops: dict[int, int]
     """packets dropped by full queues from the start of the background traffic on, by node"""
     early_drops: int
-    """packets dropped before"""
+    """packets dropped before the background traffic"""
     retransmissions: dict[str, int]
     wall_s: float
     packet_hops: int
@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """The samples of which means are taken: some time after the last flow has joined."""
+        """Mask of the samples for means: some time after the last flow has joined."""
         joined_s = max(source.start_s for source in self.case.sources)
         return self.time_s >= joined_s + min(SETTLED_AFTER_S, (self.time_s[-1] - joined_s) / 2)
 
@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def mean_throughput_bps(self) -> dict[str, float]:
-        """Of each flow."""
+        """Mean throughput of each flow."""
         return {flow: float(np.mean(series[self.settled])) for flow, series in self.throughput_bps.items()}
 
     @property
@@ -80,7 +80,7 @@ class Outcome:
 
     @property
     def link_use(self) -> float:
-        """What all flows get together of what the line's rate allows, about 1 at most."""
+        """Throughput of all flows together over the line's rate, about 1 at most."""
         return sum(self.mean_throughput_bps.values()) / self.case.goodput_bps
 
     @property
@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def fullest_node(self) -> int:
-        """The node that had them."""
+        """The node with that sample."""
         return int(np.argmax(self.queues.max(axis=0))) + 1
 
     @property
@@ -100,12 +100,12 @@ class Outcome:
 
     @property
     def swing(self) -> float:
-        """The largest of them."""
+        """The largest of the nodes' swings."""
         return float(self.swings.max())
 
     @property
     def fullest_share(self) -> float:
-        """The largest share of all stored packets that one node holds, when most are stored; 0: none ever."""
+        """The largest share of all stored packets in one node, when most are stored; 0: none ever are."""
         stored = self.queues[int(self.queues.sum(axis=1).argmax())]
         total = float(stored.sum())
         return float(stored.max()) / total if total > 0 else 0.0
@@ -135,7 +135,7 @@ def load(run: Run, results: Results) -> Outcome:
 
 
 def _drops(results: Results, joined_s: float) -> tuple[dict[int, int], int]:
-    """By node since the background joined, and all before."""
+    """Packets dropped by node since the background joined, and all packets dropped before."""
     drops = Counter[int]()
     early = 0
     for time_s, drop in results.drops_over_time():

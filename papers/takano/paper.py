@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 MEGABIT = 10**6
 PACKET_BYTES = 1500
 HEADER_BYTES = 54
-"""of them, Ethernet, IPv4 and TCP"""
+"""Ethernet, IPv4 and TCP headers of a frame"""
 LINK_DELAY_NS = 100_000
 ALPHA = 1.0
 BACKGROUND_START_S = 0.1
@@ -15,7 +15,7 @@ TARGET, BACKGROUND = "target", "background"
 
 @dataclass(frozen=True)
 class Source:
-    """A flow of the line: the node where it enters, and when. All leave at the last node."""
+    """A flow of the line: the node and the time where it enters. All flows leave at the last node."""
 
     flow: str
     node: int
@@ -35,18 +35,18 @@ class Case:
     background_at: int = 15
     """the node where the background traffic enters; it leaves at the last node"""
     buffer: int = 1800
-    """packets a node"""
+    """packets in each node"""
     tcp: str = "tahoe"
     seconds: float = 3.0
     diffusion: float = 0.1
     """D of eq. 3"""
     alpha: float = ALPHA
     background_start_s: float = BACKGROUND_START_S
-    """infinite: there is no background"""
+    """infinite: no background"""
     delays_ns: tuple[int, ...] = ()
-    """of the links in their order; empty: the paper's, all alike"""
+    """delays of the links in their order; empty: the paper's, all alike"""
     rates_bps: tuple[int, ...] = ()
-    """of the links in their order; empty: all `bandwidth_bps`"""
+    """rates of the links in their order; empty: all `bandwidth_bps`"""
     joining: tuple[Source, ...] = ()
     """flows beyond the paper's two"""
 
@@ -71,11 +71,11 @@ class Case:
 
     @property
     def goodput_bps(self) -> float:
-        """Payload that a full link carries."""
+        """Rate of the payload on a full link."""
         return self.bandwidth_bps * (PACKET_BYTES - HEADER_BYTES) / PACKET_BYTES
 
     def shortened(self, seconds: float) -> "Case":
-        """A shorter run, in which a background joins after a quarter at the latest."""
+        """A shorter run, in which a background joins after a quarter of the time at the latest."""
         start_s = self.background_start_s
         if math.isfinite(start_s):
             start_s = min(start_s, seconds / 4)
@@ -103,5 +103,5 @@ CASES: dict[str, Case] = {
 }
 
 QUICK_SECONDS = 0.4
-"""simulated by `--quick`"""
+"""simulated time with `--quick`"""
 QUICK_CASES = ("2", "4S")

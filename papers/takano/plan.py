@@ -1,6 +1,6 @@
 """One simulation of the line as a value, and its repetitions.
 
-What TCP alone does after the first losses is decided by ties between packets of the same instant. They come
+After the first losses TCP alone is decided by ties between packets of the same instant. These ties come
 from links that are alike to the nanosecond and hold a round number of packets (205 there and back at 12.3
 Gb/s), so that moving a start does not undo them. A run is therefore repeated with the background's start
 moved by less than a millisecond and each link longer by less than a microsecond, which no claim depends on.
@@ -16,16 +16,16 @@ Control: TypeAlias = Literal["tcp", "dfc", "drop-tail", "ecn", "xoff"]
 """tcp: P4 switches with one queue a port; dfc: with diffusion-type flow control; others: routers.py"""
 
 MOVED_NS = 10**6
-"""by less than this is the background's start moved"""
+"""bound of the change of the background's start"""
 LONGER_NS = 10**3
-"""by less than this is a link longer: at most 1 % of its delay"""
+"""bound of the addition to a link's delay: at most 1 % of it"""
 
 REPEATS = 3
 """runs of TCP alone"""
 OTHER_REPEATS = {"1": 5, "2": 5, "4L": 2, "5": 2, "6": 2}
-"""where runs cost least, and where TCP alone keeps the most packets moving"""
+"""by scenario: where runs cost least, and where TCP alone keeps the most packets moving"""
 CONTROLLED_REPEATS = {"1": 5, "2": 5}
-"""runs with control, where they are cheap; one of the others"""
+"""runs with control, where they are cheap; other scenarios have one"""
 QUICK_REPEATS = 2
 
 
@@ -34,33 +34,33 @@ class Run:
     """One simulation."""
 
     label: str
-    """what is run; repetitions share it"""
+    """name of the simulation, which repetitions share"""
     case: Case
     control: Control
     number: int = 1
-    """of the repetition"""
+    """number of the repetition"""
     seed: int = 1
     paced: bool = False
-    """a source's link has the line's rate, instead of none"""
+    """a source's link has the line's rate, instead of no limit"""
     shaped: bool = True
-    """with control: hosts shape to r_0 (eq. 9)"""
+    """with control: whether hosts shape to r_0 (eq. 9)"""
     ecn: int | None = None
-    """of routers that mark: packets that a marked packet finds waiting; None: a ninth of the buffer"""
+    """at routers that mark: waiting packets that a marked packet finds; None: a ninth of the buffer"""
     sample_ns: int = 10**6
 
     @property
     def folder(self) -> str:
-        """Of its data."""
+        """Folder of its data."""
         return f"{self.label}/run-{self.number}"
 
     @property
     def cost(self) -> float:
-        """Proportional to the packet hops of a full line."""
+        """A number proportional to the packet hops of a full line."""
         return self.case.bandwidth_bps * self.case.nodes * self.case.seconds
 
 
 def repeated(run: Run, times: int) -> list[Run]:
-    """The run as it is, and others that differ by seeded amounts: the same for all runs of these links."""
+    """The run itself, and others that differ by seeded amounts: the same for all runs of these links."""
     numbers = range(2, times + 1)
     return [
         run,
@@ -76,7 +76,7 @@ def _varied(case: Case, seed: int, number: int) -> Case:
 
 
 def label(name: str, control: Control) -> str:
-    """Of the paper's scenario."""
+    """Label of a scenario of the paper."""
     return f"scenario-{name}-{control}"
 
 

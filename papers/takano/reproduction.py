@@ -1,4 +1,4 @@
-"""What the command can run: scenarios of the paper, and studies beyond them."""
+"""The paper for the command: its scenarios, and studies beyond them."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from papers.takano.studies import STUDIES
 
 
 def _scenario(name: str) -> Study[Run, Outcome, Outcomes]:
-    """Its claims compare scenarios: `Paper.across` has them."""
+    """A scenario without claims: they compare scenarios, and are in `Paper.across`."""
 
     def runs(quick: bool, seed: int) -> list[Run]:
         return scenario_runs(name, seconds=QUICK_SECONDS if quick else None, seed=seed)

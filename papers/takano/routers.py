@@ -1,16 +1,16 @@
-"""What else could be done on the paper's line: drop-tail queues, marks (ECN), and pauses hop by hop (XOFF).
+"""Alternatives on the paper's line: drop-tail queues, marks (ECN), and pauses hop by hop (XOFF).
 
 The line, the hosts and the TCP parameters are those of `network.py`; the nodes are routers without P4.
 
 - "drop-tail": one queue a link, as TCP alone has in the paper.
-- "ecn": the same queue marks a packet that finds so many waiting (a ninth of the buffer, where the run does
-  not say); TCP answers as to a loss.
+- "ecn": the same queue marks a packet that finds so many waiting (a ninth of the buffer, unless the run gives
+  a number); TCP answers as to a loss.
 - "xoff": each node stops a neighbour before its buffer is full. Each neighbour upstream gets an equal part of
   the buffer, less the headroom that its link needs; it goes on at two thirds of that. A source's link has the
-  line's rate: a pause can hold what waits before an interface, not what is in node 1 at once.
+  line's rate: a pause can hold packets that wait before an interface, not those already in node 1.
 
-A run that is `paced` gives the sources' links the line's rate with the other methods, too: without it they
-are not compared on equal terms. It makes a great difference: bursts of slow start no longer meet the queue of
+A run that is `paced` gives the sources' links the line's rate with the other methods, too: without it the
+comparison is unfair. It makes a great difference: bursts of slow start no longer meet the queue of
 node 1.
 """
 
@@ -25,7 +25,7 @@ from papers.takano.plan import Run
 ECN_PART = 9
 XON_PART = 2 / 3
 FRAMES_BEGUN = 2
-"""one that the node is sending when it has to tell, and one that the neighbour is sending when it is told"""
+"""one that the node is sending when it has to tell the neighbour, and one that the neighbour is sending"""
 
 
 def scenario(run: Run) -> sim.Scenario:
@@ -45,7 +45,7 @@ def scenario(run: Run) -> sim.Scenario:
 
 
 def options(run: Run, node: int) -> sim.FifoOptions:
-    """What a node does before its queue is full."""
+    """The early actions of a node before its queue is full."""
     case = run.case
     if run.control == "ecn":
         return sim.FifoOptions(ecn=max(case.buffer // ECN_PART, 1) if run.ecn is None else run.ecn)
@@ -73,6 +73,6 @@ def upstream_delays(case: Case, node: int) -> list[int]:
 
 
 def headroom(case: Case, delay_ns: int) -> int:
-    """Packets that arrive by a link after it was to be paused: two delays at its rate, and frames begun."""
+    """Packets that arrive by a link after its pause was due: two delays at its rate, and frames begun."""
     bits = 2 * delay_ns * case.bandwidth_bps / 1e9
     return math.ceil(bits / (8 * PACKET_BYTES)) + FRAMES_BEGUN

@@ -1,4 +1,4 @@
-"""How a run of this paper is simulated; the series of a run stay in a folder of its own."""
+"""The simulation of a run of this paper; its series stay in a folder of its own."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from papers.takano.table import row
 
 
 def run_one(run: Run, folder: Path) -> Outcome:
-    """The folder is complete afterwards, or not there."""
+    """Simulates a run. Afterwards the folder is complete, or does not exist."""
     build = network.scenario if run.control in ("tcp", "dfc") else routers.scenario
     folder.parent.mkdir(parents=True, exist_ok=True)
     return load(run, sim.run(build(run), end_when_told, out=folder))

@@ -5,7 +5,7 @@ from papers.takano.outcome import Outcome
 
 
 def row(outcome: Outcome) -> Row:
-    """One run. Means and spreads are over the settled part; a unit that is not in the name is packets."""
+    """A row for one run. Means and spreads are of the settled part; names without a unit are packets."""
     run, case = outcome.run, outcome.case
     throughput = outcome.mean_throughput_bps
     return {

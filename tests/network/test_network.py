@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_is_cleaned_up_by_the_next(
     assert "s1-eth2" in present()
     with caplog.at_level(logging.WARNING), running(LINE, tmp_path) as network:
         network.check()
-    assert "removed what a run that did not end well left behind" in caplog.text
+    assert "removed leftovers of a run that did not end well" in caplog.text
     assert "s1-eth2" in caplog.text
 
 

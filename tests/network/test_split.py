@@ -8,9 +8,8 @@ import pytest
 
 from groupflow.cli.command import REFUSED
 from groupflow.endpoint.errors import PutOutError
-from groupflow.lab import split
-from tests.network.harness import MIB, Lab, MakeLab, eventually
-from tests.network.tcp_group import FIG5, PORT, agents_up, content, group, served, served_alone
+from tests.network.harness import MIB, Lab
+from tests.network.tcp_group import PORT, content, group, served
 
 
 @pytest.mark.parametrize("mode", ["e2e", "n2n"])
@@ -39,23 +38,12 @@ async def test_any_host_sends_and_members_that_left_get_nothing(splitting: Lab) 
 async def test_an_address_without_a_session_is_refused_at_once(splitting: Lab) -> None:
     def refusals() -> int:
         counters = cast(dict[str, Any], splitting.controller.get("/switches/s1/counters"))
-        return counters["refusals"][0]["packets"]
+        return sum(count["packets"] for count in counters["refusals"])
 
     async with group(splitting) as subject:
         before = refusals()
         await subject.assert_refused("ma1", address="10.200.77.77")
         assert refusals() == before + 1
-
-
-async def test_a_session_without_agents_is_refused_until_one_comes(make_lab: MakeLab) -> None:
-    with make_lab(FIG5) as lab:
-        async with group(lab) as subject:
-            await subject.join("mb1")
-            await subject.assert_refused("ma1")
-            split.start(lab.network, lab.folder / "logs", hosts=["sa2"])
-            await agents_up(lab, 1)
-            await subject.send("ma1", MIB)
-            await subject.assert_all_have(MIB, ["mb1"])
 
 
 async def test_a_port_that_is_not_the_sessions_is_refused_by_its_agent(splitting: Lab) -> None:
@@ -65,14 +53,15 @@ async def test_a_port_that_is_not_the_sessions_is_refused_by_its_agent(splitting
         await subject.assert_all_have(MIB, ["mb1"])
 
 
-async def test_other_packets_to_the_prefix_are_dropped(make_lab: MakeLab) -> None:
-    with make_lab(FIG5) as lab:
-        done = lab.network.hosts["ma1"].run(["ping", "-c", "1", "-W", "1", "10.200.0.1"])
-        assert done.returncode != 0
-        counters = cast(dict[str, Any], lab.controller.get("/switches/s1/counters?counter=drops"))
-        assert {
-            count["index"]: count["packets"] for count in counters["drops"] if count["index"] == "refused"
-        } == {"refused": 1}
+async def test_other_packets_to_the_prefix_are_dropped(splitting: Lab) -> None:
+    def refused() -> int:
+        counters = cast(dict[str, Any], splitting.controller.get("/switches/s1/counters?counter=drops"))
+        return sum(count["packets"] for count in counters["drops"] if count["index"] == "refused")
+
+    before = refused()
+    done = splitting.network.hosts["ma1"].run(["ping", "-c", "1", "-W", "1", "10.200.255.1"])
+    assert done.returncode != 0
+    assert refused() == before + 1
 
 
 async def test_members_that_are_refused_hear_why(splitting: Lab) -> None:
@@ -130,52 +119,6 @@ async def test_a_link_goes_down_and_up(splitting: Lab, one: str, other: str) -> 
         subject.lab.network.change_link(one, other, "up")
         await subject.assert_all_have(size, ("mb1", "mc1"))
         assert await subject.receipts(2) == {"mb1": size, "mc1": size}
-
-
-async def test_an_agent_is_killed_and_restarted(make_lab: MakeLab) -> None:
-    async with served_alone(make_lab, "mb1", "mc1") as subject:
-        client = await subject.send("ma1", 8 * MIB, pause=0.02)
-        await subject.under_way()
-        agent = subject.agents["sa2"]
-        agent.kill()
-        assert (await client.says(0))[0] == "error", "the sender is not left in the dark"
-        agent.restart()
-        agent.wait_until_ready()
-        await agents_up(subject.lab, 2)
-        whole = ["end", str(MIB), content(MIB)]
-        before = {host: len(program.lines) for host, program in subject.programs.items()}
-        await subject.send("ma1", MIB)
-        for host in ("mb1", "mc1"):
-            program = subject.programs[host]
-            await eventually(lambda p=program: whole in p.lines, 30, f"{host} after {before[host]} lines")
-
-
-async def test_the_controller_is_gone_and_streams_go_on(make_lab: MakeLab) -> None:
-    """To their end; the next controller learns what happened meanwhile."""
-    size = 4 * MIB
-    async with served_alone(make_lab, "mb1", "mc1") as subject:
-        await subject.send("ma1", size, pause=0.03)
-        await subject.under_way()
-        subject.lab.controller.daemon.kill()
-        await subject.assert_all_have(size, ("mb1", "mc1"))
-        subject.lab.controller.restart()
-        assert await subject.receipts(2) == {"mb1": size, "mc1": size}
-
-
-async def test_one_agent_of_two_is_chosen_and_replaced_when_it_is_gone(make_lab: MakeLab) -> None:
-    async with served_alone(make_lab, "mb1", "mc1", budget=1) as subject:
-
-        def serving() -> list[str]:
-            """Hosts of the session's agents that know it."""
-            return [agent["host"] for agent in subject.told()["agents"] if agent["counters"]]
-
-        (chosen,) = serving()
-        await subject.send("ma1", MIB)
-        await subject.assert_all_have(MIB, ("mb1", "mc1"))
-        subject.agents[chosen].kill()
-        await eventually(lambda: serving() == sorted({"sa1", "sa2"} - {chosen}), 15.0, "replaced")
-        await subject.send("ma1", 2 * MIB)
-        await subject.assert_all_have(2 * MIB, ("mb1", "mc1"), line=2)
 
 
 async def test_late_members_begin_at_the_start_or_where_they_join(splitting: Lab) -> None:

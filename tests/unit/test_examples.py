@@ -127,7 +127,7 @@ async def test_a_file_that_differs_is_not_given_its_name(tmp_path: Path) -> None
         sender = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stderr=PIPE)
         await asyncio.wait_for(sender.communicate(b"data, and no digest of it: " + bytes(32)), 30)
         code, said = await receiving
-    assert code == 1 and said == [f"error: {copy}: its SHA-256 is not what was sent; ask for it again"]
+    assert code == 1 and said == [f"error: {copy}: its SHA-256 differs from the sender's; receive it again"]
     assert not copy.exists()
 
 

@@ -18,7 +18,7 @@ def register(subparsers: Subparsers) -> None:
         "ticks and queue rates for diffusion-type flow control on BMv2, until Ctrl-C",
         example="groupflow bmv2-agent s1 --thrift 127.0.0.1:9091 --interface s1-tick",
     )
-    parser.add_argument("switch", help="its name in the topology")
+    parser.add_argument("switch", help="the switch's name in the topology")
     parser.add_argument(
         "--thrift", type=values.to_address, required=True, metavar="HOST:PORT", help="BMv2's --thrift-port"
     )
@@ -28,7 +28,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--api", default=os.environ.get("GROUPFLOW_API", DEFAULT_API), metavar="URL", help="the controller's"
     )
-    parser.add_argument("--refresh", type=float, default=1.0, metavar="SECONDS", help="ask it so often")
+    parser.add_argument("--refresh", type=float, default=1.0, metavar="SECONDS", help="time between looks")
     parser.set_defaults(run=run)
 
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.control.diffusion.thrift_client import ThriftClient, ThriftError
 
     if args.refresh <= 0:
-        raise CommandError(f"--refresh {args.refresh:g} is no time to wait; give seconds above 0")
+        raise CommandError(f"--refresh {args.refresh:g} must be above 0 seconds")
     try:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
             wire.bind((args.interface, _ETH_P_ALL))
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
-    """The switch's controlled queues and ticks, from the controller."""
+    """The switch's controlled queues and ticks, asked of the controller. Raises CommandError."""
     import httpx
 
     from groupflow.control.diffusion.bmv2_agent import Cell, Tick

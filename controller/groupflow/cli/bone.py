@@ -50,34 +50,32 @@ def _hub_arguments(commands: Subparsers) -> None:
     hub = add_command(
         commands,
         "hub",
-        "send what is put into a folder, what a rim asks for, and what is ordered, until stopped",
+        "send new files of a folder, files that a rim asks for, and ordered files, until stopped",
         example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit\n"
         "         groupflow bone hub --dir outbox --session 7 --token $TOKEN\n"
         "         groupflow bone hub --dir outbox --method unicast --rim 10.0.1.1:26500",
     )
     add = hub.add_argument
     add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
-    add("--all", dest="everything", action="store_true", help="send what is in the folder at the start, too")
-    add("--method", choices=METHODS, default="scheduled", help="how (default: %(default)s)")
-    add("--repair", choices=REPAIRS, default="selective", help="what is sent again (default: %(default)s)")
+    add("--all", dest="everything", action="store_true", help="also send files already in the folder")
+    add("--method", choices=METHODS, default="scheduled", help="way of sending (default: %(default)s)")
+    add("--repair", choices=REPAIRS, default="selective", help="packets sent again (default: %(default)s)")
     add(
         "--rim",
         dest="rims",
         action="append",
         default=[],
         metavar="IP:PORT",
-        help="of unicast; may be repeated",
+        help="a rim's address, for --method unicast; may be repeated",
     )
-    add("--rate", type=values.rate, metavar="RATE", help="of packets with all headers (default: 1mbit)")
-    add("--packet", type=int, metavar="BYTES", help="of a file in a packet, at first (default: 1000)")
-    add("--per-round", type=int, metavar="N", help="packets of a round (default: 64)")
-    add("--join-ms", type=int, metavar="MS", help="in which rims join (default: 2000)")
-    add("--result-ms", type=int, metavar="MS", help="in which rims answer a round (default: 2000)")
-    add("--grace-ms", type=int, metavar="MS", help="that a packet may come late (default: 500)")
-    add(
-        "--patience", type=int, metavar="N", help="times in a row that a rim may answer nothing (default: 20)"
-    )
-    _common_arguments(hub, HUB_HTTP, "where to take orders")
+    add("--rate", type=values.rate, metavar="RATE", help="sending rate, with all headers (default: 1mbit)")
+    add("--packet", type=int, metavar="BYTES", help="file bytes in a packet, at first (default: 1000)")
+    add("--per-round", type=int, metavar="N", help="packets in a round (default: 64)")
+    add("--join-ms", type=int, metavar="MS", help="time for rims to join a transfer (default: 2000)")
+    add("--result-ms", type=int, metavar="MS", help="time for rims to answer a round (default: 2000)")
+    add("--grace-ms", type=int, metavar="MS", help="delay that a packet may have (default: 500)")
+    add("--patience", type=int, metavar="N", help="rounds that a rim may leave unanswered (default: 20)")
+    _common_arguments(hub, HUB_HTTP, "address where the hub takes orders")
     hub.set_defaults(run=run_hub)
 
 
@@ -85,7 +83,7 @@ def _rim_arguments(commands: Subparsers) -> None:
     rim = add_command(
         commands,
         "rim",
-        "cache what a hub sends and serve it to local clients over HTTP, until stopped",
+        "cache the files that a hub sends and serve them to local clients over HTTP, until stopped",
         example="groupflow bone rim --dir cache --iface eth0 --max-bytes 10GiB\n"
         "         curl -O http://127.0.0.1:26503/video.mp4",
     )
@@ -93,18 +91,18 @@ def _rim_arguments(commands: Subparsers) -> None:
     add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
     add(
         "--max-bytes", metavar="SIZE",
-        help="of all files; the least recently used go first (default: 1GiB)",
+        help="bound of all files; the least recently used files are removed first (default: 1GiB)",
     )  # fmt: skip
-    add("--hub", metavar="IP:PORT", help="the only hub that is heard (default: whoever multicasts)")
+    add("--hub", metavar="IP:PORT", help="the only hub that is heard (default: any)")
     add(
         "--miss-wait", type=int, metavar="SECONDS",
-        help="how long clients wait for a file to begin to come (default: 120)",
+        help="time that clients wait for the first byte of a file (default: 120)",
     )  # fmt: skip
     add(
         "--client-wait", type=int, metavar="SECONDS",
-        help="until a client is let go that takes nothing of what it is sent (default: 60)",
+        help="time until a client that reads nothing is disconnected (default: 60)",
     )  # fmt: skip
-    _common_arguments(rim, RIM_HTTP, "where clients get files")
+    _common_arguments(rim, RIM_HTTP, "address where clients get files")
     rim.set_defaults(run=run_rim)
 
 
@@ -115,11 +113,11 @@ def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
     add("--session", type=int, metavar="ID", help="multicast in this session, through P4 switches")
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="the session's (default: $GROUPFLOW_TOKEN)",
+        help="the session's token (default: $GROUPFLOW_TOKEN)",
     )  # fmt: skip
-    add("--name", default=socket.gethostname(), help="in the session (default: this host's)")
+    add("--name", default=socket.gethostname(), help="name in the session (default: this host's name)")
     add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
-    add("--address", metavar="IP", help="own address (default: the interface's)")
+    add("--address", metavar="IP", help="own address (default: the interface's address)")
     add("--json", action="store_true", help="print events as JSON lines")
 
 
@@ -132,8 +130,8 @@ def _send_arguments(commands: Subparsers) -> None:
     )
     send.add_argument("name", metavar="NAME", help="the file's name in the hub's folder")
     send.add_argument("--at", default=HUB_HTTP, metavar="IP:PORT", help="the hub (default: %(default)s)")
-    send.add_argument("--wait", action="store_true", help="until it is sent; exit 1 when it is not")
-    send.add_argument("--json", action="store_true", help="print what is known of the file as JSON")
+    send.add_argument("--wait", action="store_true", help="wait until the file is sent; exit 1 if it fails")
+    send.add_argument("--json", action="store_true", help="print the state of the file as JSON")
     send.set_defaults(run=run_send)
 
 
@@ -176,7 +174,7 @@ async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
 
 
 def describe(event: "Event") -> str | None:
-    """One line for a person; None for events that are no news."""
+    """One line for a person; None for events that are not worth a line."""
     text, integer = event.text, event.integer
     match event.name:
         case "ready":
@@ -234,7 +232,7 @@ def run_send(args: argparse.Namespace) -> int:
 
 
 def _watch(at: str, view: "FileView") -> "FileView":
-    """Shows how a file is sent, until it is. Raises OrderError."""
+    """Shows the progress of a file until the file is sent. Raises OrderError."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""The parts that all subcommands share: exit codes, the error of one line, the parser, the stop."""
+"""The parts that all subcommands share: exit codes, one-line errors, the parser, the stop."""
 
 import argparse
 import asyncio
@@ -19,9 +19,9 @@ class Exit(IntEnum):
     FAILURE = 1
     USAGE = 2
     LOST = 3
-    """Complete, but some members did not live to see it."""
+    """The stream is complete, but some members died before its end."""
     REFUSED = 4
-    """Refused or not found: trying again without a change will not help."""
+    """The request was refused or its object not found: trying again without a change will not help."""
     INTERRUPTED = 130
     """Ended by Ctrl-C, as shells count it (128 + SIGINT)."""
 
@@ -33,13 +33,13 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
 def of_agent(code: int) -> int:
-    """The command's exit code where an agent failed with this one: what makes no sense, and what was refused,
-    is told apart."""
+    """The command's exit code for an exit code of an agent: usage errors and refusals keep theirs, all others
+    become FAILURE."""
     return code if code in (USAGE, REFUSED) else FAILURE
 
 
 def on_stop(call: Callable[[], object]) -> None:
-    """Ctrl-C and SIGTERM call it, instead of ending this process. To be called in the event loop."""
+    """Makes Ctrl-C and SIGTERM run `call` instead of ending this process. To be called in the event loop."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, call)
 
@@ -51,7 +51,7 @@ def log_to_stderr(level: str = "info") -> None:
 
 
 class CommandError(Exception):
-    """Ends the command with one line on stderr and the exit code."""
+    """Ends the command with this one line on stderr, and its exit code."""
 
     def __init__(self, message: str, code: int = FAILURE) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ def failing_with(
 ) -> Generator[None]:
     """Turns an error of these kinds, raised in the block or in its tasks, into a CommandError of that code.
 
-    (`except*` does not do: what is raised in it leaves it in a group.)
+    (`except*` does not do: an exception raised in its block leaves it in a group.)
     """
     try:
         yield
@@ -81,9 +81,9 @@ class Parser(argparse.ArgumentParser):
     """Reports a usage error in one line that says where help is."""
 
     more: Callable[[], str] | None = None
-    """text at the end of --help that is only made when somebody asks for it"""
+    """text at the end of --help, made only when help is asked for"""
     later: Callable[["Parser"], None] | None = None
-    """adds arguments that take time to find out: it is called when this parser is first used"""
+    """adds the arguments that take time to find, when this parser is first used"""
 
     def complete(self) -> None:
         if self.later:

@@ -1,4 +1,4 @@
-"""`groupflow completion`: what a shell needs to complete commands and options."""
+"""`groupflow completion`: a shell script that completes commands and options."""
 
 import argparse
 from argparse import ArgumentParser
@@ -12,7 +12,7 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "completion",
-        "print what a shell needs to complete commands and options",
+        "print the script with which a shell completes commands and options",
         example='eval "$(groupflow completion bash)"',
     )
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell to complete in")

@@ -40,45 +40,45 @@ def register(subparsers: Subparsers) -> None:
     )
     run.add_argument("--topology", type=Path, required=True, metavar="FILE", help="the network, as YAML")
     run.add_argument(
-        "--store", type=Path, metavar="FILE", help="SQLite file to carry on from (default: none)"
+        "--store", type=Path, metavar="FILE", help="SQLite file of the controller's state (default: none)"
     )
     run.add_argument(
         "--api",
         type=values.listen_address,
         default="127.0.0.1:9580",
         metavar="HOST:PORT",
-        help="where to serve REST (default: %(default)s)",
+        help="address of the REST API (default: %(default)s)",
     )
     run.add_argument(
         "--p4info",
         type=Path,
         default=P4INFO,
         metavar="FILE",
-        help="P4Info of the program (default: groupflow's own)",
+        help="P4Info of the P4 program (default: groupflow's own)",
     )
     run.add_argument(
         "--p4-json",
         type=Path,
         default=P4_JSON,
         metavar="FILE",
-        help="the program as p4c wrote it (default: groupflow's own)",
+        help="the P4 program as p4c wrote it (default: groupflow's own)",
     )
     run.add_argument(
-        "--agent-token", metavar="TEXT", help="ask cache agents for it (default: their port is enough)"
+        "--agent-token", metavar="TEXT", help="token that cache agents must show (default: none)"
     )
     run.add_argument(
         "--cache-bytes",
         type=int,
         default=0,
         metavar="N",
-        help="bound of a stream's cache (default: the agent's)",
+        help="bound of a stream's cache (default: the agent's own bound)",
     )
     run.add_argument(
         "--tcp-prefix",
         type=_prefix,
         default="10.200.0.0/16",
         metavar="PREFIX",
-        help="addresses of TCP sessions; agents own it, switches refuse the rest (default: %(default)s)",
+        help="addresses of TCP sessions; switches refuse those that have no session (default: %(default)s)",
     )
     run.add_argument(
         "--agent-control",
@@ -92,7 +92,7 @@ def register(subparsers: Subparsers) -> None:
         "--gather",
         type=_url,
         metavar="URL",
-        help="API of the server that gathers: the controller's /v1/gather passes on to it (default: none)",
+        help="API of the server that gathers, to which /v1/gather is passed on (default: none)",
     )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)

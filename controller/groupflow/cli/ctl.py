@@ -1,4 +1,4 @@
-"""`groupflow ctl`: shows and changes what a running controller has, over its REST API."""
+"""`groupflow ctl`: shows and changes the state of a running controller, over its REST API."""
 
 import argparse
 import json
@@ -41,7 +41,7 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "ctl",
-        "show and change what a running controller has",
+        "show and change the state of a running controller",
         example="groupflow ctl sessions list",
     )
     parser.add_argument(
@@ -60,18 +60,18 @@ def register(subparsers: Subparsers) -> None:
     gather = _group(
         groups,
         "gather",
-        "clients of a server that gathers (--api: its own, or a controller's)",
+        "clients of a server that gathers (--api: the server's own API, or a controller's)",
     )
     gather_ctl.add(gather)
     agents = _group(groups, "agents", "the cache agents")
-    leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)
+    leaf(agents, "list", "list the cache agents that have registered", "agents list", _list_agents)
     leaf(agents, "split", "list the split agents", "agents split", _list_split)
     counters = leaf(
-        groups, "counters", "show what a switch has counted", "counters s1 --counter drops", _counters
+        groups, "counters", "show the counters of a switch", "counters s1 --counter drops", _counters
     )
     counters.add_argument("switch")
     counters.add_argument("--counter", metavar="NAME", help="one counter (default: all)")
-    events = leaf(groups, "events", "follow what happens, until Ctrl-C", "events --recent 20", _events)
+    events = leaf(groups, "events", "follow all events, until Ctrl-C", "events --recent 20", _events)
     events.add_argument("--recent", type=int, default=0, metavar="N", help="begin with the latest N")
     token = leaf(groups, "token", "print a session's token", "token 7 --role receiver", _token)
     token.add_argument("session", type=int)
@@ -89,8 +89,8 @@ def _sessions(groups: Subparsers) -> None:
         "sessions create 7 --mode n2n --policy isolate",
         _create_session,
     )
-    create.add_argument("session", type=int, nargs="?", help="its id (default: chosen)")
-    create.add_argument("--lifetime", type=int, metavar="SECONDS", help="when it expires (default: never)")
+    create.add_argument("session", type=int, nargs="?", help="the session's id (default: a free one)")
+    create.add_argument("--lifetime", type=int, metavar="SECONDS", help="time to its end (default: endless)")
     tcp.add_port(create)
     tcp.add(sessions)
     session_leaf(sessions, "delete", "end a session for all its members", _delete_session)
@@ -98,8 +98,8 @@ def _sessions(groups: Subparsers) -> None:
         sessions, "set", "change a session while it runs", _change_session, " --policy isolate"
     )
     for parser in (create, change):
-        parser.add_argument("--mode", choices=("e2e", "n2n"), help="who acknowledges")
-        parser.add_argument("--policy", choices=("strict", "isolate"), help="what a slow receiver does")
+        parser.add_argument("--mode", choices=("e2e", "n2n"), help="acknowledge at receivers, or caches")
+        parser.add_argument("--policy", choices=("strict", "isolate"), help="treatment of slow receivers")
         parser.add_argument("--window", type=int, metavar="PACKETS", help="packets outstanding at most")
         tcp.add_settings(parser)
 
@@ -118,7 +118,7 @@ def _members(groups: Subparsers) -> None:
     add.add_argument("session", type=int)
     add.add_argument("host")
     add.add_argument("port", type=int)
-    add.add_argument("--name", default="", help="its name (default: the host's)")
+    add.add_argument("--name", default="", help="the member's name (default: the host's)")
     add.add_argument("--from", dest="start", choices=("now", "start"), default="now")
     remove = leaf(members, "remove", "remove a member from its session", "members remove 7 3", _remove_member)
     remove.add_argument("session", type=int)
@@ -131,7 +131,7 @@ def _switches(groups: Subparsers) -> None:
     show = leaf(
         switches,
         "show",
-        "show a switch, and with --table what it holds",
+        "show a switch, and with --table the entries it holds",
         "switches show s1 --table streams",
         _show_switch,
     )

@@ -32,7 +32,7 @@ def add(group: Subparsers) -> None:
     watch.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="(default: %(default)s)"
     )
-    watch.add_argument("--count", type=int, metavar="N", help="end after so many (default: at Ctrl-C)")
+    watch.add_argument("--count", type=int, metavar="N", help="number of looks (default: until Ctrl-C)")
     leaf(group, "delays", "measure the links between switches", "diffusion delays", _delays)
 
 
@@ -45,20 +45,20 @@ def _add_install(group: Subparsers) -> None:
         _install,
     )
     what = install.add_mutually_exclusive_group(required=True)
-    what.add_argument("--flow", nargs=2, metavar=("SRC", "DST"), help="from one host to another")
-    what.add_argument("--session", type=int, metavar="ID", help="a session's stream, down its tree")
+    what.add_argument("--flow", nargs=2, metavar=("SRC", "DST"), help="the packets from one host to another")
+    what.add_argument("--session", type=int, metavar="ID", help="the stream of a session, down its tree")
     what.add_argument(
-        "--link", nargs=2, metavar=("FROM", "TO"), help="all that goes from one switch to the next"
+        "--link", nargs=2, metavar=("FROM", "TO"), help="all packets from one switch to the next"
     )
     add = install.add_argument
-    add("--source", type=int, help="the session's sender (default: its only one)")
-    add("--protocol", choices=("tcp", "udp"), help="of the flow (default: any)")
+    add("--source", type=int, help="the session's sender (default: the only sender)")
+    add("--protocol", choices=("tcp", "udp"), help="protocol of the flow (default: any)")
     add("--src-port", type=int, metavar="N")
     add("--dst-port", type=int, metavar="N")
     add("--d", default="0.1", metavar="D", help="diffusion coefficient (default: %(default)s)")
     add("--alpha", default="1", metavar="A", help="flow intensity multiplier (default: %(default)s)")
-    add("--external", action="store_true", help="the sending host shapes to what it is told")
-    add("--packet-bytes", type=int, default=1514, metavar="N", help="nominal packet (default: %(default)s)")
+    add("--external", action="store_true", help="the sending host shapes its packets to the rate it is told")
+    add("--packet-bytes", type=int, default=1514, metavar="N", help="a nominal packet (default: %(default)s)")
     add("--no-measure", action="store_true", help="take link delays from the topology")
 
 
@@ -89,9 +89,9 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _watch(args: argparse.Namespace) -> int:
-    """One JSON object a look with --json, else a table that is drawn again."""
+    """Prints the flow again and again: with --json one JSON object each time, else a table drawn in place."""
     if args.interval <= 0:
-        raise CommandError(f"--interval {args.interval:g} is no time to wait; give seconds above 0")
+        raise CommandError(f"--interval {args.interval:g} must be above 0 seconds")
     looks = 0
     while args.count is None or looks < args.count:
         if looks:

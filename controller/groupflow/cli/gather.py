@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from groupflow.endpoint.gather.options import GatherSendOptions
 
 DEFAULT_API = "127.0.0.1:9590"
-"""not the controller's: a server that gathers may be another machine"""
+"""not the controller's default: a server that gathers may run on another machine"""
 DEFAULT_LISTEN = "0.0.0.0:26490"
 
 
@@ -38,7 +38,7 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "gather",
-        "gather streams of many clients on a server that gives each its target throughput",
+        "gather streams of many clients on a server that gives each client its target throughput",
         example="groupflow gather serve --clients clients.yaml --out gathered",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
@@ -50,27 +50,27 @@ def _serve_arguments(commands: Subparsers) -> None:
     serve = add_command(
         commands,
         "serve",
-        "take the streams of the clients of a list and tune them, until stopped",
+        "take the streams of listed clients and tune them, until stopped",
         example="groupflow gather serve --clients clients.yaml --out gathered --policy sakajiri",
     )
     add = serve.add_argument
-    add("--clients", type=Path, required=True, metavar="FILE", help="who may send, and what is wanted, YAML")
+    add("--clients", type=Path, required=True, metavar="FILE", help="YAML list of clients and targets")
     where = serve.add_mutually_exclusive_group(required=True)
-    where.add_argument("--out", type=Path, metavar="FOLDER", help="where streams are written")
-    where.add_argument("--discard", action="store_true", help="count what comes and keep nothing")
-    add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="for clients (default: %(default)s)")
+    where.add_argument("--out", type=Path, metavar="FOLDER", help="folder where streams are written")
+    where.add_argument("--discard", action="store_true", help="count the streams' bytes and keep nothing")
+    add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="clients' address (default: %(default)s)")
     add(
         "--tls-cert", type=Path, metavar="FILE",
-        help="certificate, PEM (default: beside the list of clients, .crt; made if it is not there)",
+        help="certificate, PEM (default: beside the list of clients, .crt; made if it does not exist)",
     )  # fmt: skip
-    add("--tls-key", type=Path, metavar="FILE", help="its key, PEM (default: the same with .key)")
+    add("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM (default: the same, .key)")
     add("--plain", action="store_true", help="do not encrypt: tokens and data can be read on the way")
-    add("--policy", default="sakajiri", metavar="NAME", help="how they are tuned (default: %(default)s)")
+    add("--policy", default="sakajiri", metavar="NAME", help="tuning of the clients (default: %(default)s)")
     add(
         "--api", type=_api, default=DEFAULT_API, metavar="HOST:PORT",
-        help="where to serve REST; none: nowhere (default: %(default)s)",
+        help="address of the REST API; none: no API (default: %(default)s)",
     )  # fmt: skip
-    add("--json", action="store_true", help="print what happens as JSON lines, every round, too")
+    add("--json", action="store_true", help="print events as JSON lines, also those of every round")
     serve.set_defaults(run=run_serve)
 
 
@@ -78,7 +78,7 @@ def _send_arguments(commands: Subparsers) -> None:
     send = add_command(
         commands,
         "send",
-        "send a file, or what comes by stdin, to a server that gathers",
+        "send a file, or stdin, to a server that gathers",
         example="groupflow gather send --to 10.0.0.1:26490 --client cam1 --file video.mp4",
     )
     add = send.add_argument
@@ -87,23 +87,23 @@ def _send_arguments(commands: Subparsers) -> None:
         "--client", dest="name", required=True, metavar="NAME", help="this client's name in the server's list"
     )
     add(
-        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="its token (default: $GROUPFLOW_TOKEN)"
+        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="the token (default: $GROUPFLOW_TOKEN)"
     )
     add(
         "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
-        help="fingerprint of the server's certificate, as it tells (default: $GROUPFLOW_TLS_PIN)",
+        help="fingerprint of the certificate, printed by the server (default: $GROUPFLOW_TLS_PIN)",
     )  # fmt: skip
-    add("--tls-ca", type=Path, metavar="FILE", help="who vouches for the server's certificate, PEM")
+    add("--tls-ca", type=Path, metavar="FILE", help="authority that signed the server's certificate, PEM")
     add("--tls-name", metavar="NAME", help="the server's name in its certificate (default: its address)")
     add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
-    add("--file", type=Path, help="what to send (default: stdin)")
-    add("--duration", type=int, metavar="SECONDS", help="end the stream after so long")
+    add("--file", type=Path, help="file to send (default: stdin)")
+    add("--duration", type=int, metavar="SECONDS", help="time after which the stream ends")
     add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
     add(
         "--fec", nargs="?", const="4+2", metavar="K+M",
         help="erasure coding over the connections: K pieces, M of parity (default without K+M: %(const)s)",
     )  # fmt: skip
-    add("--retry", type=int, metavar="SECONDS", help="how long to look for a server that is gone")
+    add("--retry", type=int, metavar="SECONDS", help="time to keep looking for a lost server")
     add("--json", action="store_true", help="print events as JSON lines")
     send.set_defaults(run=run_send)
 
@@ -115,7 +115,7 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.tuning.policies import POLICIES
 
     if args.policy not in POLICIES:
-        raise CommandError(f"--policy {args.policy}: there are {', '.join(POLICIES)}", USAGE)
+        raise CommandError(f"--policy {args.policy}: unknown; the policies are {', '.join(POLICIES)}", USAGE)
     log_to_stderr()
 
     def code(error: Exception) -> int:
@@ -154,12 +154,12 @@ async def _serve(args: argparse.Namespace) -> None:
 
 
 def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
-    """Where certificate and key are, or will be; None: nothing is to be encrypted."""
+    """Paths of certificate and key, which need not exist yet; None: no encryption. Raises CommandError."""
     if (args.tls_cert is None) != (args.tls_key is None):
         raise CommandError("--tls-cert and --tls-key go together: name both, or neither", USAGE)
     if args.plain:
         if args.tls_cert is not None:
-            raise CommandError("--plain: with --tls-cert it says two things; leave one out", USAGE)
+            raise CommandError("--plain and --tls-cert exclude each other; leave one out", USAGE)
         return None
     if args.tls_cert is not None:
         return args.tls_cert, args.tls_key
@@ -171,7 +171,7 @@ def _print_json(event: "Event") -> None:
 
 
 def _print_line(event: "Event") -> None:
-    """What is news for a person."""
+    """Prints a line for each event that is news for a person."""
     match event.name:
         case "ready":
             pin = event.fields.get("tls_pin")
@@ -195,7 +195,7 @@ def run_send(args: argparse.Namespace) -> int:
         raise CommandError(f"{args.file}: no such file")
     if not args.plain and args.tls_pin is None and args.tls_ca is None:
         raise CommandError(
-            "how is the server known? pass what it tells when it starts with --tls-pin, or --tls-ca,"
+            "no way to check the server: pass the fingerprint it prints with --tls-pin, or pass --tls-ca,"
             " or --plain to send without encryption",
             USAGE,
         )

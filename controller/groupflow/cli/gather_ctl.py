@@ -1,4 +1,4 @@
-"""`groupflow ctl gather`: what a server that gathers wants, measures and gives, over its REST API."""
+"""`groupflow ctl gather`: the clients of a server that gathers, and their targets, over its REST API."""
 
 import argparse
 from typing import Any
@@ -16,17 +16,17 @@ COLUMNS = (
 
 
 def add(group: Subparsers) -> None:
-    leaf(group, "show", "show what the server divides, and by which policy", "gather show", _show)
-    leaf(group, "list", "list clients with targets and what they get", "gather list", _list_clients)
+    leaf(group, "show", "show the receive buffer of the server and its policy", "gather show", _show)
+    leaf(group, "list", "list clients with their targets and throughputs", "gather list", _list_clients)
     example = "gather set cam1 --target 2mbit"
-    changed = leaf(group, "set", "change what is wanted of a client while it sends", example, _change)
+    changed = leaf(group, "set", "change the targets of a client while it sends", example, _change)
     changed.add_argument("client", metavar="NAME")
-    changed.add_argument("--target", type=values.rate, metavar="RATE", help="throughput, e.g. 1mbit")
+    changed.add_argument("--target", type=values.rate, metavar="RATE", help="target throughput, e.g. 1mbit")
     changed.add_argument(
         "--minimum",
         type=_minimum,
         metavar="RATE",
-        help="when not all targets can be met; none: the smallest target",
+        help="throughput if not all targets can be met; none: the smallest target",
     )
     changed.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
 

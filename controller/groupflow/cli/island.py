@@ -26,14 +26,14 @@ def register(commands: Subparsers) -> None:
     add("--session", type=values.session, required=True, metavar="N", help="the session in the island")
     add(
         "--session-token", default=os.environ.get("GROUPFLOW_SESSION_TOKEN", ""), metavar="HEX",
-        help="the session's (default: $GROUPFLOW_SESSION_TOKEN)",
+        help="the session's token (default: $GROUPFLOW_SESSION_TOKEN)",
     )  # fmt: skip
     add("--iface", help="network interface of the island (default: the first that is up)")
     add(
         "--members", type=int, default=1, metavar="N",
-        help="begin when N receivers, or hosts of the tree, are there (default 1)",
+        help="begin when N receivers, or N hosts of the tree, have joined (default 1)",
     )  # fmt: skip
-    add("--rate", type=values.rate, help="at most this rate in the island, e.g. 50mbit (default: found out)")
+    add("--rate", type=values.rate, help="highest rate in the island, e.g. 50mbit (default: found out)")
     add("--outward", action="store_true", help="from the session, whose sender is in the island, to the tree")
     island.set_defaults(run=run)
 
@@ -67,7 +67,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> tuple[RoleOptions, RoleOptions]:
-    """Of the receiving and of the sending side. Raises CommandError."""
+    """Options of the receiving and of the sending side. Raises CommandError."""
     from groupflow.endpoint.options import RecvOptions, SendOptions
     from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 

@@ -30,7 +30,7 @@ def register(subparsers: Subparsers) -> None:
         dest="start",
         choices=("now", "start"),
         default="now",
-        help="of a stream under way - now: what is sent from now on; start: all of it, from the caches",
+        help="of a stream under way - now: the bytes sent from now on; start: all bytes, from the caches",
     )
     parser.set_defaults(run=run)
 

@@ -1,4 +1,4 @@
-"""`groupflow ctl place`: where to put a session's agents."""
+"""`groupflow ctl place`: the best switches for a session's agents."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -17,27 +17,27 @@ EXAMPLE = "place --topology topologies/fig5.yaml --sender ma1 --members mb1,mc1,
 def add(groups: Subparsers) -> None:
     parser = leaf(groups, "place", "choose the switches where a session's agents cost least", EXAMPLE, _run)
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--topology", metavar="FILE", help="of this network; no controller is needed")
+    where.add_argument("--topology", metavar="FILE", help="file of the network; no controller is needed")
     where.add_argument(
-        "--session", type=int, metavar="ID", help="of a running controller, as its members are"
+        "--session", type=int, metavar="ID", help="a session of a running controller, with its members"
     )
     add = parser.add_argument
-    add("--sender", action="append", metavar="HOST", help="may be repeated: each sends to all members")
-    add("--members", type=_names, metavar="HOST,HOST,..", help="who receives")
-    add("--agents", type=int, required=True, metavar="K", help="at most so many agents")
+    add("--sender", action="append", metavar="HOST", help="a sender to all members; may be repeated")
+    add("--members", type=_names, metavar="HOST,HOST,..", help="the receivers")
+    add("--agents", type=int, required=True, metavar="K", help="highest number of agents")
     add(
         "--objective",
         choices=("bytes", "time"),
         default="bytes",
         help="fewest bytes on links, or shortest completion time (default: %(default)s)",
     )
-    add("--candidates", type=_names, metavar="SWITCH,..", help="where agents may be (default: anywhere)")
+    add("--candidates", type=_names, metavar="SWITCH,..", help="switches to choose from (default: all)")
     add(
         "--size",
         type=values.size,
         default="5000000 bytes",
         metavar="SIZE",
-        help="of the transfer (default: %(default)s)",
+        help="size of the transfer (default: %(default)s)",
     )
 
 

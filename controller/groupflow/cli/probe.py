@@ -1,4 +1,4 @@
-"""`groupflow probe`: how large socket buffers and how many TCP connections the way to a host needs."""
+"""`groupflow probe`: measures the best socket buffers and number of TCP connections for the way to a host."""
 
 import argparse
 import asyncio
@@ -31,21 +31,21 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "probe",
-        "measure which socket buffers and how many connections the way to a host needs",
-        example="groupflow probe --serve                      (there; it tells its token)\n"
+        "measure the best socket buffers and number of connections for the way to a host",
+        example="groupflow probe --serve                      (there; it prints its token)\n"
         "         groupflow probe 10.0.2.1 --token c0ffee      (here)",
     )
     add = parser.add_argument
-    add("host", nargs="?", metavar="HOST[:PORT]", help="where `groupflow probe --serve` runs")
+    add("host", nargs="?", metavar="HOST[:PORT]", help="the host that runs `groupflow probe --serve`")
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="of the server (default: $GROUPFLOW_TOKEN; a server without one makes one and tells it)",
+        help="the server's token (default: $GROUPFLOW_TOKEN; a server without a token makes and prints one)",
     )  # fmt: skip
     add("--json", action="store_true", help="print the result as JSON")
     _measure_arguments(parser)
     serve = parser.add_argument_group("the far side")
     serve.add_argument(
-        "--serve", action="store_true", help="be measured, one client at a time, until stopped"
+        "--serve", action="store_true", help="let clients measure, one at a time, until stopped"
     )
     serve.add_argument("--listen", default="0.0.0.0", metavar="IP", help="(default: all)")
     serve.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
@@ -53,20 +53,20 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _measure_arguments(parser: Parser) -> None:
-    group = parser.add_argument_group("what is measured")
+    group = parser.add_argument_group("the measurement")
     add = group.add_argument
     add(
         "--buffers", type=_sizes, default=BUFFERS, metavar="SIZE,...",
-        help="of a connection, like 64KiB,256KiB; kernel: it adapts them (default: 16 KiB to 4 MiB by fours)",
+        help="buffers of a connection; kernel: the kernel adapts them (default: 16 KiB to 4 MiB by fours)",
     )  # fmt: skip
     add(
         "--connections", type=_numbers, default=CONNECTIONS, metavar="N,...",
         help="(default: 1,2,4,8,16)",
     )  # fmt: skip
-    add("--seconds", type=float, default=30.0, help="for everything together (default: %(default)g)")
+    add("--seconds", type=float, default=30.0, help="time for the whole measurement (default: %(default)g)")
     add(
         "--within", type=float, default=10.0, metavar="PERCENT",
-        help="what is that much slower than the best is as good (default: %(default)g)",
+        help="the cheapest choice at most so much slower than the fastest is best (default: %(default)g)",
     )  # fmt: skip
     add("--timeout", type=float, default=5.0, metavar="SECONDS", help="for any answer (default: %(default)g)")
 
@@ -106,7 +106,7 @@ async def _serve(args: argparse.Namespace) -> int:
 def _probe(args: argparse.Namespace) -> int:
     if not args.token:
         raise CommandError(
-            "no token; pass the one that the server told, with --token or GROUPFLOW_TOKEN", USAGE
+            "--token is missing; pass the one that the server printed, with --token or GROUPFLOW_TOKEN", USAGE
         )
     host, port = _address(args.host)
     probe = asyncio.run(_measure(host, port, args.token, _options(args)))
@@ -179,7 +179,7 @@ def _cell(cell: "Cell") -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes for people."""
+    """A number of bytes as text for people."""
     for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale:
             return f"{count / scale:.4g} {unit}"
@@ -187,7 +187,7 @@ def _size(count: int) -> str:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """HOST, HOST:PORT, or [IPv6]:PORT."""
+    """HOST, HOST:PORT, or [IPv6]:PORT, as host and port. Raises CommandError."""
     if text.count(":") > 1 and not text.startswith("["):
         return text, PORT  # an IPv6 address without a port
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
@@ -196,7 +196,7 @@ def _address(text: str) -> tuple[str, int]:
     try:
         host, number = units.parse_address(f"{host}:{port}")
     except units.UnitError:
-        raise CommandError(f"{text}: no address; write HOST, HOST:PORT or [IPV6]:PORT", USAGE) from None
+        raise CommandError(f"{text}: not an address; write HOST, HOST:PORT or [IPV6]:PORT", USAGE) from None
     return host.strip("[]"), number
 
 
@@ -208,5 +208,5 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     if not all(item.isdecimal() for item in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} are no numbers; write like 1,2,4")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers; write one like 1,2,4")
     return tuple(int(item) for item in text.split(","))

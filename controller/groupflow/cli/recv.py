@@ -1,4 +1,4 @@
-"""`groupflow recv`: what is sent in a session, into a file or to stdout."""
+"""`groupflow recv`: the stream of a session, into a file or to stdout."""
 
 import argparse
 from pathlib import Path
@@ -12,7 +12,7 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "recv",
-        "receive what is sent in a session",
+        "receive the stream of a session",
         example="groupflow recv 7 --token $TOKEN --output copy.iso",
     )
     add_member_arguments(parser)
@@ -22,10 +22,10 @@ def register(subparsers: Subparsers) -> None:
         dest="start",
         choices=("now", "start"),
         default="now",
-        help="now: what is sent from now on; start: all of it, from the caches",
+        help="first byte - now: the bytes sent from now on; start: all of it, from the caches",
     )
     parser.add_argument(
-        "--source", type=int, metavar="ID", help="member id of the sender to hear, of several"
+        "--source", type=int, metavar="ID", help="member id of the sender to hear, if there are several"
     )
     parser.set_defaults(run=run)
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
     output: Path | None = None if str(args.output) == "-" else args.output
     if output is not None and not output.parent.is_dir():
-        raise CommandError(f"{output}: no folder {output.parent}; create it first")
+        raise CommandError(f"{output}: folder {output.parent} does not exist; create it first")
     if output is not None and output.is_dir():
         raise CommandError(f"{output}: is a folder; name a file")
     options = values.options(RecvOptions, args, output=output)

@@ -1,4 +1,4 @@
-"""`groupflow reproduce`: the papers of a checkout in netsim; names, scenarios and studies are theirs."""
+"""`groupflow reproduce`: the papers of a checkout in netsim; names, scenarios and studies are the papers'."""
 
 import argparse
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "reproduce",
-        "reproduce a paper in netsim and compare it with what it claims",
+        "reproduce a paper in netsim and compare the result with the paper's claims",
         example="groupflow reproduce takano --scenario 2 --scenario 4V --jobs 2",
     )
-    parser.add_argument("name", metavar="PAPER", help="one of those below")
+    parser.add_argument("name", metavar="PAPER", help="one of the papers below")
     add_choice(parser)
     add_options(parser)
     parser.more = _listed
@@ -29,12 +29,12 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured."""
+    """Exit code 0 when every run finished, whether the claims hold or not: the claims are the result."""
     asked = options(args, Path("out/reproduce") / args.name)
     with studying():
         names = checkout.paper_names()
         if args.name not in names:
-            raise CommandError(f"PAPER {args.name}: there are {', '.join(names)}", USAGE)
+            raise CommandError(f"PAPER {args.name}: unknown; the papers are {', '.join(names)}", USAGE)
         paper = checkout.load_paper(args.name)
         from groupflow.study.reproduction import reproduce
 
@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _listed() -> str:
-    """All papers, with what can be chosen of each."""
+    """All papers, each with its scenarios and studies."""
     try:
         names = checkout.paper_names()
     except StudyError as error:
@@ -52,7 +52,7 @@ def _listed() -> str:
 
 
 def _lines(name: str) -> list[str]:
-    """Of one paper. A mistake in it, of whatever kind, does not hide the others."""
+    """The lines of one paper. A mistake in one paper, of whatever kind, does not hide the others."""
     try:
         paper = checkout.load_paper(name)
         return [f"  {name:<26}{paper.about}", *_studies(paper)]
@@ -61,7 +61,7 @@ def _lines(name: str) -> list[str]:
 
 
 def _studies(paper: "Paper") -> Iterator[str]:
-    """Under a heading those that are run where none is named; of these, some have no option."""
+    """The studies under two headings: run where none is named, and run only where named."""
     named = {f"--scenario {chosen}": study for chosen, study in paper.scenarios.items()}
     named |= {f"--study {chosen}": study for chosen, study in paper.studies.items()}
     default = paper.default(False)

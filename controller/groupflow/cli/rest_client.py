@@ -1,4 +1,4 @@
-"""Requests of `groupflow ctl` to a REST API, and how answers are printed."""
+"""Requests of `groupflow ctl` to a REST API, and the printing of answers."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def session_leaf(
     run: Run,
     options: str = "",
 ) -> Parser:
-    """A command about one session; `options` of its example."""
+    """A command about one session; `options` is text for the end of its example."""
     parser = leaf(sessions, name, summary, f"sessions {name} 7{options}", run)
     parser.add_argument("session", type=int)
     return parser

@@ -1,4 +1,4 @@
-"""`groupflow send`: a file, or stdin, to everyone in a session."""
+"""`groupflow send`: a file, or stdin, to every receiver of a session."""
 
 import argparse
 from pathlib import Path
@@ -12,17 +12,15 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "send",
-        "send a file or stdin to everyone in a session",
+        "send a file or stdin to every receiver of a session",
         example="groupflow send 7 --token $TOKEN --file big.iso --members 3",
     )
     add_member_arguments(parser)
     parser.add_argument("--file", type=Path, help="file to send (default: stdin)")
     parser.add_argument(
-        "--members", type=int, default=1, metavar="N", help="start when N receivers have joined (default 1)"
+        "--members", type=int, default=1, metavar="N", help="begin when N receivers have joined (default 1)"
     )
-    parser.add_argument(
-        "--rate", type=values.rate, help="at most this rate, e.g. 50mbit (default: found out)"
-    )
+    parser.add_argument("--rate", type=values.rate, help="highest rate, e.g. 50mbit (default: found out)")
     parser.set_defaults(run=run)
 
 

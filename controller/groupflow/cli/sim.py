@@ -26,7 +26,7 @@ class _StoppedError(Exception):
 def register(subparsers: Subparsers) -> None:
     parser = add_command(subparsers, "sim", "simulate networks in virtual time", example=_EXAMPLE)
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
-    runner = add_command(commands, "run", "run scenarios and keep what was measured", example=_EXAMPLE)
+    runner = add_command(commands, "run", "run scenarios and keep their results", example=_EXAMPLE)
     runner.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario file (YAML)")
     runner.add_argument(
         "--out",
@@ -35,21 +35,21 @@ def register(subparsers: Subparsers) -> None:
         help="folder for results: DIR/NAME of each scenario (default: none)",
     )
     runner.add_argument(
-        "--jobs", type=values.count, metavar="N", help="scenarios at a time (default: all cores)"
+        "--jobs", type=values.count, metavar="N", help="number of scenarios run at once (default: all cores)"
     )
     runner.add_argument(
         "--threads",
         type=values.count,
         metavar="N",
-        help="threads a scenario (default: cores divided by jobs)",
+        help="threads of a scenario (default: cores divided by jobs)",
     )
-    runner.add_argument("--plots", action="store_true", help="draw the results, too (needs --out)")
+    runner.add_argument("--plots", action="store_true", help="also draw the results (needs --out)")
     runner.add_argument("--json", action="store_true", help="print progress and results as JSON lines")
     runner.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: all ran; 1: one failed; 4: a scenario was refused, and nothing ran; 130: interrupted."""
+    """Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
     if args.plots and args.out is None:
         raise CommandError("--plots needs a folder: give --out DIR")
     scenarios = _load(args.scenarios)
@@ -127,7 +127,7 @@ def _collect(future: "Future[Results]", name: str, display: "_Display", failures
 
 
 class _Display:
-    """Tells how far the runs are. Called from several threads."""
+    """Reports the progress of the runs. Called from several threads."""
 
     def __enter__(self) -> None:
         pass
@@ -143,7 +143,7 @@ class _Display:
 
 
 class _Lines(_Display):
-    """JSON lines on stdout."""
+    """Progress and results as JSON lines on stdout."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -176,7 +176,7 @@ class _Lines(_Display):
 
 
 class _Bars(_Display):
-    """A bar a scenario on stderr, and a table of its flows on stdout when it is over."""
+    """A progress bar for each scenario on stderr, and a table of its flows on stdout at its end."""
 
     def __init__(self, *, quiet: bool) -> None:
         from rich.console import Console

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def print_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    """One line a row, under a line of column names."""
+    """Prints one line for each row, under a line of column names."""
     cells = [[_text(row.get(column)) for column in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     for line in ([column.upper() for column in columns], *cells):
@@ -12,7 +12,7 @@ def print_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) ->
 
 
 def print_pairs(values: Mapping[str, object]) -> None:
-    """One line a value."""
+    """Prints one line for each value."""
     width = max(map(len, values))
     for key, value in values.items():
         print(f"{key.ljust(width)}  {_text(value)}")

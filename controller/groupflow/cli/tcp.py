@@ -43,17 +43,17 @@ def add_settings(parser: Parser) -> None:
         "--history",
         type=values.size,
         metavar="SIZE",
-        help="what agents keep for members that join late (default: 0)",
+        help="bytes that agents keep for members that join late (default: 0)",
     )
     group.add_argument("--congestion", metavar="NAME", help="congestion control (default: the kernel's)")
     group.add_argument(
-        "--send-buffer", type=values.size, metavar="SIZE", help="(default: the kernel adapts it)"
+        "--send-buffer", type=values.size, metavar="SIZE", help="to receivers (default: kernel adapts it)"
     )
     group.add_argument(
-        "--receive-buffer", type=values.size, metavar="SIZE", help="(default: the kernel adapts it)"
+        "--receive-buffer", type=values.size, metavar="SIZE", help="of senders (default: kernel adapts it)"
     )
     group.add_argument(
-        "--replies", choices=("leader", "merge", "drop"), help="what members send back (default: drop)"
+        "--replies", choices=("leader", "merge", "drop"), help="answers of members (default: drop)"
     )
     group.add_argument(
         "--resume", action=argparse.BooleanOptionalAction, help="streams outlive the restart of an agent"
@@ -63,20 +63,20 @@ def add_settings(parser: Parser) -> None:
         type=_agents,
         default={},
         metavar="K|SWITCH,...",
-        help="how many agents take part, where they cost least; or where they do (default: everywhere)",
+        help="highest number of agents, placed where they cost least; or their switches (default: all)",
     )
 
 
 def new_settings(args: argparse.Namespace) -> dict[str, Any] | None:
-    """The `tcp` of a new session; None: it has none. Ends the command where an option lacks --tcp-port."""
+    """The `tcp` of a new session; None: none. Raises CommandError where --tcp-port is missing."""
     given = settings(args)
     if given and not args.tcp_port:
-        raise CommandError("these options are of TCP sessions; give --tcp-port, too", USAGE)
+        raise CommandError("settings of TCP sessions need --tcp-port; give it, too", USAGE)
     return {"ports": args.tcp_port, **given} if args.tcp_port else None
 
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
-    """The settings that are given."""
+    """The settings that are given on the command line."""
     given = {
         "cache_bytes": args.cache,
         "history_bytes": args.history,
@@ -91,12 +91,12 @@ def settings(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def address(tcp: dict[str, Any]) -> str:
-    """Where clients connect to."""
+    """IP:PORT, or IP and several ports, to which clients connect."""
     return " ".join(f"{tcp['address']}:{port}" for port in tcp["ports"])
 
 
 def add(sessions: Subparsers) -> None:
-    """Adds the subcommands that show what agents do in a session."""
+    """Adds the subcommands that show the work of agents in a session."""
     session_leaf(sessions, "stats", "show a TCP session's agents, streams and receipts", _stats)
     follow = session_leaf(
         sessions, "watch", "follow a TCP session's streams and receipts, until Ctrl-C", _watch
@@ -149,7 +149,7 @@ def _streams(told: dict[str, Any]) -> Rows:
 
 
 def _branches(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Of the streams that are under way."""
+    """The branches of the streams that are under way."""
     for agent in told["agents"]:
         for stream in agent["counters"].get("streams", []):
             for branch in stream["branches"]:
@@ -157,7 +157,7 @@ def _branches(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _news(told: dict[str, Any], seen: set[tuple[str, int, str]]) -> Iterator[str]:
-    """Lines about what was not told before, and how far the streams under way are."""
+    """Lines about receipts, losses and ends that are not in `seen`, and the progress of streams under way."""
     for stream in told["streams"]:
         name = stream["stream"]
         for receipt in stream["receipts"]:
@@ -184,10 +184,10 @@ def _new(seen: set[tuple[str, int, str]], what: tuple[str, int, str]) -> bool:
 
 
 def _agents(text: str) -> dict[str, object]:
-    """A number of agents, or switches: the fields that say so."""
+    """The fields for a number of agents, or for a list of switches."""
     if text.isdecimal():
         if int(text) < 1:
-            raise argparse.ArgumentTypeError(f"{text} agents serve nobody; write 1 or more, or switches")
+            raise argparse.ArgumentTypeError(f"the number of agents is {text}; write 1 or more, or switches")
         return {"budget": int(text)}
     return {"agents": [name for name in text.split(",") if name]}
 
@@ -198,5 +198,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.05 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} will not do; write 0.05 to 3600 seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is out of range; write 0.05 to 3600 seconds")
     return seconds

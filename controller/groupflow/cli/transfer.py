@@ -1,4 +1,4 @@
-"""Commands that run gfagent: arguments of a member, and a run to its end."""
+"""Arguments of a member, and runs of gfagent to their end, for the commands that need them."""
 
 import argparse
 import asyncio
@@ -36,19 +36,19 @@ def add_member_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check_file(path: Path | None) -> None:
-    """Raises CommandError for a file that cannot be sent; None is stdin."""
+    """Raises CommandError for a file that cannot be sent; `path` None stands for stdin."""
     if path is not None and not path.is_file():
         problem = "not a regular file" if path.exists() else "no such file"
         raise CommandError(f"{path}: {problem}; name a file to send")
 
 
 def run_transfer(options: RoleOptions, *, json_lines: bool) -> int:
-    """Runs gfagent until the stream is complete; the command's exit code."""
+    """Runs gfagent until the stream is complete. Returns the command's exit code."""
     return ended(_transfer(options, json_lines))
 
 
 def ended(work: Coroutine[Any, Any, int | None]) -> int:
-    """Runs what starts agents to its end; the command's exit code, 0 for None. Raises CommandError."""
+    """Runs work that starts agents to its end. Returns the exit code, 0 for None. Raises CommandError."""
     try:
         return asyncio.run(work) or OK
     except InterruptedSessionError:
@@ -77,7 +77,7 @@ async def _transfer(options: RoleOptions, json_lines: bool) -> int:
 
 
 def report_lost(complete: Event) -> int:
-    """Says who did not live to see the end; the exit code."""
+    """Names the members that died before the end of the stream, on stderr. Returns the exit code."""
     lost = complete.texts("lost")
     if lost:
         print(f"groupflow: complete without {', '.join(lost)}: lost on the way", file=sys.stderr)

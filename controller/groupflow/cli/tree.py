@@ -1,4 +1,4 @@
-"""`groupflow tree`: hosts that pass a stream on to each other, and the dispatchers that say who to whom."""
+"""`groupflow tree`: hosts that pass a stream on to each other, and the dispatchers that place the hosts."""
 
 import argparse
 import asyncio
@@ -57,44 +57,44 @@ def _serve_arguments(commands: Subparsers) -> None:
     serve = add_command(
         commands,
         "serve",
-        "run the dispatchers of a tree until stopped: they say which host is below which",
+        "run the dispatchers of a tree until stopped: they place each host below another",
         example="groupflow tree serve --token $TOKEN --store tree.sqlite",
     )
     add = serve.add_argument
     add(
         "--listen", type=values.listen_address, default=DEFAULT_LISTEN, metavar="IP:PORT",
-        help="for hosts (default: %(default)s)",
+        help="address for hosts (default: %(default)s)",
     )  # fmt: skip
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), metavar="HEX",
-        help="who has it may be in the tree (default: $GROUPFLOW_TOKEN)",
+        help="token that every host of the tree must have (default: $GROUPFLOW_TOKEN)",
     )  # fmt: skip
     add(
         "--store", type=Path, metavar="FILE",
-        help="where the tree is kept; who else has it open runs some of the dispatchers, and goes on with"
-        " those of one that dies (default: nowhere)",
+        help="SQLite file of the tree; processes that share it share the dispatchers, and take over"
+        " those of a process that dies (default: none)",
     )  # fmt: skip
-    add("--name", default="tree", help="of the tree in the store (default: %(default)s)")
+    add("--name", default="tree", help="name of the tree in the store (default: %(default)s)")
     add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
-    add("--threshold-ms", type=float, metavar="MS", help="nearer hosts are in one cluster (default: 5)")
-    add("--max-members", type=int, metavar="N", help="hosts in a cluster (default: 64)")
-    add("--max-children", type=int, metavar="N", help="children of a host, whatever it offers (default: 8)")
+    add("--threshold-ms", type=float, metavar="MS", help="farthest hosts of one cluster (default: 5)")
+    add("--max-members", type=int, metavar="N", help="most hosts in a cluster (default: 64)")
+    add("--max-children", type=int, metavar="N", help="most children that any host has (default: 8)")
     add(
         "--demotion",
         choices=DEMOTIONS,
-        help="who is moved down when data wait for a child (default: slowest)",
+        help="child that is moved down when data wait for a child (default: slowest)",
     )
-    add("--patience-ms", type=float, metavar="MS", help="who is silent for so long is gone (default: 3000)")
+    add("--patience-ms", type=float, metavar="MS", help="silence of a host that is gone (default: 3000)")
     add(
         "--lease-ms", type=float, default=700.0, metavar="MS",
-        help="who writes nothing to the store for so long is replaced (default: %(default)g)",
+        help="time without a write to the store after which a process is replaced (default: %(default)g)",
     )  # fmt: skip
-    add("--max-hosts", type=int, default=4096, metavar="N", help="connections at once (default: %(default)s)")
+    add("--max-hosts", type=int, default=4096, metavar="N", help="most connections (default: %(default)s)")
     add(
         "--measure-seconds", type=float, default=6.0, metavar="S",
-        help="for measuring the way to a host with --parallel auto; 0: never (default: %(default)g)",
+        help="time to measure the way to a host that has --parallel auto; 0: never (default: %(default)g)",
     )  # fmt: skip
-    add("--json", action="store_true", help="print what happens as JSON lines")
+    add("--json", action="store_true", help="print events as JSON lines")
     serve.set_defaults(run=run_serve)
 
 
@@ -124,26 +124,26 @@ def _recv_arguments(commands: Subparsers) -> None:
     recv.add_argument("--output", type=Path, help="file to write (default: stdout)")
     recv.add_argument(
         "--from", dest="start", choices=("now", "start"), default="now",
-        help="begin with what comes now, or with the first byte, as far as it is kept (default: %(default)s)",
+        help="first byte: of the data sent from now on, or the oldest that is kept (default: %(default)s)",
     )  # fmt: skip
     recv.set_defaults(run=run_recv)
 
 
 def add_access_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where the dispatchers are, and what proves who they and we are."""
+    """Adds the dispatchers' address, and the token and certificate that identify both sides."""
     add = parser.add_argument
     add(
         "--to", required=True, metavar="IP:PORT",
-        help="the tree's dispatchers (groupflow tree serve); of several processes one, or some as A,B",
+        help="the dispatchers' address (groupflow tree serve); of several processes one, or some as A,B",
     )  # fmt: skip
     add(
         "--token",
         default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="the tree's (default: $GROUPFLOW_TOKEN)",
+        help="the tree's token (default: $GROUPFLOW_TOKEN)",
     )
     add(
         "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
-        help="fingerprint of the tree's certificate, as the dispatchers tell (default: $GROUPFLOW_TLS_PIN)",
+        help="fingerprint of the certificate, printed by the dispatchers (default: $GROUPFLOW_TLS_PIN)",
     )  # fmt: skip
     add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
 
@@ -151,36 +151,36 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
 def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add_access_arguments(parser)
     add = parser.add_argument
-    add("--name", default=socket.gethostname(), help="this host's name in events (default: the host's)")
-    add("--listen", metavar="IP:PORT", help="where children connect to (default: any port)")
-    add("--children", type=int, metavar="N", help="that this host serves at most (default: 4)")
+    add("--name", default=socket.gethostname(), help="this host's name in events (default: its host name)")
+    add("--listen", metavar="IP:PORT", help="address for children (default: any port)")
+    add("--children", type=int, metavar="N", help="most children of this host (default: 4)")
     add(
         "--parallel", type=_parallel, metavar="N",
-        help="connections to the parent; auto: the dispatchers measure how many (default: 1)",
+        help="number of connections to the parent; auto: the dispatchers measure it (default: 1)",
     )  # fmt: skip
     add(
         "--slow", choices=("wait", "isolate", "skip"), default="wait",
-        help="who is slow is waited for, cut off, or skips what is late (default: %(default)s)",
+        help="a slow child is waited for, cut off, or skips late data (default: %(default)s)",
     )  # fmt: skip
-    add("--align", type=int, metavar="BYTES", help="of a record that is skipped whole (default: 1)")
+    add("--align", type=int, metavar="BYTES", help="size of a record, which is skipped whole (default: 1)")
     add(
         "--cache",
         type=values.size,
         metavar="SIZE",
-        help="of the stream that this host holds (default: 16MiB)",
+        help="bytes of the stream that this host holds (default: 16MiB)",
     )
     add(
         "--edges", default="stream", metavar="stream|quic|datagrams",
-        help="how data come from the parent: over TCP; over QUIC, or TCP where UDP is blocked; or in QUIC's"
-        " datagrams: what is lost or late is skipped, with --slow skip (default: %(default)s)",
+        help="transport from the parent: TCP; QUIC, or TCP where UDP is blocked; or QUIC's datagrams, which"
+        " skip lost and late data and need --slow skip (default: %(default)s)",
     )  # fmt: skip
     add(
         "--deadline-ms", type=int, metavar="MS",
-        help="that a datagram waits at the parent before it is dropped (default: 200)",
+        help="age at which the parent drops a datagram that waits (default: 200)",
     )  # fmt: skip
     add(
         "--reorder-ms", type=int, metavar="MS",
-        help="that a datagram is waited for when later ones are there (default: 20)",
+        help="wait for a datagram when later datagrams are there (default: 20)",
     )  # fmt: skip
     add("--json", action="store_true", help="print events as JSON lines")
 
@@ -211,12 +211,12 @@ def run_recv(args: argparse.Namespace) -> int:
 
 
 def check_access(args: argparse.Namespace) -> None:
-    """Raises CommandError."""
+    """Raises CommandError for access options that are missing or malformed."""
     from groupflow.tree.options import TOKEN_RULE, is_token
 
     if not args.plain and args.tls_pin is None:
         raise CommandError(
-            "how are the dispatchers known? pass what they tell when they start with --tls-pin,"
+            "no way to check the dispatchers: pass the fingerprint they print with --tls-pin,"
             " or --plain to go without encryption",
             USAGE,
         )
@@ -227,17 +227,17 @@ def check_access(args: argparse.Namespace) -> None:
 
 
 def host_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that both have. Raises CommandError."""
+    """The options that senders and receivers share. Raises CommandError."""
     from groupflow.tree.members import EDGES
 
     check_access(args)
     if args.edges not in EDGES:
-        cure = "the group transport is none any more; write quic" if args.edges == "group" else "see --help"
+        cure = "the group transport was removed; write quic" if args.edges == "group" else "see --help"
         raise CommandError(f"--edges {args.edges}: {cure}", USAGE)
     if args.edges == "datagrams" and args.slow != "skip":
         raise CommandError(
             "--edges datagrams needs --slow skip, and --align for whole records:"
-            " what is lost is not sent again",
+            " datagrams that are lost are not sent again",
             USAGE,
         )
     shared = ("to", "token", "name", "listen", "children", "parallel", "slow", "align", "cache")
@@ -252,7 +252,7 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.tree.options import DispatchOptions
 
     if not args.token:
-        raise CommandError("--token: there is none; pass hexadecimal digits, or set GROUPFLOW_TOKEN", USAGE)
+        raise CommandError("--token is missing; pass hexadecimal digits, or set GROUPFLOW_TOKEN", USAGE)
     try:
         options = values.options(
             DispatchOptions, args, lease=args.lease_ms / 1000, measure_s=args.measure_seconds
@@ -278,7 +278,7 @@ async def _serve(options: "DispatchOptions", path: Path | None, *, json_lines: b
 
     stop = asyncio.Event()
     on_stop(stop.set)
-    # Each host is a connection.
+    # Each host needs a connection, and so a file descriptor.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     store = MemoryStore() if path is None else await SqliteStore.open(path)

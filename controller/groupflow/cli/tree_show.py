@@ -1,4 +1,4 @@
-"""`groupflow tree show`: which host of a tree is below which, as the dispatchers have it."""
+"""`groupflow tree show`: the hosts of a tree and the parent of each, as the dispatchers know them."""
 
 import argparse
 import asyncio
@@ -15,11 +15,11 @@ def register(commands: Subparsers) -> None:
     show = add_command(
         commands,
         "show",
-        "show which host of a tree is below which",
+        "show the hosts of a tree, each below its parent",
         example="groupflow tree show --to 10.0.0.1:26495 --tls-pin $PIN --token $TOKEN",
     )
     add_access_arguments(show)
-    show.add_argument("--json", action="store_true", help="print it as JSON")
+    show.add_argument("--json", action="store_true", help="print the tree as JSON")
     show.set_defaults(run=run)
 
 
@@ -41,21 +41,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
-    """Raises TreeError."""
+    """A snapshot of the tree, asked of the dispatchers. Raises TreeError."""
     from groupflow.tree.errors import TreeError
     from groupflow.tree.questions import ask
 
     async with aclosing(ask(to, tls_pin, token, "hosts")) as answers:
         async for answer in answers:
             return answer["tree"]
-    raise TreeError(f"{to}: it ended the connection; look at what it says there, and try again")
+    raise TreeError(f"{to}: the dispatcher ended the connection; read its messages, and try again")
 
 
 def lines(tree: dict[str, Any]) -> list[str]:
-    """Of a snapshot: a host a line, below its parent and farther right."""
+    """A snapshot as text: a line for each host, below its parent and farther right."""
     hosts: dict[str, dict[str, Any]] = {host["host"]: host for host in tree["hosts"]}
     if not hosts:
-        return ["no source is there, so no tree"]
+        return ["no source has joined, so there is no tree"]
     below: dict[str | None, list[str]] = {}
     for name, host in hosts.items():
         parent = host["parent"] if host["parent"] in hosts and name != tree["source"] else None
@@ -72,7 +72,7 @@ def lines(tree: dict[str, Any]) -> list[str]:
 
 
 def _line(host: dict[str, Any], source: str) -> str:
-    """Who, where, how far from its parent, how many it serves of how many it offers to."""
+    """The host's name, address, distance from its parent, and children of those it offers to serve."""
     notes = [f"cluster {host['cluster']}"]
     if host["host"] == source:
         notes.append("source")

@@ -1,4 +1,4 @@
-"""Values on the command line: argparse tells what is wrong with one, and how it is written."""
+"""Values on the command line: argparse says why it refuses a value, and how to write it."""
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
@@ -21,7 +21,7 @@ MAX_SESSION = (1 << 24) - 1
 
 
 def value(parse: Callable[[str], Value]) -> Callable[[str], Value]:
-    """As argparse's `type`: what raises a ValueError is refused with its text."""
+    """A `type` for argparse: refuses a text for which `parse` raises ValueError, with that error's text."""
 
     def read(text: str) -> Value:
         try:
@@ -59,11 +59,11 @@ def session(text: str) -> int:
 @value
 def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise units.UnitError(f"{text!r} will not do; write a number from 1 on")
+        raise units.UnitError(f"{text!r} is not a count; write a number from 1 on")
     return int(text)
 
 
 def options(kind: type[Options], args: Namespace, **more: Any) -> Options:
-    """Options whose fields are named as the command line's; `more` goes before those."""
+    """Options whose fields have the names of arguments of the command line; `more` overrides those."""
     given = vars(args) | more
     return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given})

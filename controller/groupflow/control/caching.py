@@ -1,4 +1,4 @@
-"""Cache agents: where they are, and which streams they are to cache."""
+"""Cache agents: the registered agents, and the streams that each is told to cache."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ class Agent:
     joined: int
     """seconds since 1970"""
     full: bool = False
-    """it has reported that its byte bound is reached"""
+    """the agent has reported that its byte bound is reached"""
 
 
 AGENTS = Codec("agents", TypeAdapter(Agent))
 
 
 class Delegation(NamedTuple):
-    """What an agent is told about a stream."""
+    """An order to an agent about a stream."""
 
     session: int
     source: int
@@ -50,7 +50,7 @@ class Delegation(NamedTuple):
 
 
 class Caching:
-    """The agents that are there, and what each was told."""
+    """The agents that have registered, and the orders that each was given."""
 
     def __init__(self, topology: Topology, post: Post, max_bytes: int) -> None:
         self.agents: dict[str, Agent] = {}
@@ -69,7 +69,7 @@ class Caching:
         return FIRST_AGENT_ID + self._topology.switches[switch].device_id
 
     def add(self, agent: Agent) -> None:
-        """A new process of an agent has been told nothing yet."""
+        """Registers a new process of an agent, which has no orders yet."""
         self.remove(agent.switch)
         self.agents[agent.switch] = agent
 
@@ -79,7 +79,7 @@ class Caching:
             del self._told[told]
 
     def announce(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> None:
-        """Tells each agent what is new to it about a stream; an empty tree: that it is over."""
+        """Tells each agent the news about a stream; an empty tree: the stream is over."""
         for switch in self.agents:
             node = tree.get(switch)
             delegation = self._delegation(session, stream, node if node and node.agent else None)
@@ -93,7 +93,7 @@ class Caching:
             self._tell(switch, delegation, 0)
 
     def answer(self, switch: str, stream: Stream, request_id: int) -> bool:
-        """Answers an agent's QUERY. False: the stream is not its to cache."""
+        """Answers an agent's QUERY. False: the agent is not to cache the stream."""
         delegation = self._told.get((switch, stream))
         if delegation is not None:
             self._tell(switch, delegation, request_id)

@@ -89,7 +89,7 @@ class Controller:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> "Controller":
-        """A controller that carries on where the one before it, with this store, ended.
+        """A controller that carries on where the previous controller of this store ended.
 
         Raises StoreError, SplitError.
         """
@@ -138,12 +138,12 @@ class Controller:
 
 
 async def open_store(path: Path | None) -> Store:
-    """None: a store that is forgotten. Raises StoreError."""
+    """Opens the store; None: one in memory, lost when the process ends. Raises StoreError."""
     return MemoryStore() if path is None else await SqliteStore.open(path)
 
 
 async def _identity(store: Store, now: int) -> tuple[str, int]:
-    """The secret that tokens are made with, and an election id above that of every controller before."""
+    """The secret that tokens are made with, and an election id above that of every earlier controller."""
     secret, former = await store.get(_SECRET), await store.get(_ELECTION)
     chosen = secret or new_secret()
     if former is not None and not former.isdecimal():

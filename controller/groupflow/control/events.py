@@ -1,4 +1,4 @@
-"""What happens, told to whoever subscribes: `groupflow ctl events` and the REST API's event stream."""
+"""The controller's events, for subscribers: `groupflow ctl events` and the REST API's event stream."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ Event: TypeAlias = dict[str, str | int | float | bool | None]
 
 HISTORY = 256
 QUEUE = 1024
-"""Events a subscriber may be behind; then it is told how many it missed."""
+"""Events that may wait for a subscriber; with more, events are lost and it is told their number."""
 
 
 class Events:

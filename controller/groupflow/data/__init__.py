@@ -1,4 +1,4 @@
-"""Files that groupflow brings along: compiled P4 programs, and topologies."""
+"""Files of the package: compiled P4 programs, and topologies."""
 
 from pathlib import Path
 

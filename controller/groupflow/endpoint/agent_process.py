@@ -26,12 +26,12 @@ MEMBERS_LOST = 3
 """gfagent's exit code of a transfer during which members were lost."""
 
 _LINE_LIMIT = 4 << 20
-"""bytes; a cache's statistics name every stream, a round of gathering every client"""
+"""bytes; one line has the statistics of all streams of a cache, or a round of all clients of a server"""
 _KEPT_LINES = 20
 
 
 class AgentProcess:
-    """One gfagent. `async with` starts it and in the end stops it; events come to `on_event` and `latest`."""
+    """One gfagent. `async with` starts it and at its end stops it; events go to `on_event` and `latest`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class AgentProcess:
         program = self._program or find_program("gfagent")
         command = [*self._launcher, *tied((str(program), *self.options.arguments()))]
         environment = dict(os.environ)
-        if self.options.token:  # not on the command line, where every user could read it
+        if self.options.token:  # as every user could read it on the command line
             environment["GROUPFLOW_TOKEN"] = self.options.token
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -108,14 +108,14 @@ class AgentProcess:
 
     @property
     def data_in(self) -> asyncio.StreamWriter:
-        """Its stdin; only with `piped_input`."""
+        """gfagent's stdin; only with `piped_input`."""
         writer = self._running.stdin
         assert writer is not None, "started without piped_input"
         return writer
 
     @property
     def data_out(self) -> asyncio.StreamReader:
-        """Its stdout; only of a receiver without an output file."""
+        """gfagent's stdout; only of a receiver without an output file."""
         reader = self._running.stdout
         assert reader is not None
         return reader
@@ -137,9 +137,9 @@ class AgentProcess:
         return self.latest[name]
 
     async def finish(self) -> Event:
-        """Waits until gfagent has ended by itself; its `complete` event. Raises AgentError.
+        """Waits until gfagent has ended by itself. Returns its `complete` event. Raises AgentError.
 
-        A sender whose `complete` names lost members succeeded for the others: no error.
+        A sender whose `complete` names lost members has succeeded for the other members: no error.
         """
         code = await asyncio.shield(self._exited)
         if "complete" in self.latest and code in (0, MEMBERS_LOST):
@@ -147,7 +147,7 @@ class AgentProcess:
         raise self._failure()
 
     async def until(self, stop: asyncio.Event) -> None:
-        """Waits until it is to stop, or until gfagent ended by itself: raises AgentError then."""
+        """Waits until `stop` is set. Raises AgentError if gfagent ends by itself before."""
         ended = asyncio.create_task(self.finish())
         stopped = asyncio.create_task(stop.wait())
         try:
@@ -160,7 +160,7 @@ class AgentProcess:
             await asyncio.gather(ended, stopped, return_exceptions=True)
 
     async def stop(self) -> int:
-        """Ends gfagent if it still runs: it leaves its session. Its exit code, negative for a signal."""
+        """Ends gfagent, which leaves its session. Returns its exit code, negative for a signal."""
         if self.returncode is None:
             self.signal(signal.SIGTERM)
             with suppress(TimeoutError):
@@ -171,11 +171,11 @@ class AgentProcess:
 
     @staticmethod
     async def stop_all(agents: Iterable["AgentProcess"]) -> None:
-        """Stops several at once: each needs a moment to leave."""
+        """Stops several agents at once: each needs a moment to leave."""
         await asyncio.gather(*(agent.stop() for agent in agents))
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal; nothing happens when gfagent has ended."""
+        """Sends gfagent a signal; does nothing when gfagent has ended."""
         with suppress(ProcessLookupError):
             self._running.send_signal(number)
 
@@ -192,7 +192,7 @@ class AgentProcess:
     def _streams(
         self, process: asyncio.subprocess.Process
     ) -> tuple[asyncio.StreamReader | None, asyncio.StreamReader | None]:
-        """Where events and where other messages come; a receiver's data has stdout for itself."""
+        """The streams of events and of other messages; the data of a receiver has stdout for itself."""
         if self.options.data_on_stdout:
             return process.stderr, None
         return process.stdout, process.stderr
@@ -224,7 +224,7 @@ class AgentProcess:
 
     async def _wait(self) -> int:
         code = await self._running.wait()
-        await asyncio.gather(*self._readers)  # its last words
+        await asyncio.gather(*self._readers)  # its last messages
         return code
 
     def _failure(self) -> AgentError:

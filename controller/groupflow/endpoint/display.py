@@ -71,7 +71,7 @@ class Display:
         )
 
     def say(self, line: str) -> None:
-        """Beside the bar, or on a line of its own."""
+        """Prints a line beside the bar, or without a bar a line of its own."""
         if self._bar is not None:
             self._bar.update(self._task, note=line)
         else:
@@ -79,7 +79,7 @@ class Display:
 
 
 def describe(event: Event) -> str | None:
-    """One line for a person; None for events that are no news."""
+    """One line for a person; None for events that are not worth a line."""
     match event.name:
         case "joined" if event.fields.get("rejoined"):
             return "joined again"
@@ -100,7 +100,7 @@ def describe(event: Event) -> str | None:
         case "notice":
             return f"{event.text('what').replace('_', ' ')}: {event.fields.get('text', '')}"
         case "skipped":
-            return f"goes on at byte {event.integer('to')}: what is before came too late"
+            return f"goes on at byte {event.integer('to')}: earlier bytes came too late"
         case "stalled":
             return f"nothing acknowledged for {event.number('seconds'):.1f} s, still trying"
         case "controller_silent":
@@ -124,6 +124,6 @@ def _connections(event: Event) -> str:
 
 
 def _datagrams(event: Event) -> dict[str, int]:
-    """What a host of a tree tells of its edges' datagrams; empty where there are none."""
+    """The counts of datagrams on the edges of a tree's host; empty where it has no such edges."""
     told = event.fields.get("datagrams")
     return cast(dict[str, int], told) if isinstance(told, dict) else {}

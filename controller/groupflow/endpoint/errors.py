@@ -10,7 +10,7 @@ class ProgramNotFoundError(ClientError):
 
 
 class AgentError(ClientError):
-    """gfagent gave up, and said why."""
+    """gfagent gave up, and told the reason."""
 
     def __init__(self, code: str, cause: str, cure: str = "", exit_code: int = 1) -> None:
         super().__init__(f"{cause}; {cure}" if cure else cause)
@@ -51,11 +51,11 @@ class SenderLostError(AgentError):
 
 
 class PutOutError(AgentError):
-    """A split agent could not serve this member: its program did not listen, or went."""
+    """A split agent could not serve this member: its program did not listen, or closed the connection."""
 
 
 class DataGoneError(AgentError):
-    """Packets this receiver misses are in no cache any more."""
+    """Packets that this receiver lacks are in no cache any more."""
 
 
 BY_CODE: dict[str, type[AgentError]] = {

@@ -8,7 +8,7 @@ from typing import cast
 
 
 class EventError(ValueError):
-    """A line that is no event of gfagent. Names the field that is wrong."""
+    """A line that is not an event of gfagent. The text names the field that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Event:
     fields: Mapping[str, object]
 
     def json(self) -> str:
-        """One line, as gfagent wrote it."""
+        """The event as one line, as gfagent wrote it."""
         return json.dumps(dict(self.fields))
 
     def integer(self, field: str) -> int:
@@ -51,7 +51,7 @@ class Event:
 
 
 def parse_event(line: str | bytes) -> Event:
-    """One line of gfagent's output. Raises EventError."""
+    """The event in one line of gfagent's output. Raises EventError."""
     try:
         value = cast(object, json.loads(line))
     except (json.JSONDecodeError, UnicodeDecodeError):

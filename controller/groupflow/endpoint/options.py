@@ -1,4 +1,4 @@
-"""Options of the roles of gfagent, and the command line they make."""
+"""Options of gfagent's roles, as its command line."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
@@ -12,7 +12,7 @@ Start: TypeAlias = Literal["now", "start"]
 
 
 def flag(name: str | None) -> dict[str, str | None]:
-    """Metadata of a field whose flag is not its own name; None: it is never on the command line."""
+    """Metadata of a field whose flag has another name; `name` None: it is never on the command line."""
     return {"flag": name}
 
 
@@ -28,11 +28,11 @@ class RoleOptions:
 
     @property
     def data_on_stdout(self) -> bool:
-        """A receiver without an output file: its stdout is the data."""
+        """Whether stdout is the data: of a receiver without an output file."""
         return getattr(self, "output", ...) is None
 
     async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """With what is to be found out before gfagent begins."""
+        """The options with all values that must be found out before gfagent begins."""
         return self
 
     def arguments(self) -> list[str]:
@@ -58,7 +58,7 @@ class MemberOfSession(RoleOptions):
     join_timeout: int | None = None
     """seconds without an answer; None: gfagent's default"""
     seed: int | None = None
-    """of the random timers; None: from the system"""
+    """seed of the random timers; None: from the system"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +66,12 @@ class SendOptions(MemberOfSession):
     role = "send"
     session: int
     file: Path | None = None
-    """None: what is written to its stdin"""
+    """the file to send; None: the bytes written to gfagent's stdin"""
     datagrams: bool = False
     members: int = 1
-    """start when so many receivers have joined"""
+    """number of receivers that must have joined before the sender begins"""
     rate: int | None = None
-    """bit/s at most; None: found out"""
+    """highest rate in bit/s; None: found out"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class RecvOptions(MemberOfSession):
     role = "recv"
     session: int
     output: Path | None = None
-    """None: its stdout"""
+    """the file to write; None: gfagent's stdout"""
     datagrams: bool = False
     start: Start = field(default="now", metadata=flag("from"))
     source: int | None = None
@@ -93,7 +93,7 @@ class MemberOptions(MemberOfSession):
     role = "member"
     session: int
     listen: int
-    """TCP port"""
+    """TCP port of the program"""
     start: Start = field(default="now", metadata=flag("from"))
 
 

@@ -1,4 +1,4 @@
-"""Child processes: one ends with the process that started it, and how it ended is told in words."""
+"""Child processes: they end with the process that started them, and their end is told in words."""
 
 from collections.abc import Iterable
 
@@ -7,10 +7,10 @@ STOP_SECONDS = 3.0
 
 
 def tied(command: Iterable[str], signal: str = "TERM") -> list[str]:
-    """The command, which the kernel ends by this signal should this process be killed."""
+    """The command, wrapped so that the kernel sends it this signal if this process is killed."""
     return ["setpriv", "--pdeathsig", signal, *command]
 
 
 def how_it_ended(code: int | None) -> str:
-    """Of an exit code as `subprocess` has it, negative for a signal."""
+    """The end of a process in words, from its exit code as `subprocess` has it (negative for a signal)."""
     return f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"

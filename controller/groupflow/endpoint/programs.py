@@ -1,4 +1,4 @@
-"""Where groupflow's compiled programs are."""
+"""Finds groupflow's compiled programs."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from groupflow.endpoint.errors import ProgramNotFoundError
 
 
 def find_program(name: str) -> Path:
-    """The program beside this Python interpreter, else on PATH."""
+    """The program beside this Python interpreter, else on PATH. Raises ProgramNotFoundError."""
     beside = Path(sys.executable).parent / name
     if beside.is_file() and os.access(beside, os.X_OK):
         return beside

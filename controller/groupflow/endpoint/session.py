@@ -20,9 +20,9 @@ _LENGTH = struct.Struct(">I")
 class Session(MemberStream):
     """A member of a session, from `async with` to its end.
 
-    A sender's data is complete when the `async with` block ends: that waits until every receiver has it all.
-    A receiver joins at the beginning of the block and hears what is sent from then on (`start="start"`: all
-    of it).
+    A sender's data is complete when the `async with` block ends: the block waits until every receiver has it.
+    A receiver joins at the beginning of the block and gets the bytes sent from then on (`start="start"`: all
+    bytes).
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Session(MemberStream):
         launcher: Sequence[str] = (),
         **others: Never,
     ) -> None:
-        """Nothing happens before `async with`. Raises ClientError for what does not go together.
+        """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
 
-        `name`: of this member (default: the host's). `members`, `rate`: a sender starts when so many
-        receivers have joined, and keeps to `rate` bit/s. `start`, `source`: what a receiver hears.
-        `on_event`: is told everything, progress above all.
+        `name`: of this member (default: the host's). `members`, `rate`: a sender begins when so many
+        receivers have joined, and keeps to `rate` bit/s. `start`, `source`: first byte and sender of a
+        receiver's stream. `on_event` is called with every event, progress above all.
         """
         if "over" in others:
             raise ClientError("over=: a tree has a class of its own; open a groupflow.TreeSession")
@@ -89,7 +89,7 @@ class Session(MemberStream):
         return super().stream()
 
     async def datagrams(self) -> AsyncIterator[bytes]:
-        """One item a datagram, in order."""
+        """The stream's datagrams, in order."""
         self._require("receiver")
         self._carries("datagrams")
         while True:

@@ -19,10 +19,10 @@ _CHUNK = 1 << 16
 
 
 class AgentStream:
-    """A stream, from `async with` to its end. What a sender wrote has arrived when the block ends."""
+    """A stream, from `async with` to its end. A sender's bytes have arrived when the block ends."""
 
     begins_with = "joined"
-    """the event that says that gfagent is let in"""
+    """name of the event with which gfagent is admitted"""
 
     def __init__(
         self, options: RoleOptions, role: Role, *, launcher: Sequence[str], on_event: OnEvent | None
@@ -50,16 +50,16 @@ class AgentStream:
 
     @property
     def progress(self) -> Event | None:
-        """The latest progress, at most 0.5 s old while data flows."""
+        """The latest progress event, at most 0.5 s old while data flows."""
         return self._agent.latest.get("progress")
 
     @property
     def result(self) -> Event | None:
-        """The summary, once the stream is complete."""
+        """The final event, once the stream is complete."""
         return self._agent.latest.get("complete")
 
     async def finish(self) -> Event:
-        """Ends the stream and waits until all of it has arrived. The summary; `lost`: members without it."""
+        """Ends the stream, and waits until it has arrived. The final event; `lost`: members without it."""
         self._require("sender")
         self._agent.data_in.close()
         return await self._agent.finish()
@@ -70,7 +70,7 @@ class AgentStream:
             self._agent.data_in.write(data)
             await self._agent.data_in.drain()
         except ConnectionError:
-            await self._agent.finish()  # says why it ended
+            await self._agent.finish()  # raises the reason of its end
             raise
 
     async def _write_file(self, path: str | Path) -> None:
@@ -93,7 +93,7 @@ class MemberStream(AgentStream):
 
     @property
     def joined(self) -> Event:
-        """How this member was let in."""
+        """The event with which this member was admitted."""
         return self._agent.latest["joined"]
 
     async def send(self, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """BMv2's simple_switch_grpc under Mininet.
 
 It has no link emulation: rate, delay, loss and queue of the topology do not apply (the reports say so). The
-sender's rate hint, which the controller takes from the topology, keeps the load within what BMv2 can carry.
+sender's rate hint, which the controller takes from the topology, keeps the load within BMv2's capacity.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -17,7 +17,7 @@ from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, Switch
 
 PROGRAM = "simple_switch_grpc"
 _THRIFT_BASE = 9090
-"""Thrift listens on this port plus the device id: BMv2 cannot do without, and each switch needs its own."""
+"""Thrift listens at this port plus the device id: BMv2 always opens it, and each switch needs its own."""
 
 
 class Bmv2Switch(P4Switch):
@@ -30,7 +30,7 @@ class Bmv2Switch(P4Switch):
         return [program, *arguments(self.spec)]
 
     def start(self, controllers: object = None) -> None:
-        """With a veth pair at port 0, from whose other end the rate agent sends its ticks."""
+        """Starts the switch with a veth pair at port 0, into whose other end the rate agent sends ticks."""
         near, far = tick_interfaces(self.spec)
         pair = f"ip link add {near} type veth peer name {far}"
         script = "\n".join((pair, interface_script(near), interface_script(far)))
@@ -44,7 +44,7 @@ class Bmv2Switch(P4Switch):
 
 
 def tick_interfaces(switch: Switch) -> tuple[str, str]:
-    """The veth pair at port 0: the switch's end, and the rate agent's."""
+    """Names of the veth pair at port 0: the switch's end, and the rate agent's."""
     return f"{switch.name}-gen", f"{switch.name}-tick"
 
 

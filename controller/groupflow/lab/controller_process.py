@@ -17,12 +17,12 @@ _READY_SECONDS = 20.0
 
 
 class ControllerError(Exception):
-    """The controller did not do what was asked. One line."""
+    """A request that the controller refused or left unanswered. One line."""
 
 
 @dataclass(frozen=True)
 class SessionAccess:
-    """What a host needs to join."""
+    """A session's id and token, which a host needs to join."""
 
     id: int
     token: str
@@ -56,7 +56,7 @@ class ControllerProcess:
         return self
 
     def restart(self) -> None:
-        """Starts it again after `daemon.kill()`, with the store it left."""
+        """Starts the controller again after `daemon.kill()`, with the store of the killed one."""
         self.daemon.restart()
         self.wait_ready()
 

@@ -1,4 +1,4 @@
-"""A long-running child process: started, watched, stopped by its pid, with all it says in a log file."""
+"""A long-running child process: started, watched, stopped by its pid, with its output in a log file."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ _POLL_SECONDS = 0.01
 
 
 class DaemonError(Exception):
-    """A process did not start, or died. One line that names it, how it ended and what it said last."""
+    """A process did not start, or died. One line with its name, its end and its last output."""
 
 
 class Daemon:
@@ -29,7 +29,7 @@ class Daemon:
         environment: Mapping[str, str] | None = None,
         nice: int = 0,
     ) -> None:
-        """`environment` is added to this process's own; `nice`: -20 goes before all others, 19 behind."""
+        """`environment` is added to this process's own; `nice`: -20 is the highest priority, 19 lowest."""
         self.name = name
         self.command = tuple(command)
         self.log = log
@@ -48,7 +48,7 @@ class Daemon:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Starts it. Call from the main thread: the kernel ends the process with the thread it came from."""
+        """Starts it. Call from the main thread: the kernel ends the process with its parent thread."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = tied(("nice", "-n", str(self._nice), *self.command), "KILL")
         with self.log.open("ab") as log:
@@ -60,12 +60,12 @@ class Daemon:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=self._environment,
-                    start_new_session=True,  # Ctrl-C in the terminal is its owner's to handle
+                    start_new_session=True,  # Ctrl-C in the terminal is for its owner to handle
                 )
             except OSError as error:
                 raise DaemonError(f"{self.name}: cannot start: {error.strerror}") from None
         if self._nice:
-            # A session of its own is a scheduling group of its own where autogroups are on: sched(7).
+            # A session of its own is also a scheduling group of its own where autogroups are on: sched(7).
             with suppress(OSError):
                 Path(f"/proc/{self.pid}/autogroup").write_text(str(self._nice))
 
@@ -82,12 +82,12 @@ class Daemon:
             time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
-        """Raises DaemonError when it was started and is dead."""
+        """Raises DaemonError when the process was started and is dead."""
         if self._process is not None and not self.alive:
             raise DaemonError(self.death())
 
     def death(self) -> str:
-        """How it ended, in one line."""
+        """The end of the process, in one line."""
         assert self._process is not None
         how = how_it_ended(self._process.poll())
         last = self.last_line()
@@ -95,7 +95,7 @@ class Daemon:
         return f"{self.name} (pid {self.pid}) {how}{said}"
 
     def output(self) -> str:
-        """What it said since it was last started."""
+        """Output of the process since its last start."""
         with suppress(FileNotFoundError), self.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
@@ -106,7 +106,7 @@ class Daemon:
         return lines[-1] if lines else ""
 
     def stop(self) -> None:
-        """SIGTERM, and SIGKILL for one that does not listen. Nothing happens when it does not run."""
+        """Ends the process by SIGTERM, or SIGKILL if it does not react. Does nothing when it does not run."""
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -124,6 +124,6 @@ class Daemon:
         self._process.wait()
 
     def restart(self) -> None:
-        """Starts it again after `kill`; the caller waits until it is ready."""
+        """Starts the process again after `kill`; the caller waits until it is ready."""
         assert not self.alive, f"{self.name} still runs"
         self.start()

@@ -1,4 +1,4 @@
-"""gfswitch under Mininet: emulates the topology's links, and tells what they carried."""
+"""gfswitch under Mininet: emulates the topology's links, and reports their traffic."""
 
 # pyright: reportUnknownMemberType=false
 
@@ -17,7 +17,7 @@ _SOCKET_SECONDS = 5.0
 
 
 class ControlError(Exception):
-    """A running gfswitch did not do what was asked. One line."""
+    """A running gfswitch refused a request or did not answer. One line."""
 
 
 class GfSwitch(P4Switch):
@@ -42,7 +42,7 @@ class GfSwitch(P4Switch):
         self.request({"op": "link", "port": port, "spec": spec})
 
     def request(self, question: dict[str, object]) -> dict[str, object]:
-        """One question to the control socket of the running switch."""
+        """Sends one request to the control socket of the running switch. Raises ControlError."""
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(_SOCKET_SECONDS)
@@ -70,7 +70,7 @@ def arguments(topology: Topology, switch: Switch, socket_path: Path) -> list[str
     for link in topology.links:
         for near, far in ((link.a, link.b), (link.b, link.a)):
             if near.node == switch.name:
-                # Between two switches each emulates what it sends; a host's link is the switch's both ways.
+                # Between two switches each emulates the frames it sends; a host's link is all the switch's.
                 direction = "out" if far.node in topology.switches else "both"
                 args += ["--link", f"{near.port}:{link_spec(link.spec)},dir={direction}"]
     return args

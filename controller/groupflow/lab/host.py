@@ -31,7 +31,7 @@ class GroupHost(MininetHost):
         self.run_script(host_script(self.spec))
 
     def launcher(self) -> tuple[str, ...]:
-        """What goes before a command to run it in this host; the command keeps the launcher's pid."""
+        """Words before a command that run it in this host; the command keeps the launcher's pid."""
         return ("mnexec", "-a", str(self.pid))
 
     def run(self, command: Sequence[str], timeout: float = 30.0) -> subprocess.CompletedProcess[str]:
@@ -54,7 +54,7 @@ def host_script(host: Host) -> str:
             "ip link set lo up",
             f"ip link set dev {iface} address {host.mac}",
             interface_script(iface),
-            # The reverse path is by the default route for every source, and multicast has none: no filter.
+            # All sources are reached by the default route, multicast sources by none: no reverse-path filter.
             "sysctl -qw net.ipv4.conf.all.rp_filter=0",
             f"sysctl -qw net.ipv4.conf.{iface}.rp_filter=0",
             f"ip addr add {host.ip}/{host.prefix} dev {iface}",
@@ -65,7 +65,7 @@ def host_script(host: Host) -> str:
 
 
 def interface_script(iface: str) -> str:
-    """Shell commands that make an interface carry only what its owner sends, unaltered, and bring it up."""
+    """Shell commands that make an interface carry its owner's packets only, unaltered, and bring it up."""
     no_ipv6 = f"/proc/sys/net/ipv6/conf/{iface}/disable_ipv6"
     offloads = " ".join(f"{name} off" for name in OFFLOADS)
     return "\n".join(

@@ -1,7 +1,7 @@
-"""Which run owns which interfaces and processes, so that what a crashed run left can be removed, by name.
+"""Records the interfaces and processes of each run, so that those of a crashed run can be removed, by name.
 
-Each run keeps a file in RUN_FOLDER for as long as it lives, locked by the kernel: whoever can lock the file
-knows that its run is over, however it ended.
+Each run keeps a file in RUN_FOLDER for as long as it lives, locked by the kernel: if the file can be locked,
+its run is over, however it ended.
 """
 
 import fcntl
@@ -23,11 +23,11 @@ RUN_FOLDER = Path("/run/groupflow")
 
 
 class InUseError(Exception):
-    """An interface that the network needs belongs to something else. One line with the cure."""
+    """An interface that the network needs belongs to another program. One line with the cure."""
 
 
 class Claim:
-    """This run's interfaces of the root namespace, and its processes. Removes what dead runs left."""
+    """This run's interfaces of the root namespace, and its processes. Removes those of dead runs."""
 
     def __init__(self, interfaces: Iterable[str], folder: Path = RUN_FOLDER) -> None:
         self._interfaces = sorted(interfaces)
@@ -39,13 +39,13 @@ class Claim:
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time looks and claims
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time checks and claims
             for path in sorted(self._folder.glob("*.json")):
                 self._inspect(path)
             taken = [name for name in self._interfaces if interface_exists(name)]
             if taken:
                 raise InUseError(
-                    f"interface {taken[0]} is there, not groupflow's; remove it: ip link delete {taken[0]}"
+                    f"interface {taken[0]} exists, not groupflow's; remove it: ip link delete {taken[0]}"
                 )
             self._file = self._path.open("w")
             fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -60,7 +60,7 @@ class Claim:
         self._file.close()
 
     def add_process(self, pid: int) -> None:
-        """The process is this run's: it is ended should this run crash."""
+        """Adds a process to this run: the next run ends the process if this run crashes."""
         started = start_time(pid)
         if started is not None:
             self._processes[pid] = started
@@ -97,14 +97,14 @@ def interface_exists(name: str) -> bool:
 
 
 def delete_interfaces(names: Iterable[str]) -> None:
-    """Deletes those that exist, each with its peer."""
+    """Deletes those of the interfaces that exist, each with its peer."""
     for name in names:
         if interface_exists(name):  # it may have gone with its peer
             subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot: names it, with its pid. None: it is not there."""
+    """Start of a process in clock ticks since boot, unique together with its pid. None: it does not exist."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -122,14 +122,14 @@ def _remove_leftovers(path: Path) -> None:
     delete_interfaces(present)
     if ended or present:
         log.warning(
-            "removed what a run that did not end well left behind: interfaces=%s processes=%s",
+            "removed leftovers of a run that did not end well: interfaces=%s processes=%s",
             ",".join(present) or "none",
             ",".join(map(str, ended)) or "none",
         )
 
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, int]]]:
-    """Interfaces and (pid, start time) of a run; nothing when it died before it wrote."""
+    """Interfaces and (pid, start time) of a run; none when the run died before it wrote its file."""
     try:
         form = cast(dict[str, object], json.loads(path.read_text()))
         interfaces = list(cast(list[str], form["interfaces"]))

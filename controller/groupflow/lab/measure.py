@@ -1,4 +1,4 @@
-"""What the links carried and how far the switches can be trusted, from counters before and after."""
+"""Bytes on the links, and the health of the switches, from counters before and after a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from groupflow.network.topology import End, Topology
 Direction: TypeAlias = tuple[str, str]
 """(from, to): adjacent nodes"""
 Counters: TypeAlias = Mapping[Direction, int]
-"""bytes that each direction of each link has carried so far"""
+"""bytes carried so far by each direction of each link"""
 
 MIN_IDLE = 0.05
-"""A machine with less idle time than this share counts as CPU-bound (for switches that do not measure it)."""
+"""Least idle share of a machine that is not CPU-bound, for switches that do not measure their lateness."""
 
 
 @dataclass(frozen=True)
 class LinkUse:
-    """What one direction of a link carried."""
+    """Traffic in one direction of a link."""
 
     name: str
     source: str
     target: str
     bytes: int
     copies: float
-    """bytes on the wire over bytes of the file"""
+    """bytes on the wire divided by bytes of the file"""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -41,16 +41,16 @@ class LinkUse:
 
 @dataclass(frozen=True)
 class SwitchHealth:
-    """How far a switch's figures can be trusted."""
+    """Verdict on a switch's figures: whether the switch was CPU-bound."""
 
     name: str
     cpu_bound: bool
     detail: str
-    """what that rests on"""
+    """the measurement behind the verdict"""
 
 
 class MeasureError(ValueError):
-    """Statistics of a switch that are not as its documentation says. Names the field."""
+    """Statistics of a switch that differ from their documentation. Names the field."""
 
 
 def link_bytes(network: Network) -> dict[Direction, int]:
@@ -63,13 +63,13 @@ def link_bytes(network: Network) -> dict[Direction, int]:
     found: dict[Direction, int] = {}
     for link in network.topology.links:
         for near, far in ((link.a, link.b), (link.b, link.a)):
-            by_switch = near.node in network.topology.switches  # else by a host: what the switch received
+            by_switch = near.node in network.topology.switches  # else by a host: bytes received by the switch
             found[near.node, far.node] = _sent(stats, near) if by_switch else _received(stats, far)
     return found
 
 
 def usage(topology: Topology, before: Counters, after: Counters, file_bytes: int) -> tuple[LinkUse, ...]:
-    """What each direction carried in between, in the topology's order of links."""
+    """Bytes in each direction between two readings, in the topology's order of links."""
     uses: list[LinkUse] = []
     for link in topology.links:
         for near, far in ((link.a, link.b), (link.b, link.a)):
@@ -89,7 +89,7 @@ class HealthCheck:
                 switch.stats(reset=True)
 
     def lagging(self) -> tuple[str, ...]:
-        """What to say of the switches that did not keep up."""
+        """A line about each switch that did not keep up."""
         return tuple(f"{verdict.name}: {verdict.detail}" for verdict in self.result() if verdict.cpu_bound)
 
     def result(self) -> tuple[SwitchHealth, ...]:
@@ -103,7 +103,7 @@ class HealthCheck:
 
 
 def switch_health(name: str, stats: Mapping[str, object]) -> SwitchHealth:
-    """gfswitch's own verdict."""
+    """The verdict of gfswitch itself. Raises MeasureError."""
     bound = stats.get("cpu_bound")
     if not isinstance(bound, bool):
         raise MeasureError(f"{name}: cpu_bound: {bound!r} is neither true nor false")
@@ -123,7 +123,7 @@ class PortBytes:
 
 
 def port_statistics(stats: Mapping[str, object]) -> dict[int, PortBytes]:
-    """Bytes on the wire at each port of a gfswitch, from its statistics."""
+    """Bytes on the wire at each port of a gfswitch, from its statistics. Raises MeasureError."""
     ports = stats.get("ports")
     if not isinstance(ports, list):
         raise MeasureError(f"ports: {ports!r} is no list")
@@ -156,7 +156,7 @@ class CpuTimes:
         return cls(ticks[3] + ticks[4], sum(ticks))
 
     def idle_since(self, earlier: "CpuTimes") -> float:
-        """Share of the time since then that no CPU had work."""
+        """Share of the time since `earlier` in which no CPU had work."""
         total = self.total - earlier.total
         return (self.idle - earlier.idle) / total if total else 1.0
 

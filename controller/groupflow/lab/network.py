@@ -39,7 +39,7 @@ class Network:
     def __init__(self, topology: Topology, mininet: Any, claim: Claim, kind: SwitchKind) -> None:
         self.topology = topology
         self.mininet = mininet
-        """for Mininet's own tools, e.g. `mininet.cli.CLI(network.mininet)`"""
+        """the Mininet object, for Mininet's own tools, e.g. `mininet.cli.CLI(network.mininet)`"""
         self.hosts: dict[str, GroupHost] = {}
         self.switches: dict[str, P4Switch] = {}
         self.daemons: list[Daemon] = []
@@ -55,7 +55,7 @@ class Network:
         return switch
 
     def start_daemon(self, daemon: Daemon) -> Daemon:
-        """Starts a process in the root namespace that ends with this network: the controller."""
+        """Starts a process in the root namespace that ends with this network, such as the controller."""
         self.daemons.append(daemon)
         daemon.start()
         self._claim.add_process(daemon.pid)
@@ -97,7 +97,7 @@ class Network:
             self._claim.add_process(switch.daemon.pid)
 
     def tear_down(self) -> None:
-        """Goes on when a step fails: what is left is logged, and removed by the next run."""
+        """Takes the network down. Goes on when a step fails: the next run removes the rest."""
         with ExitStack() as steps:  # runs every step, last one first
             for host in self.hosts.values():
                 steps.callback(host.terminate)
@@ -144,9 +144,9 @@ def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:
 
 
 def processes_in(namespace: int) -> Sequence[int]:
-    """Processes in a network namespace of a host, by its inode number."""
+    """Processes in a host's network namespace, given by its inode number."""
     if namespace == Path("/proc/self/ns/net").stat().st_ino:
-        raise NetworkError("this namespace is no host's: it is this process's own")
+        raise NetworkError("the namespace is this process's own, not a host's")
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -158,7 +158,7 @@ def processes_in(namespace: int) -> Sequence[int]:
 
 @contextmanager
 def _uninterrupted() -> Generator[None]:
-    """A second Ctrl-C waits until the network is taken down."""
+    """Holds back a second Ctrl-C until the network is taken down."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
@@ -167,7 +167,7 @@ def _uninterrupted() -> Generator[None]:
 
 
 def _end_processes(host: GroupHost) -> None:
-    """Ends what still runs in a host. The namespace is this network's own, so is everything in it."""
+    """Ends the processes in a host. Its namespace belongs to this network, and so do all of them."""
     for pid in processes_in(host.namespace):
         if pid != host.pid:
             log.warning("ending a process left in a host host=%s pid=%d", host.name, pid)

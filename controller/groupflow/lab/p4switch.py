@@ -1,4 +1,4 @@
-"""What the two kinds of P4 switch have in common under Mininet: a process in the root namespace, watched."""
+"""The part that both kinds of P4 switch share under Mininet: a process in the root namespace, watched."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 # pyright: reportUnknownArgumentType=false
@@ -17,7 +17,7 @@ from groupflow.lab.host import interface_script
 from groupflow.network.topology import Switch, Topology
 
 PRIORITY = -15
-"""nice; hosts can wait for a CPU as they wait for any answer, a switch that does is late for all of them"""
+"""nice value; a host that waits for a CPU delays itself only, a waiting switch delays all hosts"""
 
 
 class P4Switch(MininetSwitch):
@@ -27,7 +27,7 @@ class P4Switch(MininetSwitch):
     """the program's name, as in `--switch`"""
 
     def __init__(self, name: str, topology: Topology, folder: Path, **params: Any) -> None:
-        """`folder` takes the log and what else the process leaves behind."""
+        """`folder` is for the log and the other files of the process."""
         self.topology = topology
         self.spec: Switch = topology.switches[name]
         self.folder = folder
@@ -41,11 +41,11 @@ class P4Switch(MininetSwitch):
 
     @abstractmethod
     def ready(self) -> bool:
-        """The process serves P4Runtime."""
+        """Whether the process serves P4Runtime."""
 
     def start(
         self, controllers: object = None
-    ) -> None:  # `controllers` is Mininet's; P4Runtime clients come by themselves
+    ) -> None:  # `controllers` is Mininet's; P4Runtime clients connect by themselves
         for port in self.spec.ports:
             script = interface_script(self.spec.interface(port))
             done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
@@ -69,14 +69,14 @@ class P4Switch(MininetSwitch):
         _, port = address = self.spec.grpc_address
         if accepts(*address):
             raise DaemonError(
-                f"{self.name}: port {port} is in use; end what uses it, or change `grpc` in the topology"
+                f"{self.name}: port {port} is in use; free it, or change `grpc` in the topology"
             )
         self.daemon.start()
         self.daemon.wait_ready(self.ready)
 
 
 def accepts(host: str, port: int) -> bool:
-    """A server listens there."""
+    """Whether a server listens at the address."""
     try:
         with socket.create_connection((host, port), timeout=1.0):
             return True

@@ -14,7 +14,7 @@ from groupflow.endpoint.processes import STOP_SECONDS, tied
 async def program(
     launcher: Sequence[str], command: Sequence[str], *, piped_input: bool = False
 ) -> AsyncGenerator[Process]:
-    """Its stdout is a pipe; should this process be killed, the kernel ends it too."""
+    """Runs a program with a pipe as its stdout; if this process is killed, the kernel ends the program."""
     process = await asyncio.create_subprocess_exec(
         *launcher,
         *tied(command),
@@ -29,7 +29,7 @@ async def program(
             process.terminate()
         try:
             async with asyncio.timeout(STOP_SECONDS):
-                await process.communicate()  # what it still says is thrown away, and its pipes are closed
+                await process.communicate()  # throws its last output away, and closes its pipes
         except TimeoutError:
             process.kill()
             await process.communicate()

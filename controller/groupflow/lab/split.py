@@ -19,7 +19,7 @@ class SplitAgent(Daemon):
     def __init__(
         self, network: Network, host: str, folder: Path, control: Path, options: Iterable[str]
     ) -> None:
-        """The log goes to `folder`; `options` are further ones of `gfagent split`."""
+        """The log goes to `folder`; `options` are further options of `gfagent split`."""
         self.host = host
         self.control = control
         launcher = network.hosts[host].launcher()
@@ -27,7 +27,7 @@ class SplitAgent(Daemon):
         super().__init__(f"{host} (gfagent split)", command, folder / f"{host}-split.log")
 
     def wait_until_ready(self) -> None:
-        """Returns when it listens. Raises DaemonError."""
+        """Returns when the agent listens. Raises DaemonError."""
         self.wait_ready(lambda: '"event":"ready"' in self.output())
 
 
@@ -40,9 +40,9 @@ def start(
     control: Path = RUN_FOLDER,
     options: Iterable[str] = (),
 ) -> dict[str, SplitAgent]:
-    """Agents in the hosts of all cache agents, or in `hosts`; they end with the network. By host.
+    """Starts agents in the hosts of all cache agents, or in `hosts`, until the network ends. By host.
 
-    Their control sockets are where a controller looks by default. Raises DaemonError, ProgramNotFoundError.
+    A controller looks for their control sockets in `control`. Raises DaemonError, ProgramNotFoundError.
     """
     found: dict[str, SplitAgent] = {}
     for host in sorted(variants.agents(network.topology) if hosts is None else hosts):

@@ -1,4 +1,4 @@
-"""Waiting for what cannot call back: counters of other programs, sockets of other hosts."""
+"""Waiting for conditions that nothing signals: counters of other programs, sockets of other hosts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _INTERVAL_S = 0.02
 
 
 async def until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Whether it did within so long."""
+    """Whether `holds()` became true within so many seconds."""
     try:
         async with asyncio.timeout(seconds):
-            while not holds():  # noqa: ASYNC110 (nobody sets an event)
+            while not holds():  # noqa: ASYNC110 (there is no event to wait for)
                 await asyncio.sleep(_INTERVAL_S)
     except TimeoutError:
         return False

@@ -1,4 +1,4 @@
-"""What readers of YAML files share: strict YAML, and refusals of one line that name file, key and cure.
+"""The base of the readers of YAML files: strict YAML, and refusals of one line with file, key and cure.
 
 Every refusal is `FILE: KEY: what is wrong; what to write instead`.
 """
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """YAML allows a repeated key and keeps the last: here it would silently lose a node."""
+    """YAML allows a repeated key and keeps the last: a repeated name would silently lose a node."""
 
 
 def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> object:
@@ -40,7 +40,7 @@ class FormReader:
 
     source: str
     error: type[ValueError]
-    """what is raised"""
+    """type of the errors raised"""
 
     def yaml(self, text: str) -> object:
         try:
@@ -53,7 +53,7 @@ class FormReader:
             self.refuse("text", f"{str(error).splitlines()[0]}; write valid YAML")
 
     def map(self, value: object, key: str, allowed: tuple[str, ...] | None) -> Map:
-        """A mapping with string keys, all of them known (when `allowed` says which)."""
+        """A mapping with string keys, all of them in `allowed` unless that is None."""
         if not isinstance(value, dict):
             self.refuse(key or "text", "not a mapping; write `key: value` pairs")
         for name in cast(dict[object, object], value):
@@ -80,7 +80,7 @@ class FormReader:
         return value
 
     def quantity(self, form: Map, key: str, field: str, parse: Callable[[object], _T], otherwise: _T) -> _T:
-        """A value with a unit, read by `parse`, which raises UnitError."""
+        """A value with a unit, read by `parse` (raises UnitError); `otherwise` where it is missing."""
         if field not in form:
             return otherwise
         try:

@@ -1,4 +1,4 @@
-"""Reads the YAML form of a topology and refuses what would not work.
+"""Reads the YAML form of a topology and refuses topologies that would not work.
 
 Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 """
@@ -27,7 +27,7 @@ def read(text: str, source: str) -> Topology:
 
 
 def read_form(form: object, source: str, *, last_device_id: int) -> Topology:
-    """Reads what YAML made of a topology. Simulated networks may have more switches than real ones."""
+    """Reads a topology that YAML has parsed. Simulated networks may have more switches than real ones."""
     return _Reader(source, TopologyError, last_device_id).topology(form)
 
 
@@ -123,7 +123,7 @@ class _Reader(FormReader):
         return _HostForm(address)
 
     def _unique(self, switches: dict[str, _SwitchForm], hosts: dict[str, _HostForm]) -> None:
-        """Refuses two nodes with one address, device id or P4Runtime server, and agents that are no host."""
+        """Refuses nodes that share an address, id or P4Runtime server, and agents that are not hosts."""
         self._no_duplicate(switches, "switches", "device_id", lambda form: form.device_id)
         self._no_duplicate(switches, "switches", "grpc", lambda form: form.grpc)
         self._no_duplicate(hosts, "hosts", "ip", lambda form: form.address.ip)

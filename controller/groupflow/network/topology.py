@@ -17,7 +17,7 @@ CPU_PORT = 510
 DROP_PORT = 511
 """The switch port that discards, `--drop-port` of the switch."""
 QUEUES = 8
-"""Queues a port, `--priority-queues` of the switch: 7 is for feedback, 1 to 6 are for controlled flows."""
+"""Queues of each port, `--priority-queues` of the switch: 7 is for feedback, 1 to 6 for controlled flows."""
 
 
 class TopologyError(ValueError):
@@ -26,7 +26,7 @@ class TopologyError(ValueError):
 
 @dataclass(frozen=True)
 class LinkSpec:
-    """What a link does to packets, in each direction."""
+    """Effects of a link on packets, in each direction."""
 
     rate: int | None
     """bit/s; None: unlimited"""
@@ -66,13 +66,13 @@ class Switch:
     name: str
     device_id: int
     grpc: str
-    """host:port of its P4Runtime server"""
+    """host:port of the switch's P4Runtime server"""
     agent: str | None
-    """the host that caches for it"""
+    """the host of the switch's cache agent"""
     mac: str
-    """router MAC: what hosts and other switches address packets to"""
+    """router MAC: the destination address of packets from hosts and other switches"""
     ports: Mapping[int, End]
-    """what is at the other end of each port"""
+    """the node at the other end of each port, by port"""
 
     @property
     def grpc_address(self) -> tuple[str, int]:
@@ -92,7 +92,7 @@ class Host:
     gateway_mac: str
     switch: str
     port: int
-    """the switch's port where this host is"""
+    """the switch's port that leads to this host"""
 
     @property
     def interface(self) -> str:
@@ -101,7 +101,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Topology:
-    """The whole network. Built by `parse` or `load`, which refuse what would not work."""
+    """The whole network. Built by `parse` or `load`, which refuse topologies that would not work."""
 
     name: str
     description: str
@@ -110,7 +110,7 @@ class Topology:
     links: tuple[Link, ...]
 
     def host_at(self, switch: str, port: int) -> Host | None:
-        """The host behind a switch's port; None where there is another switch, or nothing."""
+        """The host behind a switch's port; None where the port leads to a switch, or nowhere."""
         end = self.switches[switch].ports.get(port)
         return self.hosts.get(end.node) if end else None
 
@@ -119,17 +119,17 @@ class Topology:
         return next(port for port, end in self.switches[switch].ports.items() if end.node == neighbour)
 
     def neighbours(self, switch: str) -> tuple[str, ...]:
-        """Adjacent switches, by name, each once."""
+        """Adjacent switches, each once, ordered by name."""
         ends = self.switches[switch].ports.values()
         return tuple(sorted({end.node for end in ends if end.node in self.switches}))
 
     def agent_port(self, switch: str) -> int:
-        """The port where the switch's cache agent is; 0: it has none."""
+        """The port that leads to the switch's cache agent; 0: the switch has none."""
         agent = self.switches[switch].agent
         return self.port_to(switch, agent) if agent else 0
 
     def link_between(self, one: str, other: str) -> Link:
-        """The link whose port `port_to` names."""
+        """The link at the port that `port_to` returns."""
         return self._links[one, other]
 
     def path(self, start: str, goal: str) -> tuple[str, ...] | None:
@@ -155,7 +155,7 @@ class Topology:
         return {name: self._shortest_paths(name) for name in self.switches}
 
     def _shortest_paths(self, root: str) -> dict[str, str]:
-        """Parent of each reachable switch in the tree of `root`: fewest hops, least delay, by name."""
+        """Parent of each reachable switch in the tree of `root`: fewest hops, least delay, then by name."""
         parents: dict[str, str] = {}
         todo = [(0, 0, root, root)]
         while todo:

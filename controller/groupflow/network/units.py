@@ -15,15 +15,15 @@ _SIZE = re.compile(r"([0-9]+) ?(B|bytes|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
-"""The whole of a loss: losses are parts per 10^9."""
+"""The whole of which a loss is a part: losses are parts per 10^9."""
 
 
 class UnitError(ValueError):
-    """A quantity that cannot be read. The text says what would be accepted."""
+    """A quantity that cannot be read. The text says how to write one."""
 
 
 def parse_rate(value: object) -> int | None:
-    """Bits per second; None for `unlimited`."""
+    """Bits per second; None for `unlimited`. Raises UnitError."""
     if value == "unlimited":
         return None
     rate = _quantity(value, _RATE_SPELLINGS, "write a number with bit, kbit, mbit or gbit, or 'unlimited'")
@@ -33,7 +33,7 @@ def parse_rate(value: object) -> int | None:
 
 
 def parse_delay(value: object) -> int:
-    """Nanoseconds. A bare 0 needs no unit."""
+    """Nanoseconds. A bare 0 needs no unit. Raises UnitError."""
     if value == 0 and not isinstance(value, bool):
         return 0
     delay = _quantity(value, _DELAY_UNITS, "write a number with ns, us, ms or s")
@@ -43,7 +43,7 @@ def parse_delay(value: object) -> int:
 
 
 def parse_loss(value: object) -> int:
-    """Parts per 10^9, from a fraction 0..1 or a percentage like `1%`."""
+    """Parts per 10^9, from a fraction 0..1 or a percentage like `1%`. Raises UnitError."""
     text = str(value)
     scale = 1
     if text.endswith("%"):
@@ -59,19 +59,19 @@ def parse_loss(value: object) -> int:
 
 
 def parse_packets(value: object) -> int:
-    """A number of packets: `1800`, or `1800 packets`."""
+    """A number of packets: `1800`, or `1800 packets`. Raises UnitError."""
     return _count(value, "packets", 1_000_000)
 
 
 def parse_bytes(value: object) -> int:
-    """A number of bytes: `1500 bytes`, with its unit."""
+    """A number of bytes: `1500 bytes`, with its unit. Raises UnitError."""
     if isinstance(value, int):
         raise UnitError(f"{value!r} cannot be read; write a number with its unit, as in '{value} bytes'")
     return _count(value, "bytes", 1 << 40)
 
 
 def parse_size(text: str) -> int:
-    """Bytes, e.g. `64MiB`. A bare number needs no unit."""
+    """Bytes, e.g. `64MiB`. A bare number needs no unit. Raises UnitError."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UnitError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
@@ -85,7 +85,7 @@ def parse_port(text: str, lowest: int = 1) -> int:
 
 
 def parse_address(text: str, lowest_port: int = 1) -> tuple[str, int]:
-    """Host and port of `HOST:PORT`."""
+    """Host and port of `HOST:PORT`. Raises UnitError."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not lowest_port <= int(port) <= 65535:
         raise UnitError(f"{text!r} is no address; write HOST:PORT")

@@ -15,12 +15,12 @@ _MEMBER = re.compile(r"m[a-z]([0-9]+)")
 
 
 def named(name: str) -> Topology:
-    """One of the topologies that groupflow brings along, e.g. `fig5`."""
+    """One of the package's topologies, e.g. `fig5`."""
     return load(TOPOLOGIES / f"{name}.yaml")
 
 
 def with_members(topology: Topology, count: int) -> Topology:
-    """The first `count` members of each network; other hosts stay."""
+    """The topology with the first `count` members of each network, and all other hosts."""
 
     def stays(name: str) -> bool:
         member = _MEMBER.fullmatch(name)
@@ -30,32 +30,32 @@ def with_members(topology: Topology, count: int) -> Topology:
         raise TopologyError(f"{topology.name}: {count} members will not do; take 1 or more")
     hosts = {name: host for name, host in topology.hosts.items() if stays(name)}
     links = tuple(link for link in topology.links if stays(link.a.node) and stays(link.b.node))
-    # Rendered and read again, because ports are numbered by the links that are left.
+    # Rendered and read again, because ports are numbered by the remaining links.
     return parse(render(replace(topology, hosts=hosts, links=links)), topology.name)
 
 
 def with_rate(topology: Topology, rate: int) -> Topology:
-    """Every link of the network at `rate` bit/s; what joins an agent to its switch stays."""
+    """The topology with every link at `rate` bit/s, except links between agents and their switches."""
     return _change(topology, lambda link: not _is_agent_link(topology, link), lambda s: replace(s, rate=rate))
 
 
 def with_loss(topology: Topology, loss: int) -> Topology:
-    """Every link of the network loses `loss` parts per 10^9, in each direction; agents' own links stay."""
+    """The topology with `loss` (parts per 10^9) on every link in each direction, except agents' own links."""
     return _change(topology, lambda link: not _is_agent_link(topology, link), lambda s: replace(s, loss=loss))
 
 
 def with_delay(topology: Topology, one: str, other: str, delay_ns: int) -> Topology:
-    """The link between two nodes with another delay."""
+    """The topology with another delay on the link between two nodes."""
     return with_link(topology, one, other, lambda spec: replace(spec, delay_ns=delay_ns))
 
 
 def without_delay(topology: Topology) -> Topology:
-    """Every link without delay: what a switch that does not emulate links makes of it."""
+    """The topology without link delays, as a switch without link emulation makes it."""
     return _change(topology, lambda _: True, lambda spec: replace(spec, delay_ns=0))
 
 
 def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
-    """The link between two nodes, changed by a function of what it was."""
+    """The topology with the link between two nodes replaced by `change` of its old value."""
     if not any({link.a.node, link.b.node} == {one, other} for link in topology.links):
         raise TopologyError(f"{topology.name}: no link between {one} and {other}; name two linked nodes")
     return _change(topology, lambda link: {link.a.node, link.b.node} == {one, other}, change)

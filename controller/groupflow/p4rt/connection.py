@@ -25,10 +25,10 @@ BATCH = 500
 HANDSHAKE_SECONDS = 5.0
 
 _NO_SUCH_EXTERN = (GRPCStatusCode.UNIMPLEMENTED, GRPCStatusCode.INVALID_ARGUMENT, GRPCStatusCode.UNKNOWN)
-"""BMv2 answers UNKNOWN ("Incorrect entity type")."""
+"""Answers of switches without an extern; BMv2's is UNKNOWN ("Incorrect entity type")."""
 
 MASTERY_ROUNDS = 3
-"""How often to bid higher than a primary that is gone."""
+"""Number of higher bids against a primary that is gone."""
 
 
 class PacketIn(NamedTuple):
@@ -40,7 +40,7 @@ class PacketIn(NamedTuple):
 class PacketOut(NamedTuple):
     port: int
     inject: bool
-    """run it through the pipeline, as a RESET"""
+    """whether the frame runs through the pipeline, as a RESET does"""
     frame: bytes
 
 
@@ -52,14 +52,14 @@ class Failure(NamedTuple):
 
 
 class ConnectionFailedError(Exception):
-    """The connection cannot be had or is over. The text is one line."""
+    """The connection failed or ended. The text is one line."""
 
 
 class Connection(Protocol):
-    """What a device needs of its switch; tests put a fake in its place."""
+    """The operations that a device needs of its switch; tests put a fake in its place."""
 
     has_traffic_manager: bool
-    """whether queues and packet generators can be set; BMv2 says no"""
+    """whether queues and packet generators can be set; not on BMv2"""
 
     async def write(self, changes: Sequence[Change]) -> list[Failure]: ...
     async def read(self) -> Entries: ...
@@ -90,7 +90,7 @@ class P4RuntimeConnection:
     async def write(self, changes: Sequence[Change]) -> list[Failure]:
         """Carries out changes in order. Returns those the switch refused; the others are done.
 
-        What a traffic manager is told goes nowhere where there is none to tell.
+        Queues and generators are left out for a switch without a traffic manager.
         """
         if not self.has_traffic_manager:
             changes = [change for change in changes if change.key.table not in (QUEUE_SETTINGS, GENERATORS)]
@@ -115,7 +115,7 @@ class P4RuntimeConnection:
         return failures
 
     async def read(self) -> Entries:
-        """Every entry of our tables, every multicast group, and what the traffic manager was told."""
+        """Every entry of our tables, every multicast group, and the settings of the traffic manager."""
         found = await self.query(wildcards(self._program))
         try:
             found += await self.query(externs.wildcards())
@@ -139,7 +139,7 @@ class P4RuntimeConnection:
         await self._client.send(p4r.StreamMessageRequest(packet=message))
 
     async def packets(self) -> AsyncIterator[PacketIn]:
-        """Packet-ins until the connection is over or another controller takes mastership."""
+        """Packet-ins, until the connection ends or another controller takes mastership."""
         port_id = self._program.packet_in["ingress_port"].id
         reason_id = self._program.packet_in["reason"].id
         while True:
@@ -178,7 +178,7 @@ class P4RuntimeConnection:
             self.election_id = (
                 max(self.election_id, highest) + 1
             )  # NOT_FOUND: the primary with this id is gone
-        raise ConnectionFailedError("the switch makes nobody primary")
+        raise ConnectionFailedError("the switch makes no controller primary")
 
     async def _install_pipeline(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Reads the P4 program's counters by name, leaving out those that never counted."""
+"""Reads the P4 program's counters by name, leaving out cells that never counted."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -31,7 +31,7 @@ DROP_REASONS = (
     "unknown_flow",
     "refused",
 )
-"""By index of counter `drops`: the order of DROP_* in p4src/stages/metadata.p4."""
+"""Reasons by index of counter `drops`, in the order of DROP_* in p4src/stages/metadata.p4."""
 
 
 class Count(NamedTuple):
@@ -42,7 +42,7 @@ class Count(NamedTuple):
 
 
 async def read_counter(program: Program, counter: CounterInfo, query: Query) -> list[Count]:
-    """One counter's cells. Raises ConnectionFailedError."""
+    """The cells of one counter. Raises ConnectionFailedError."""
     if counter.table_id:
         table = p4r.TableEntry(table_id=counter.table_id)
         request = p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=table))

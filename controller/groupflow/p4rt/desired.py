@@ -1,4 +1,4 @@
-"""What one switch should hold, and which keys have changed since somebody last looked.
+"""The desired entries of one switch, and the keys changed since they were last taken.
 
 Entries come from owners: the topology, and each stream. An entry that several owners want, like the address
 of a host in two sessions, stays until the last of them gives it up.
@@ -17,14 +17,14 @@ class DesiredState:
     def __init__(self) -> None:
         self.entries: Entries = {}
         self.generation = 0
-        """grows with every change"""
+        """number that grows with every change"""
         self.changed = asyncio.Event()
         self._owned: dict[Hashable, Mapping[Key, Value]] = {}
         self._owners: Counter[Key] = Counter()
         self._dirty: set[Key] = set()
 
     def replace(self, owner: Hashable, entries: Mapping[Key, Value]) -> list[Key]:
-        """Sets all that one owner wants. Returns the keys that nobody wants any more."""
+        """Sets all entries that one owner wants. Returns the keys that no owner wants any more."""
         before = self._owned.pop(owner, {})
         if entries:
             self._owned[owner] = entries
@@ -47,7 +47,7 @@ class DesiredState:
         return gone
 
     def mark(self, keys: Iterable[Key]) -> None:
-        """Makes keys count as changed: the switch may hold something else."""
+        """Marks keys as changed: the switch may hold something else."""
         self._dirty.update(keys)
         self.changed.set()
 

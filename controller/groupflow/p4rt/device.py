@@ -30,20 +30,20 @@ FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 1.0
 
 PACKET_QUEUE = 16384
-"""Packets waiting in each direction."""
+"""Most packets waiting in each direction."""
 
 PUNT_CONTROL = 1
 PUNT_RESET = 2
 PUNT_PROBE = 3
 
 RESETS_AT_ONCE = 64
-"""Far below what a switch queues towards its controller, so that none is lost to overflow."""
+"""Most RESETs on the way: far below a switch's queue towards its controller, so that none is lost."""
 RESET_TIMEOUT_SECONDS = 0.1
 RESET_TRIES = 20
 
 
 class ApplyError(Exception):
-    """The switch refused what somebody waits for. The text is one line."""
+    """The switch refused an entry that a request waits for. The text is one line."""
 
 
 class Device:
@@ -62,7 +62,7 @@ class Device:
         self.desired = DesiredState()
         self.state: State = "down"
         self.problem = "not connected yet"
-        """why it is not up, in one line"""
+        """why the switch is not up, in one line"""
         self.packets_dropped = 0
         self._connect = connect
         self._connection: Connection | None = None
@@ -73,7 +73,7 @@ class Device:
         self._refused: dict[Key, str] = {}
         self._applied = 0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-        """who waits for which generation, in that order"""
+        """futures, each with the generation that it waits for, in that order"""
         self._outbox: asyncio.Queue[PacketOut] = asyncio.Queue(PACKET_QUEUE)
         self._inbox: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE)
         self._resets: dict[Reset, asyncio.Future[None]] = {}
@@ -101,15 +101,15 @@ class Device:
 
     @property
     def has_traffic_manager(self) -> bool:
-        """Whether queues and packet generators can be set; while it is down: we hope so."""
+        """Whether queues and packet generators can be set; a switch that is down counts as one with them."""
         return self._connection is None or self._connection.has_traffic_manager
 
     def send(self, port: int, frame: bytes) -> None:
-        """Queues a frame for one port of the switch; without a switch it is gone, like any packet."""
+        """Queues a frame for one port of the switch; while the switch is down the frame is lost."""
         self._enqueue(PacketOut(port, False, frame))
 
     async def settled(self, keys: Sequence[Key] = ()) -> None:
-        """Waits until the switch holds what is desired now, or is not connected.
+        """Waits until the switch holds the entries desired now, or is not connected.
 
         Raises ApplyError if it refused one of `keys`.
         """
@@ -123,7 +123,7 @@ class Device:
                 raise ApplyError(f"switch {self.name} refused {key}: {self._refused[key]}")
 
     async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """Reads from the switch, for people. Raises ConnectionFailedError."""
+        """Reads entities from the switch. Raises ConnectionFailedError."""
         if self._connection is None or self.state == "down":
             raise ConnectionFailedError(f"switch {self.name} is down: {self.problem}")
         try:
@@ -160,7 +160,7 @@ class Device:
             try:
                 self._on_packet(self.name, packet.port, packet.frame)
             except Exception:
-                # One message, however odd, must not end the service of a switch.
+                # No single message, however malformed, may end the service of a switch.
                 log.exception("switch=%s port=%d: packet-in failed", self.name, packet.port)
 
     async def _transmit(self, connection: Connection) -> None:
@@ -183,7 +183,7 @@ class Device:
             await self.desired.changed.wait()
 
     def _release(self, generation: int) -> None:
-        """Lets those go on who wait for a generation up to this."""
+        """Resolves the futures that wait for a generation up to this."""
         while self._waiting and self._waiting[0][0] <= generation:
             future = self._waiting.popleft()[1]
             if not future.done():
@@ -233,7 +233,7 @@ class Device:
             waiting = {reset: future for reset, future in waiting.items() if not future.done()}
             if not waiting:
                 return
-        # A stream that the switch refused cannot be reset; its refusal is told already.
+        # A stream that the switch refused cannot be reset; its refusal is reported already.
         unconfirmed = [r for r in waiting if Key("streams", (r.session, r.source)) not in self._refused]
         if unconfirmed:
             raise ConnectionFailedError(f"the pipeline confirmed no reset of {unconfirmed[0]}")

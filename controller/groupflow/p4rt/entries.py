@@ -1,4 +1,4 @@
-"""What a switch holds, as plain values: table entries and multicast groups, to and from P4Runtime messages.
+"""Entries of a switch as plain values: table entries and multicast groups, to and from P4Runtime messages.
 
 Numbers only: addresses are integers, a longest-prefix match is two of them (address, prefix length), a
 ternary match too (value, mask), and the priority of an entry that has one comes last.
@@ -14,18 +14,18 @@ from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueS
 from groupflow.p4rt.program import Field, Program
 
 GROUPS = "groups"
-"""Stands among the table names for the replication engine's multicast groups."""
+"""Name among the table names for the replication engine's multicast groups."""
 
 TABLE_ORDER = (
     *("station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
     *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks"),
     *("external_reports", GENERATORS),
 )
-"""Every table comes after those its entries refer to."""
+"""The tables, each after those that its entries refer to."""
 
 
 class Key(NamedTuple):
-    """Which entry: a table and its match values, or `groups` and a group id."""
+    """The identity of an entry: a table and its match values, or `groups` and a group id."""
 
     table: str
     match: tuple[int, ...]
@@ -35,7 +35,7 @@ class Key(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a table entry does."""
+    """The action of a table entry, with its parameters."""
 
     name: str
     params: tuple[int, ...]
@@ -56,7 +56,7 @@ DELETE = p4r.Update.Type.DELETE
 
 
 class Change(NamedTuple):
-    """One update of a switch; value None: the entry goes."""
+    """One update of a switch; value None: the entry is deleted."""
 
     kind: "p4r.Update.Type.ValueType"
     key: Key
@@ -64,7 +64,7 @@ class Change(NamedTuple):
 
 
 class UnknownEntityError(ValueError):
-    """The switch holds something that no value here can express."""
+    """The switch holds an entity that these values cannot express."""
 
 
 def encode(program: Program, change: Change) -> p4r.Update:
@@ -76,7 +76,7 @@ def encode(program: Program, change: Change) -> p4r.Update:
 
 
 def wildcards(program: Program) -> list[p4r.Entity]:
-    """What to read to get every entry of our tables, and every group."""
+    """The entities to read for every entry of our tables, and every group."""
     entities = [
         p4r.Entity(table_entry=p4r.TableEntry(table_id=program.tables[name].id))
         for name in TABLE_ORDER
@@ -87,7 +87,7 @@ def wildcards(program: Program) -> list[p4r.Entity]:
 
 
 def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
-    """What a switch answered. Raises UnknownEntityError."""
+    """The entries in a switch's answer. Raises UnknownEntityError."""
     actions = {action.id: action for action in program.actions.values()}
     found: Entries = {}
     for entity in entities:
@@ -112,7 +112,7 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
 
 
 def key_of(program: Program, entry: p4r.TableEntry) -> Key:
-    """Which entry of which table. Raises UnknownEntityError."""
+    """The table and match values of an entry. Raises UnknownEntityError."""
     table = program.tables_by_id.get(entry.table_id)
     if table is None or (len(entry.match) != len(table.match) and not table.has_priority):
         raise UnknownEntityError(f"table entry of table id {entry.table_id}")
@@ -135,7 +135,7 @@ def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
     for field in table.match:
         if field.is_ternary:
             number, mask = next(values), next(values)
-            if mask:  # a field that may be anything is left out
+            if mask:  # a field that matches any value is left out
                 entry.match.add(field_id=field.id).ternary.CopyFrom(
                     p4r.FieldMatch.Ternary(value=_bytes(number), mask=_bytes(mask))
                 )
@@ -178,7 +178,7 @@ def _replica_port(replica: p4r.Replica) -> int:
 
 
 def _bytes(number: int) -> bytes:
-    """The shortest byte string, as P4Runtime wants it."""
+    """The shortest byte string of a number, as P4Runtime requires."""
     return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
 
 

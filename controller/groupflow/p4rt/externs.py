@@ -1,7 +1,6 @@
-"""What gfswitch's traffic manager is told over P4Runtime: queues and packet generators, as ExternEntry.
+"""Settings of gfswitch's traffic manager over P4Runtime: queues and packet generators, as ExternEntry.
 
-Each is a google.protobuf.Struct; docs/reference/traffic-manager.md lists the fields. BMv2 has none
-of them.
+Each is a google.protobuf.Struct; docs/reference/traffic-manager.md lists the fields. BMv2 has none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from finsy.proto import p4r
 from google.protobuf import json_format, struct_pb2
 
 QUEUE_SETTINGS, GENERATORS = "queues", "generators"
-"""Stand among the table names; match values are (port, queue), and (number,)."""
+"""Names among the table names; match values are (port, queue), and (number,)."""
 
 _TYPES = {QUEUE_SETTINGS: 0x81, GENERATORS: 0x83}
 _UPDATE = p4r.Update.Type
@@ -21,7 +20,7 @@ _Struct: TypeAlias = Mapping[str, str | float | bool | None]
 
 
 class QueueSettings(NamedTuple):
-    """How a queue is served: the highest level first, in a level by weight."""
+    """Service of a queue: the highest level first, within a level by weight."""
 
     level: int
     weight: int
@@ -37,14 +36,14 @@ class Generator(NamedTuple):
 
 
 def default_queue(queue: int) -> QueueSettings:
-    """How a queue is served that nobody set."""
+    """The settings of a queue that were never set."""
     return QueueSettings(queue, 1)
 
 
 def encode(
     kind: _UPDATE.ValueType, table: str, match: tuple[int, ...], value: QueueSettings | Generator | None
 ) -> p4r.Update:
-    """The update that makes, changes or removes one; a queue cannot go, and is as nobody set it then."""
+    """The update that makes, changes or removes a setting; a removed queue setting becomes the default."""
     if table == QUEUE_SETTINGS:
         settings = value if isinstance(value, QueueSettings) else default_queue(match[1])
         fields = {"port": match[0], "queue": match[1], "level": settings.level, "weight": settings.weight}
@@ -57,12 +56,12 @@ def encode(
 
 
 def wildcards() -> list[p4r.Entity]:
-    """What to read to get every queue and every generator."""
+    """The entities to read for every queue and every generator."""
     return [_entity(table, {}) for table in _TYPES]
 
 
 def decode(entry: p4r.ExternEntry) -> tuple[str, tuple[int, ...], QueueSettings | Generator] | None:
-    """Table, match and value; None for a queue that nobody set."""
+    """Table, match and value; None for a queue with its defaults."""
     struct = struct_pb2.Struct()
     entry.entry.Unpack(struct)
     fields: dict[str, object] = json_format.MessageToDict(struct)

@@ -1,4 +1,4 @@
-"""Control messages to and from bytes: the only door to the compiled wire format."""
+"""Control messages to and from bytes: the only use of the compiled wire format."""
 
 from typing import Literal, TypeAlias
 
@@ -36,9 +36,9 @@ __all__ = [
 ]
 
 Mode: TypeAlias = Literal["e2e", "n2n"]
-"""Who acknowledges: the receivers, end to end, or each cache to the node before it."""
+"""Source of acknowledgements: the receivers, end to end, or each cache for the node before it."""
 Policy: TypeAlias = Literal["strict", "isolate"]
-"""What a slow receiver does: all wait, or its cache decouples it."""
+"""Effect of a slow receiver: all members wait, or its cache decouples it."""
 RefusalCode: TypeAlias = Literal[
     "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
 ]
@@ -57,7 +57,7 @@ Reply: TypeAlias = Joined | Refused | Alive | Unknown | Notice | Delegated | Lef
 
 
 def parse_control(frame: bytes) -> Control:
-    """A punted frame. Raises ValueError naming the field that is wrong."""
+    """The control message in a punted frame. Raises ValueError naming the field that is wrong."""
     return _native.parse_control(frame)
 
 
@@ -69,5 +69,5 @@ def reply_frame(
 
 
 def reset_frame(session: int, source: int, branch: int) -> bytes:
-    """A RESET to `nothing acknowledged`."""
+    """A frame that resets a branch's register to `nothing acknowledged`."""
     return _native.build_reset(session, source, branch)

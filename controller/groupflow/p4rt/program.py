@@ -44,7 +44,7 @@ class TableInfo:
 
     @property
     def has_priority(self) -> bool:
-        """P4Runtime asks for a priority where a field is ternary."""
+        """Whether entries have a priority: P4Runtime requires one where a field is ternary."""
         return any(field.is_ternary for field in self.match)
 
 
@@ -53,7 +53,7 @@ class CounterInfo:
     id: int
     name: str
     table_id: int
-    """0: indexed; otherwise the table whose entries it counts"""
+    """the table whose entries the counter counts; 0: the counter is indexed"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Program:
     p4info: p4i.P4Info
     blob: bytes
     cookie: int
-    """tells whether a switch already runs this program"""
+    """identifies the program, to see whether a switch already runs it"""
     tables: Mapping[str, TableInfo]
     actions: Mapping[str, ActionInfo]
     counters: Mapping[str, CounterInfo]
@@ -74,7 +74,7 @@ class Program:
 
     @property
     def has_diffusion(self) -> bool:
-        """Not where it was compiled with -DNO_DIFFUSION, which leaves all of these tables out."""
+        """Whether the program has the diffusion tables, which -DNO_DIFFUSION leaves out."""
         return not _DIFFUSION_TABLES.keys().isdisjoint(self.tables)
 
     @cached_property
@@ -173,7 +173,7 @@ class _Blob:
 
 
 def _check_names(program: Program, path: Path) -> None:
-    """P4Info of another program, or of another version of ours, is refused by the first name it lacks."""
+    """Refuses P4Info of another program or version, naming the first name that is missing from it."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
     tables, actions = {**_NEEDED_TABLES}, {**_NEEDED_ACTIONS}
     if program.has_diffusion:
@@ -192,7 +192,7 @@ def _check_names(program: Program, path: Path) -> None:
 
 
 def _check_blob(program: Program, blob: Path, p4info: Path) -> None:
-    """The JSON must be p4c's for BMv2, and of the program that the P4Info describes."""
+    """Refuses JSON that p4c did not write for BMv2, or that is of another program than the P4Info."""
     cure = "name the .json file that p4c-bm2-ss wrote"
     try:
         root = cast(object, json.loads(program.blob))

@@ -1,9 +1,9 @@
-"""From what a switch holds to what it should hold, in an order that never breaks a running stream.
+"""Plans changes from a switch's entries to the desired ones, in an order that never breaks a running stream.
 
-A stream's registers keep what its branches have acknowledged, and indices and branch numbers are used again
+A stream's registers keep the acknowledgements of its branches, and indices and branch numbers are used again
 when their owners have left. So before a branch begins to count its register is reset, by the pipeline itself:
 
-    first    new streams, with no branch counting yet; branches that go stop being taken in
+    first    new streams, with no branch counting yet; leaving branches are no longer accepted
     resets   a RESET through the pipeline for each new stream or branch
     then     everything else: branches begin to count, data is replicated to them
 """
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
 
 
 def plan(installed: Mapping[Key, Value], desired: Mapping[Key, Value], keys: Iterable[Key]) -> Plan:
-    """What to do so that each of `keys` becomes as desired."""
+    """The changes that make each of `keys` as desired."""
     changes = [change for key in keys if (change := _change(key, installed.get(key), desired.get(key)))]
     fresh = {change.key.match for change in changes if _is_fresh_stream(change, installed)}
     resets = [Reset(session, source, ALL_BRANCHES) for session, source in sorted(fresh)]
@@ -49,7 +49,7 @@ def plan(installed: Mapping[Key, Value], desired: Mapping[Key, Value], keys: Ite
         elif change.kind == DELETE and change.key.table == "branches":
             first.append(change)
         elif fresh and change.kind != DELETE and change.key.table in ("neighbours", GROUPS):
-            first.append(change)  # a stream's groups, and who is in them, come before the stream
+            first.append(change)  # a stream's groups, with their members, come before the stream
         else:
             then.append(change)
     return Plan(_ordered(first), resets, _ordered(then))
@@ -64,7 +64,7 @@ def _change(key: Key, now: Value | None, wanted: Value | None) -> Change | None:
 
 
 def _is_fresh_stream(change: Change, installed: Mapping[Key, Value]) -> bool:
-    """A stream that is new to the switch, or that moved to other registers."""
+    """Whether a stream is new to the switch, or moved to other registers."""
     if change.key.table != "streams" or not isinstance(change.value, Action):
         return False
     now = installed.get(change.key)
@@ -72,7 +72,7 @@ def _is_fresh_stream(change: Change, installed: Mapping[Key, Value]) -> bool:
 
 
 def _branch_resets(changes: list[Change], fresh: set[tuple[int, ...]]) -> set[Reset]:
-    """Branches that are new in streams that are not."""
+    """Resets for new branches of streams that are not new."""
     return {
         Reset(change.key.match[0], change.key.match[1], change.value.params[0])
         for change in changes
@@ -89,7 +89,7 @@ def _inactive(value: Value | None) -> Value | None:
 
 
 def _ordered(changes: list[Change]) -> list[Change]:
-    """What is referred to comes before what refers to it, and goes after it."""
+    """The changes with each entry after those it refers to, and before them when they are deleted."""
     made = [change for change in changes if change.kind != DELETE]
     gone = [change for change in changes if change.kind == DELETE]
     made.sort(key=lambda change: TABLE_ORDER.index(change.key.table))

@@ -1,4 +1,4 @@
-"""Where to put split agents: the switches where a session's streams are split, cached and duplicated.
+"""Placement of split agents: the switches where a session's streams are split, cached and duplicated.
 
 `choose` answers for a topology, senders, members and a number of agents. Pure functions: nothing is
 installed.
@@ -6,7 +6,7 @@ installed.
     costs         link bytes and completion time, defined
     problem       the question, checked; overlays
     routes        shortest paths, by number
-    layout        given the agents, who is joined to whom
+    layout        the connections between given agents, senders and members
     rooted        trees of switches
     tree_bytes    exact on trees, link bytes
     tree_time     exact on trees, completion time of one sender

@@ -1,4 +1,4 @@
-"""The placement for a question: exact where the switches form a tree, searched for elsewhere."""
+"""The placement for a problem: exact where the switches form a tree, searched for elsewhere."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +30,13 @@ class NamedConnection:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the agents go, how they are connected, and what one transfer costs (see `costs`)."""
+    """Switches of the agents, the connections between them, and the cost of one transfer (see `costs`)."""
 
     objective: Objective
     agents: tuple[str, ...]
-    """switches, by name; as few as cost no more, none where unicast is as good"""
+    """switches, by name; the fewest at that cost, none where unicast is as good"""
     connections: tuple[NamedConnection, ...]
-    """each after the one that feeds it"""
+    """ordered, each after the connection that feeds it"""
     link_bytes: int
     seconds: float
     """completion time, E2E"""
@@ -54,7 +54,7 @@ def choose(
     candidates: Iterable[str] | None = None,
     size_bytes: int = DEFAULT_SIZE_BYTES,
 ) -> Placement:
-    """The best placement of at most `k` agents that is found, always the same for the same question.
+    """The best placement found of at most `k` agents, always the same for the same problem.
 
     `senders` and `members` are hosts; a member gets the streams of all senders but itself. `candidates`: the
     switches that may have an agent (default: all). More agents never cost more. Raises PlacementError.
@@ -76,7 +76,7 @@ def curve(problem: Problem, objective: Objective) -> list[Placement]:
 
 
 def _options(problem: Problem, objective: Objective, *, exact: bool) -> Iterator[Overlay]:
-    """What is best with at most 1, 2, ... agents; all of them are worth a look."""
+    """The best overlays with at most 1, 2, ... agents."""
     if not problem.budget:
         return
     tree = shortest_path_tree(problem)

@@ -1,12 +1,12 @@
-"""What a placement costs: link bytes and completion time of one transfer. Definitions that all else obeys.
+"""The cost of a placement: link bytes and completion time of one transfer. All other modules use these.
 
 A *stream* is one sender's transfer of `size_bytes`. It is carried by TCP connections: sender to agent,
 agent to agent, agent to member; without agents, sender to member. Each runs along the shortest path between
 its ends.
 
 **Link bytes** [bytes]: each connection puts `size_bytes` on every link of its path, hosts' own links
-included. The sum over all connections of all streams. An agent is its switch together with its host: what
-joins the two is no link of the network. Headers, acknowledgements and retransmissions do not count.
+included. The sum over all connections of all streams. An agent is its switch together with its host: the link
+between the two is no link of the network. Headers, acknowledgements and retransmissions do not count.
 
 **Completion time** [s]: from the senders' first SYN, all at once, until the last member has the last byte.
 - A link serves the connections that cross it in one direction alike. A connection's rate [bit/s] is the
@@ -15,7 +15,7 @@ joins the two is no link of the network. Headers, acknowledgements and retransmi
   of its slowest connection. Node-to-node (N2N), with a cache that never fills: a member gets the slowest of
   the connections between it and the sender.
 - A connection is opened when the stream arrives: 1.5 round trips, or 3 one-way delays, pass from the first
-  SYN until its first byte is there. They add up from connection to connection.
+  SYN until its first byte has arrived. These delays add up from connection to connection.
 
 A member's time is `8 size_bytes / rate + 3 * (one-way delays of its connections)`, the completion time the
 longest of these. Slow start, queues and loss are left out. N2N is never slower than E2E.
@@ -39,15 +39,15 @@ class Connection:
     """One TCP connection of one stream. Nodes are the problem's numbers; an agent is its switch."""
 
     sender: int
-    """whose stream it carries"""
+    """the sender of the stream that the connection carries"""
     start: int
     end: int
 
 
 def connections(problem: Problem, overlay: Overlay | None) -> list[Connection]:
-    """Every connection of every stream, each after the one that feeds it; None: no agents.
+    """Every connection of every stream, each after the one that feeds it; `overlay` None: no agents.
 
-    A stream does not go to an agent that has nobody to give it to.
+    A stream does not go to an agent that would pass it to no receiver.
     """
     if overlay is None:
         return [Connection(s, s, member) for s in problem.senders for member in problem.receivers(s)]
@@ -69,7 +69,7 @@ def connections(problem: Problem, overlay: Overlay | None) -> list[Connection]:
 def _between_agents(
     near: dict[int, list[int]], sender: int, first: int, wanted: set[int]
 ) -> list[Connection]:
-    """A stream's way over the tree of agents, from its first one to those in `wanted`."""
+    """A stream's connections over the tree of agents, from its first agent to those in `wanted`."""
     above = {first: first}
     order = [first]
     for agent in order:
@@ -97,7 +97,7 @@ def link_bytes(problem: Problem, carried: Iterable[Connection]) -> int:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a stream's completion time is made of, for connections that all carry at once."""
+    """The parts of a stream's completion time, for connections that all carry data at once."""
 
     load: Counter[tuple[int, int]]
     """connections that cross each link, by its ends in the direction of the data"""
@@ -120,7 +120,7 @@ class Timing:
 def completion_time(
     problem: Problem, carried: Sequence[Connection], mode: Mode = "e2e", timing: Timing | None = None
 ) -> float:
-    """Seconds, as defined above; `timing`: that of `carried`, where it is known."""
+    """Completion time in s, as defined above; `timing`: that of `carried`, where it is known."""
     share = (timing or Timing.of(problem, carried)).share
     slowest = dict.fromkeys(problem.senders, 0.0)
     pace: dict[tuple[int, int], float] = {}
@@ -140,5 +140,5 @@ def completion_time(
 
 
 def path_delay(problem: Problem, connection: Connection) -> int:
-    """ns, one way."""
+    """One-way delay of a connection in ns."""
     return sum(spec.delay_ns for _, spec in problem.path(connection.start, connection.end))

@@ -9,7 +9,7 @@ from groupflow.placement.problem import Overlay, Problem, edge
 
 
 def nearest(problem: Problem, agents: Sequence[int]) -> Overlay:
-    """Nearest is: fewest hops, then least delay, then name. `agents`: switches, at least one."""
+    """The overlay of nearest agents by hops, then delay, then name. `agents`: switches, at least one."""
     chosen = tuple(sorted(agents))
     serving = {
         host: min(chosen, key=lambda agent: (*_distance(problem, agent, problem.switch_of(host)), agent))
@@ -19,7 +19,7 @@ def nearest(problem: Problem, agents: Sequence[int]) -> Overlay:
 
 
 def _spanning_tree(problem: Problem, agents: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Prim's."""
+    """Edges of a minimum spanning tree over the agents, by Prim's algorithm."""
     root, *rest = agents
     best = {agent: (*_distance(problem, root, agent), root) for agent in rest}
     edges: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""What is asked, checked: who sends, who receives, where agents may be, how many. What an answer is."""
+"""A placement problem, checked: senders, members, candidates, number of agents; and its solution."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ DEFAULT_SIZE_BYTES = 5_000_000
 
 
 class PlacementError(ValueError):
-    """A question that has no answer: one line with the cause and the cure."""
+    """A problem without a solution: one line with the cause and the cure."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Nodes are numbers: switches as in `routes`, hosts after them. Made by `Problem.read`."""
+    """A problem. Nodes are numbers: switches as in `routes`, hosts after them. Made by `Problem.read`."""
 
     routes: Routes
     senders: tuple[int, ...]
@@ -32,7 +32,7 @@ class Problem:
     candidates: tuple[int, ...]
     """switches that may have an agent, ascending"""
     budget: int
-    """agents at most"""
+    """the most agents"""
     size_bytes: int
     hosts: tuple[str, ...]
     home: tuple[int, ...] = field(repr=False)
@@ -53,7 +53,7 @@ class Problem:
         candidates: Iterable[str] | None = None,
         size_bytes: int = DEFAULT_SIZE_BYTES,
     ) -> "Problem":
-        """Raises PlacementError."""
+        """The problem for names of a topology. Raises PlacementError."""
         routes = Routes(topology)
         sending = tuple(dict.fromkeys([senders] if isinstance(senders, str) else senders))
         receiving = tuple(members)
@@ -71,7 +71,7 @@ class Problem:
                 f"{budget} agents are more than the {len(allowed)} switches that may have one; give fewer"
             )
         if size_bytes < 1:
-            raise PlacementError(f"a transfer of {size_bytes} bytes is none; give 1 or more")
+            raise PlacementError(f"a transfer of {size_bytes} bytes is empty; give 1 or more")
         number = {name: len(routes) + i for i, name in enumerate(names)}
         return Problem(
             routes=routes,
@@ -86,7 +86,7 @@ class Problem:
         )
 
     def switch_of(self, node: int) -> int:
-        """Where a node is: a switch is at itself."""
+        """The switch of a node; a switch is its own."""
         return node if node < len(self.routes) else self.home[node - len(self.routes)]
 
     def name(self, node: int) -> str:
@@ -94,11 +94,11 @@ class Problem:
         return self.routes.names[node] if node < switches else self.hosts[node - switches]
 
     def receivers(self, sender: int) -> tuple[int, ...]:
-        """Who gets a sender's stream."""
+        """The members that get a sender's stream."""
         return tuple(member for member in self.members if member != sender)
 
     def weights(self) -> dict[int, int]:
-        """Connections between each host and its agent: for its own stream, and for those it gets."""
+        """Connections between each host and its agent: for its own stream, and for those it receives."""
         weights = dict.fromkeys(self.senders, 1)
         for member in self.members:
             streams = len(self.senders) - (member in self.senders)
@@ -124,22 +124,22 @@ class Problem:
 
 @dataclass(frozen=True)
 class Overlay:
-    """How agents, senders and members are joined: a tree without direction that all streams use.
+    """The connections of agents, senders and members: a tree without direction that all streams use.
 
     A sender's stream enters by the agent that serves it, goes over the tree to every agent, and from each to
     the members that it serves. Without agents each sender has one connection to each member.
     """
 
     edges: tuple[tuple[int, int], ...]
-    """between agents, the lower first: one fewer than there are agents"""
+    """pairs of joined agents, the lower first: one fewer than agents"""
     serving: dict[int, int]
     """the agent (a switch) of each sender and member"""
     agents: tuple[int, ...]
-    """ascending"""
+    """switches, ascending"""
 
 
 def edge(one: int, other: int) -> tuple[int, int]:
-    """Two agents that are joined, in the form of `Overlay.edges`."""
+    """An edge between two agents, in the form of `Overlay.edges`."""
     return (one, other) if one < other else (other, one)
 
 
@@ -156,7 +156,7 @@ def _check_hosts(topology: Topology, routes: Routes, names: Sequence[str]) -> No
 
 
 def _candidates(routes: Routes, start: int, names: Iterable[str] | None) -> tuple[int, ...]:
-    """The switches that may have an agent: those that can be reached."""
+    """The reachable switches among those that may have an agent. Raises PlacementError."""
     chosen = routes.names if names is None else tuple(names)
     for name in chosen:
         if name not in routes.number:

@@ -1,4 +1,4 @@
-"""A tree of switches hung up by one of them: what dynamic programming goes over."""
+"""A rooted tree of switches, for dynamic programming."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from groupflow.placement.problem import Overlay, Problem, edge
 
 @dataclass(frozen=True)
 class RootedTree:
-    """The part of a tree that matters: the root, hosts' switches, candidates, and what is between them."""
+    """The relevant part of a tree: the root, hosts' switches, candidates, and the switches between them."""
 
     root: int
     parent: dict[int, int]
     children: dict[int, tuple[int, ...]]
     order: tuple[int, ...]
-    """each switch before its parent"""
+    """switches, each before its parent"""
 
 
 def is_tree(problem: Problem) -> bool:
-    """Whether the switches that can be reached form a tree."""
+    """Whether the reachable switches form a tree."""
     reached = [number for number, hops in enumerate(_root_hops(problem)) if hops >= 0]
     return sum(len(problem.routes.neighbours[switch]) for switch in reached) == 2 * (len(reached) - 1)
 
@@ -26,7 +26,7 @@ def is_tree(problem: Problem) -> bool:
 def shortest_path_tree(problem: Problem) -> RootedTree:
     """The first sender's shortest paths: the tree of its stream. The whole network, where that is a tree.
 
-    Where any switch may have an agent, those that no path between hosts visits are left out: an agent there
+    Where any switch may have an agent, switches off all paths between hosts are left out: an agent there
     would do better where its branch leaves the paths.
     """
     root = problem.switch_of(problem.senders[0])
@@ -34,7 +34,7 @@ def shortest_path_tree(problem: Problem) -> RootedTree:
 
 
 def overlay(problem: Problem, tree: RootedTree, agents: Collection[int], cuts: Collection[int]) -> Overlay:
-    """Cells of the tree, each served by the one agent in it; `cuts`: switches whose link upwards is cut."""
+    """Cells of the tree, each served by its agent; `cuts`: switches whose link upwards is cut."""
     cell: dict[int, int] = {}
     agent_of: dict[int, int] = {}
     for switch in reversed(tree.order):

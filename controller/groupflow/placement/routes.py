@@ -8,18 +8,18 @@ from groupflow.network.topology import LinkSpec, Topology
 
 @dataclass(frozen=True)
 class PathTree:
-    """Everything reachable from one switch. Lists by switch; -1 where there is no path."""
+    """Shortest paths from one switch. Lists by switch; -1 where there is no path."""
 
     hops: Sequence[int]
     delay_ns: Sequence[int]
     parent: Sequence[int]
-    """the switch before it; the root's is itself"""
+    """the switch before each switch; the root's is the root"""
     first: Sequence[int]
-    """the root's next hop towards it; the root's is itself"""
+    """the root's next hop towards each switch; the root's is the root"""
 
 
 class Routes:
-    """Switches numbered in the order of their names, links without direction, and paths when asked for.
+    """Switches numbered in the order of their names, links without direction, and paths on demand.
 
     Paths are Topology.path's: fewest hops, then least delay, then names. A packet is forwarded hop by hop, so
     each switch decides by its own tree: equally good paths may differ between trees, hops and delay do not.
@@ -29,7 +29,7 @@ class Routes:
         self.names = tuple(sorted(topology.switches))
         self.number = {name: number for number, name in enumerate(self.names)}
         self.links: dict[tuple[int, int], LinkSpec] = {}
-        """both directions of each link between switches; of parallel ones, the one that carries"""
+        """both directions of each link between switches; of parallel links, the one that carries traffic"""
         for link in topology.links:
             one, other = self.number.get(link.a.node), self.number.get(link.b.node)
             if one is not None and other is not None:
@@ -79,7 +79,7 @@ class Routes:
         return hops
 
     def _search(self, root: int) -> PathTree:
-        """Layer by layer: a switch's parent is the one in the layer before with least delay, then name."""
+        """Breadth-first: a switch's parent is the one in the layer before with least delay, then name."""
         count = len(self)
         hops, delay, parent, first = [-1] * count, [-1] * count, [-1] * count, [-1] * count
         hops[root], delay[root], parent[root], first[root] = 0, 0, root, root

@@ -1,11 +1,11 @@
-"""Few link bytes on any network: an agent more at a time, then single agents moved while that helps.
+"""Few link bytes on any network: adds one agent at a time, then moves single agents while that helps.
 
 Choosing agents well is hard in general: with as many agents as switches it is the Steiner tree problem. The
 sets that are compared here cost, in link crossings,
 
     streams * MST(agents) + sum over hosts of connections * hops to the nearest agent
 
-which is what `layout.nearest` costs for one sender. MST is the length of a minimum spanning tree, in hops.
+which is the cost of `layout.nearest` for one sender. MST is the length of a minimum spanning tree, in hops.
 For each number of agents, start from the cheaper of: the set before with the best agent added; the set that
 is best along the sender's shortest paths (`tree_bytes`). Then replace one agent by the best other switch,
 until no replacement helps. With n switches, H hosts, k agents: O(k^2 n (H + k^2)) time a round of
@@ -23,7 +23,7 @@ from groupflow.placement.problem import Problem
 Floats: TypeAlias = NDArray[np.float64]
 
 _ROUNDS = 50
-"""of replacements at most: more than were ever needed, so that time is bounded"""
+"""bound of the rounds of replacements: more than were ever needed, so that time is bounded"""
 
 
 class _Distances:
@@ -42,18 +42,18 @@ class _Distances:
         self.weights: Floats = np.array([weights[home] for home in homes], np.float64)
 
     def cost(self, agents: Sequence[int]) -> float:
-        """Of a set, by its places in `candidates`."""
+        """Link crossings of a set of agents, given by their places in `candidates`."""
         return float(self.with_one_more(agents[1:])[agents[0]])
 
     def with_one_more(self, agents: Sequence[int]) -> Floats:
-        """What each candidate would make the set cost."""
+        """Link crossings of the set with each candidate added, by candidate."""
         nearest = self.to_hosts
         if agents:
             nearest = np.minimum(nearest, self.to_hosts[list(agents)].min(axis=0))
         return nearest @ self.weights + self._spanning(agents)
 
     def _spanning(self, agents: Sequence[int]) -> Floats:
-        """The minimum spanning tree of the set and each candidate: Prim's from all candidates at once."""
+        """Length of a minimum spanning tree of the set and each candidate: Prim's, from all at once."""
         chosen = list(agents)
         among = self.between[np.ix_(chosen, chosen)]
         away = self.between[:, chosen].copy()
@@ -99,7 +99,7 @@ def _replace(distances: _Distances, agents: list[int]) -> list[int]:
 
 
 def _cheapest(costs: Floats, agents: Sequence[int]) -> int:
-    """The first of the cheapest candidates that is no agent yet."""
+    """The first of the cheapest candidates that are not agents yet."""
     costs = costs.copy()
     costs[list(agents)] = np.inf
     return int(costs.argmin())

@@ -1,19 +1,19 @@
-"""Short completion time on any network: agents inserted where it is decided, then moves while one helps.
+"""Short completion time on any network: inserts agents on the critical connections, then moves agents.
 
-What decides the completion time is few connections: those that cross the link that sets the stream's pace,
+Few connections are critical for the completion time: those that cross the link that sets the stream's pace,
 and those on the way to the last member. Only moves that touch one of these can help, so only these are
 tried:
 - insert an agent between one of their ends and others: at a switch on their way, or off it;
 - serve a host by another agent; join two parts of the agents' tree at another place;
 - move an agent to an adjacent switch.
 
-The first that helps is made. For each number of agents, start from the best of: the overlay before with the
-best insertion, and overlays that the caller offers. This is done twice, and the better taken: once what
-helps is a shorter completion time, or else a smaller sum of 1 / rate over all connections; once a faster
+The first move that helps is made. For each number of agents, start from the best of: the former overlay with
+the best insertion, and overlays that the caller offers. This is done twice, and the better one taken: once a
+move helps by a shorter completion time, or else a smaller sum of 1 / rate over all connections; once a faster
 stream comes before both, because agents round a slow link only pay when all of them are there.
 
 There are at most `_TRIALS` insertions and as many moves for each number of agents, so time is polynomial:
-looking at one takes O((N + k) D) for each sender.
+evaluating one takes O((N + k) D) for each sender.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -99,7 +99,7 @@ def _single(problem: Problem) -> list[Overlay]:
 
 
 def _critical(problem: Problem, overlay: Overlay) -> list[Connection]:
-    """The connections that decide the completion time: of the stream that is last."""
+    """The connections that determine the completion time: of the stream that is last."""
     carried = connections(problem, overlay)
     timing = Timing.of(problem, carried)
     feeds = {(connection.sender, connection.end): connection for connection in carried}
@@ -128,7 +128,7 @@ def _way(feeds: dict[tuple[int, int], Connection], sender: int, member: int) -> 
 def _crossing(
     problem: Problem, carried: Sequence[Connection], timing: Timing, slowest: float
 ) -> list[Connection]:
-    """The connections that share a link which leaves no more than the slowest rate."""
+    """The connections on a link that leaves no more than the slowest rate."""
     return [
         connection
         for connection in carried
@@ -140,7 +140,7 @@ def _crossing(
 
 
 def _insertions(problem: Problem, overlay: Overlay) -> Iterator[Overlay]:
-    """One agent more for connections that decide: first at switches on their way, then with little detour."""
+    """Overlays with one more agent for critical connections: first on their way, then with little detour."""
     free = set(problem.candidates).difference(overlay.agents)
     ways = {
         (agent, other): _hops(problem, agent, other)
@@ -165,7 +165,7 @@ def _insertions(problem: Problem, overlay: Overlay) -> Iterator[Overlay]:
 
 
 def _inserted(overlay: Overlay, switch: int, agent: int, others: tuple[int, ...]) -> Overlay:
-    """With an agent at `switch` between `agent` and some that are joined to it."""
+    """The overlay with an agent at `switch` between `agent` and some nodes that are joined to it."""
     moved = tuple(
         edge(switch, _other(pair, agent)) if agent in pair and _other(pair, agent) in others else pair
         for pair in overlay.edges
@@ -178,7 +178,7 @@ def _inserted(overlay: Overlay, switch: int, agent: int, others: tuple[int, ...]
 
 
 def _moves(problem: Problem, overlay: Overlay) -> Iterator[Overlay]:
-    """Everything that may help without another agent."""
+    """Overlays of as many agents, each one move away."""
     critical = _critical(problem, overlay)
     touched = {node for connection in critical for node in (connection.start, connection.end)}
     free = set(problem.candidates).difference(overlay.agents)
@@ -207,7 +207,7 @@ def _relocated(overlay: Overlay, agent: int, switch: int) -> Overlay:
 
 
 def _reconnected(overlay: Overlay, pair: tuple[int, int]) -> Iterator[Overlay]:
-    """Without an edge between agents, and with another that keeps one of its ends."""
+    """Overlays with an edge between agents replaced by another that keeps one of its ends."""
     rest = tuple(other for other in overlay.edges if other != pair)
     part = {pair[0]}
     for _ in rest:

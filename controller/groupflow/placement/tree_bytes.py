@@ -7,8 +7,8 @@ stream that crosses it. For one sender, cells by the nearest agent make that sum
 link crossings over all sets of agents.
 
 From the leaves up, for each switch v, each number j of agents in v's subtree, and each distance d:
-- `outside[j, d]`: least cost in the subtree if v's agent is d hops away and not in it;
-- `inside[j, d]`: the same if it is in it.
+- `outside[j, d]`: least cost in the subtree if v's agent is d hops away and outside the subtree;
+- `inside[j, d]`: the same if the agent is inside the subtree.
 
 Children are joined one by one, a (min, +) convolution over j. With n switches and diameter D: O(n k^2 D)
 time.
@@ -32,22 +32,22 @@ Table: TypeAlias = NDArray[np.int32]
 Choice: TypeAlias = NDArray[np.int16]
 
 _NEVER = 1 << 29
-"""more than any cost, and two of it still fit 32 bits"""
+"""more than any cost; the sum of two still fits 32 bits"""
 
 
 @dataclass
 class _Joined:
-    """What was chosen when a child was joined to its parent, by agents so far and the parent's distance."""
+    """The choices made when a child was joined to its parent, by agents so far and the parent's distance."""
 
     child: int
     outside: Choice
     """agents in the child's subtree, when the parent's agent is in none of the children so far"""
     inside: Choice
-    """the same, when it is in one of them: negative (-1 - agents) where it is in this child"""
+    """the same, when that agent is in one of them: negative (-1 - agents) where it is in this child"""
     cut: NDArray[np.bool_]
     """whether the link is cut, by agents in the child's subtree and the parent's distance"""
     cell: Choice
-    """how far the child's own agent is if it is cut, by agents in its subtree"""
+    """distance of the child's own agent if the link is cut, by agents in the child's subtree"""
 
 
 @dataclass
@@ -56,16 +56,16 @@ class _Walk:
     tree: RootedTree
     candidates: frozenset[int]
     most: int
-    """agents"""
+    """number of agents"""
     width: int
-    """distances: 0 to width - 1"""
+    """number of distances: 0 to width - 1"""
     joined: dict[int, list[_Joined]] = field(default_factory=dict[int, list[_Joined]])
 
 
 def fewest_bytes(problem: Problem, tree: RootedTree, most: int) -> list[Overlay]:
-    """The best with at most 1, 2, ... `most` agents.
+    """The best overlays with at most 1, 2, ... `most` agents.
 
-    Exact where the tree is the network; elsewhere the best of those whose connections follow the tree.
+    Exact where the tree is the network; elsewhere the best among connections that follow the tree.
     """
     walk = _Walk(problem, tree, frozenset(problem.candidates), most, _diameter(tree) + 1)
     weights = _weights(problem)
@@ -89,7 +89,7 @@ def fewest_bytes(problem: Problem, tree: RootedTree, most: int) -> list[Overlay]
 def _solve(
     walk: _Walk, switch: int, weight: int, streams: dict[int, int], tables: dict[int, tuple[Table, Table]]
 ) -> tuple[Table, Table]:
-    """`outside` and `inside` of a switch; its children's are no longer needed and go."""
+    """`outside` and `inside` of a switch; frees those of its children."""
     outside = np.zeros((1, walk.width), np.int32)
     inside = np.full((1, walk.width), _NEVER, np.int32)
     steps = walk.joined[switch] = []
@@ -116,7 +116,7 @@ def _solve(
 def _seen_from_above(outside: Table, inside: Table, streams: int) -> tuple[Table, NDArray[np.bool_], Choice]:
     """A child's least cost by its parent's distance, when the parent's agent is not in the child's subtree.
 
-    Also whether the link is cut for it, and how far the child's own agent then is.
+    Also whether the link is cut for that cost, and the distance of the child's own agent then.
     """
     rows, width = max(len(outside), len(inside)), outside.shape[1]
     steps = streams * np.arange(width + 1, dtype=np.int32)
@@ -130,7 +130,7 @@ def _seen_from_above(outside: Table, inside: Table, streams: int) -> tuple[Table
 
 
 def _join(left: Table, right: Table, most: int) -> tuple[Table, Choice]:
-    """Least sums for each number of agents in both together, and how many of them are at the right."""
+    """Least sums for each number of agents in both together, and the number of them at the right."""
     rows = min(len(left) + len(right) - 1, most + 1)
     least = np.full((rows, left.shape[1]), _NEVER, np.int32)
     took = np.zeros(least.shape, np.int16)
@@ -146,7 +146,7 @@ def _join(left: Table, right: Table, most: int) -> tuple[Table, Choice]:
 
 
 def _trace(walk: _Walk, agents: int, distance: int) -> Overlay:
-    """The overlay behind a cost at the root."""
+    """The overlay that has the cost found at the root."""
     chosen: set[int] = set()
     cuts: set[int] = set()
     todo = [(walk.tree.root, True, agents, distance)]

@@ -29,10 +29,10 @@ from groupflow.placement.problem import Overlay, Problem
 from groupflow.placement.rooted import RootedTree, overlay
 
 Trail: TypeAlias = "tuple[Trail, Trail] | tuple[str, int] | None"
-"""how a delay came about: `("agent" | "cut", switch)` and pairs of such, nested"""
+"""derivation of a delay: `("agent" | "cut", switch)` and pairs of such, nested"""
 
 _NOBODY = -1
-"""the delay to the last member where there is none: less than any"""
+"""the delay to the last member where there are no members: less than any"""
 
 
 class _Below(NamedTuple):
@@ -56,11 +56,11 @@ _Inside: TypeAlias = dict[tuple[int, int], list[_Here]]
 
 @dataclass(frozen=True)
 class _Network:
-    """What the walk needs of the problem."""
+    """The part of the problem that the dynamic programming needs."""
 
     tree: RootedTree
     most: int
-    """agents"""
+    """number of agents"""
     candidates: frozenset[int]
     own: Counter[int]
     """members at each switch"""
@@ -69,17 +69,17 @@ class _Network:
     beyond: dict[int, int]
     """members outside each switch's subtree"""
     delay_ns: dict[int, int]
-    """of each switch's link upwards"""
+    """delay of each switch's link upwards"""
     rate: dict[int, int | None]
     fastest: Fraction | None
-    """bit/s that hosts' own links allow; None: any"""
+    """highest bit/s that hosts' own links allow; None: any"""
 
     @property
     def members(self) -> int:
         return self.own.total()
 
     def room(self, pace: Fraction | None) -> dict[int, int]:
-        """Connections that fit each switch's link upwards, in each direction; more than all is all."""
+        """Connections that fit each switch's link upwards, in each direction, at most the number of all."""
         return {
             switch: self.members if rate is None or pace is None else min(self.members, int(rate / pace))
             for switch, rate in self.rate.items()
@@ -89,7 +89,7 @@ class _Network:
 def least_time(problem: Problem, tree: RootedTree, most: int) -> Overlay | None:
     """The best with at most `most` agents, at least 1, for the first sender; None: they cannot serve all.
 
-    Exact where the tree is the network; elsewhere the best of those whose connections follow the tree.
+    Exact where the tree is the network; elsewhere the best among connections that follow the tree.
     """
     network = _read(problem, tree, most)
     paces = _paces(network)
@@ -140,7 +140,7 @@ def _read(problem: Problem, tree: RootedTree, most: int) -> _Network:
 
 
 def _paces(network: _Network) -> list[Fraction | None]:
-    """Every pace that a stream can have, fastest first."""
+    """Every possible pace of a stream, fastest first."""
     rates = {rate for rate in network.rate.values() if rate}
     shares = {Fraction(rate, number) for rate in rates for number in range(1, network.members + 1)}
     if network.fastest is not None:
@@ -151,7 +151,7 @@ def _paces(network: _Network) -> list[Fraction | None]:
 
 
 def _first_possible(network: _Network, paces: list[Fraction | None]) -> int:
-    """Where the paces begin that some overlay reaches: all after the first are slower, so they do, too."""
+    """Index of the first pace that some overlay reaches: overlays reach all later paces, which are slower."""
     step = 1
     while step < len(paces) and _solve(network, paces[step - 1]) is None:
         step *= 2
@@ -160,7 +160,7 @@ def _first_possible(network: _Network, paces: list[Fraction | None]) -> int:
 
 
 def _solve(network: _Network, pace: Fraction | None) -> _Below | None:
-    """The least delay from the root to the last member at this pace; None: not at this pace."""
+    """The least delay from the root to the last member at this pace; None: no overlay has this pace."""
     room = network.room(pace)
     tables: dict[int, tuple[_Outside, _Inside]] = {}
     for switch in network.tree.order:
@@ -251,7 +251,7 @@ def _with_agent_here(inside: _Inside, switch: int, outside: _Outside, upwards: i
 
 
 def _behind(agent: int, last: int) -> int:
-    """From the feed at a switch to an agent below, and back to the switch and on to the last member."""
+    """Delay from the feed at a switch to an agent below, and back to the switch and on to the last member."""
     return 2 * agent + last if last != _NOBODY else _NOBODY
 
 
@@ -269,7 +269,7 @@ def _add(table: _Inside, key: tuple[int, int], here: _Here) -> None:
 
 
 def _undominated(table: _Outside, most: int) -> _Outside:
-    """Without what another does with no more connections, agents and delay."""
+    """The table without entries that another beats or equals in connections, agents and delay."""
     found: _Outside = {}
     lowest: list[int | None] = [None] * (most + 1)
     for key in sorted(table):
@@ -298,7 +298,7 @@ def _overlay(problem: Problem, tree: RootedTree, trail: Trail) -> Overlay:
 
 
 def _shortest(problem: Problem) -> int:
-    """ns from the sender to the farthest member, straight: no overlay is nearer."""
+    """Delay in ns from the sender to the farthest member on the straight path: no overlay is faster."""
     sender = problem.senders[0]
     return max(
         sum(spec.delay_ns for _, spec in problem.path(sender, member)) for member in problem.receivers(sender)

@@ -1,4 +1,4 @@
-"""Which socket buffer and how many TCP connections a path needs, by measuring it (docs/how-to/probe.md).
+"""Measures the socket buffer and the number of TCP connections that a path needs (docs/how-to/probe.md).
 
 probe = await groupflow.probe.measure("10.0.2.1", token=token)
 probe.buffer, probe.connections

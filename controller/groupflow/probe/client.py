@@ -17,12 +17,12 @@ from groupflow.probe.recommend import fewest, recommend
 from groupflow.probe.sockets import CHUNK, RECEIVE_LIMIT, SEND_LIMIT, connect, granted, reason, reset
 
 OnCell: TypeAlias = Callable[[int, int, Cell], None]
-"""told after each cell: how many are measured, of how many, and the cell"""
+"""called after each cell with the number of measured cells, of all cells, and the cell"""
 
 ROUND_TRIPS = 10
-"""of warm-up, in which a window opens from 10 segments to 10,000"""
+"""round trips of warm-up, in which a window opens from 10 segments to 10,000"""
 BUSY = 0.85
-"""of a core: then it is the program that is measured"""
+"""share of a core from which the program is the bottleneck, not the path"""
 
 
 async def measure(
@@ -33,7 +33,7 @@ async def measure(
     options: ProbeOptions | None = None,
     on_cell: OnCell | None = None,
 ) -> Probe:
-    """Measures the way to a host where `groupflow probe --serve` runs, and recommends what to use on it.
+    """Measures the way to a host where `groupflow probe --serve` runs, and recommends buffer and connections.
 
     Raises ProbeError, RefusedError (wrong token), BusyError; each says cause and cure in one line.
     """
@@ -46,7 +46,7 @@ async def measure(
         raise ProbeError(f"{client.where}: said {error}; is that `groupflow probe --serve`?") from None
     except TimeoutError:
         raise ProbeError(
-            f"{client.where}: silent for {client.options.timeout:g} s; is that `groupflow probe --serve`,"
+            f"{client.where}: no answer for {client.options.timeout:g} s; is that `groupflow probe --serve`,"
             " and is the way to it still there?"
         ) from None
     except OSError as error:
@@ -65,7 +65,7 @@ class _Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self) -> None:
-        """Connects, and proves to have the token; so does the server."""
+        """Connects, and proves the token to the server, which proves it too. Raises ProbeError."""
         began = time.monotonic()
         sock = await connect(self._host, self._port, self.options.timeout)
         self._rtt_s = time.monotonic() - began
@@ -75,7 +75,7 @@ class _Client:
         theirs = wire.word(hello, "nonce")
         answer = await self._ask({"proof": wire.proof(self._token, "client", mine, theirs)})
         if not wire.proves(answer.get("proof"), self._token, "server", mine, theirs):
-            raise RefusedError(f"{self.where}: it does not have this token; is that the right server?")
+            raise RefusedError(f"{self.where}: the server does not have this token; is the address right?")
         self._ticket = wire.word(answer, "ticket")
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class _Client:
         )
 
     async def adapted(self, on_cell: OnCell) -> Probe:
-        """Only how many connections, with buffers that the kernel adapts."""
+        """Measures only the number of connections, with buffers that the kernel adapts."""
         numbers = sorted(set(self.options.connections))
         cells: list[Cell] = []
         for number in numbers:
@@ -130,7 +130,7 @@ class _Client:
         )
 
     async def _buffers(self) -> tuple[list[int], list[str]]:
-        """Those that both sides get, and what to say of the others."""
+        """The buffers that both sides get, and a line about each limit that refused others."""
         asked = sorted(set(self.options.buffers))
         answer = await self._ask({"limits": asked})
         theirs: Any = answer.get("granted")
@@ -150,7 +150,7 @@ class _Client:
         return sorted({min(three) for three in zip(asked, here, there, strict=True)}), warnings
 
     async def _cell(self, buffer: int | None, connections: int) -> Cell:
-        """Measures one. Raises ProbeError, OSError, TimeoutError."""
+        """Measures one cell. Raises ProbeError, OSError, TimeoutError."""
         warm_up = WARM_UP * self.options.cell_s
         seconds = self.options.cell_s - warm_up
         await self._ask(
@@ -177,7 +177,7 @@ class _Client:
         return Cell(buffer, connections, count * 8 / took, max(busy, theirs))
 
     async def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """One line there and one back. Raises ProbeError, OSError, TimeoutError."""
+        """Sends one line and returns the answer. Raises ProbeError, OSError, TimeoutError."""
         if self._streams is None:
             raise ProbeError(f"{self.where}: not connected")
         began = time.monotonic()
@@ -193,24 +193,24 @@ class _Client:
             answer = await wire.read(self._streams[0])
         if answer is None:
             raise ProbeError(
-                f"{self.where}: it ended the connection; look at what it says there, and try again"
+                f"{self.where}: the server ended the connection; read its messages, and try again"
             )
         match answer.get("refused"):
             case None:
                 return answer
             case "token":
                 raise RefusedError(
-                    f"{self.where}: wrong token; pass the one that it told with --token or GROUPFLOW_TOKEN"
+                    f"{self.where}: wrong token; pass the one it printed with --token or GROUPFLOW_TOKEN"
                 )
             case "busy":
-                raise BusyError(f"{self.where}: it measures with someone else; try again when they are done")
+                raise BusyError(f"{self.where}: the server measures with another client; try again later")
             case why:
                 raise RefusedError(
                     f"{self.where}: refused: {why!s:.40}; use the same groupflow on both sides"
                 )
 
     def _doubts(self, cells: list[Cell]) -> list[str]:
-        """Why the figures may not be the path's."""
+        """Reasons why the figures may not be the path's, a line each."""
         doubts: list[str] = []
         warm_up = WARM_UP * self.options.cell_s
         if warm_up < ROUND_TRIPS * self._rtt_s:
@@ -222,8 +222,8 @@ class _Client:
         fastest = max(cells, key=lambda cell: cell.bps)
         if fastest.busy > BUSY:
             doubts.append(
-                f"the fastest had a core busy for {fastest.busy:.0%}: it is this program that was measured,"
-                " not the path; it carries at least as much"
+                f"the fastest had a core busy for {fastest.busy:.0%}: this program was measured,"
+                " not the path, which carries at least as much"
             )
         return doubts
 

@@ -1,8 +1,8 @@
-"""What can go wrong with a probe. Every message is one line: cause; cure."""
+"""Errors of a probe. Every message is one line: cause; cure."""
 
 
 class ProbeError(Exception):
-    """A path could not be measured, or nothing can be served."""
+    """A path could not be measured, or a server cannot serve."""
 
 
 class RefusedError(ProbeError):
@@ -10,4 +10,4 @@ class RefusedError(ProbeError):
 
 
 class BusyError(ProbeError):
-    """The far side measures with someone else."""
+    """The far side measures with another client."""

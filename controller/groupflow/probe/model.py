@@ -1,4 +1,4 @@
-"""What a probe is asked, and what it found."""
+"""Options of a probe, and its result."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MOST_CONNECTIONS = 64
 LEAST_CELL_S = 0.1
 MOST_CELL_S = 30.0
 WARM_UP = 0.4
-"""of a cell's time, that does not count: windows open"""
+"""share of a cell's time that does not count, because windows open"""
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """What is measured, and for how long. Raises ProbeError where that cannot be."""
+    """The grid of buffers and connections, and the time for it. Raises ProbeError for values out of range."""
 
     buffers: tuple[int, ...] = BUFFERS
     """bytes of a connection, at both ends, as a program asks for them"""
@@ -28,11 +28,11 @@ class ProbeOptions:
     seconds: float = 30.0
     """for all cells together"""
     within: float = 0.1
-    """what is that much slower than the best is as good"""
+    """share of the best throughput that a cheaper choice may be slower by"""
     timeout: float = 5.0
     """seconds to wait for any answer"""
     adapted: bool = False
-    """the kernel adapts all buffers, whatever `buffers` says: only a number of connections is looked for"""
+    """the kernel adapts all buffers, and `buffers` is ignored: only the number of connections is measured"""
 
     def __post_init__(self) -> None:
         for buffer in self.buffers:
@@ -42,7 +42,7 @@ class ProbeOptions:
             if not 1 <= number <= MOST_CONNECTIONS:
                 raise ProbeError(f"{number} connections; choose 1 to {MOST_CONNECTIONS}")
         if not self.buffers or not self.connections:
-            raise ProbeError("nothing to measure; name a buffer and a number of connections at least")
+            raise ProbeError("nothing to measure; name at least one buffer and one number of connections")
         if not 0 <= self.within < 1:
             raise ProbeError(f"within {self.within:g} of the best; choose 0 to below 1")
         if not 0 < self.timeout <= MOST_CELL_S:
@@ -55,14 +55,14 @@ class ProbeOptions:
 
     @property
     def cells(self) -> int:
-        """The most that are measured: the grid, half the buffer that it finds, and the kernel's choice."""
+        """The most cells that are measured: the grid, half the buffer found, and the kernel's choice."""
         if self.adapted:
             return len(set(self.connections))
         return len(set(self.buffers)) * len(set(self.connections)) + 2
 
     @property
     def cell_s(self) -> float:
-        """Of each."""
+        """Seconds of each cell."""
         return self.seconds / self.cells
 
 
@@ -74,24 +74,24 @@ class Cell:
     """bytes that a program asks for; None: the kernel adapts it"""
     connections: int
     bps: float
-    """payload bits that the far program got a second, of all connections together"""
+    """payload bits that the far program got in a second, of all connections together"""
     busy: float = 0.0
-    """share of a core that the busier of both programs had: near 1, the machine is measured, not the path"""
+    """share of a core that the busier program used: near 1, the machine is measured, not the path"""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What to use on a path, and why."""
+    """The recommended buffer and connections of a path, and the measurements behind them."""
 
     buffer: int
     """bytes to set SO_SNDBUF and SO_RCVBUF to, of each connection; 0: leave them to the kernel"""
     connections: int
     bps: float
-    """with these"""
+    """throughput with these"""
     rtt_s: float
-    """the shortest that was seen"""
+    """the shortest round trip seen"""
     cells: tuple[Cell, ...]
-    """the grid, and half the recommended buffer where that was tried"""
+    """the grid, and half the recommended buffer where that was measured"""
     kernel: Cell
     """one connection whose buffers the kernel adapts"""
     warnings: tuple[str, ...] = ()

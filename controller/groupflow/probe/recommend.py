@@ -1,4 +1,4 @@
-"""Which of the measured cells to use. Pure functions."""
+"""Chooses one of the measured cells. Pure functions."""
 
 from __future__ import annotations
 

@@ -31,23 +31,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where, for whom, and how much at most."""
+    """Address, token and limits of a server."""
 
     host: str = "0.0.0.0"
     port: int = PORT
-    """0: any that is free"""
+    """0: any free port"""
     token: str = field(default_factory=wire.new_token, repr=False)
     answer_s: float = 5.0
-    """seconds that a client may take for anything"""
+    """seconds that a client may take for any step"""
     session_s: float = 600.0
     """seconds that one client may measure"""
     pending: int = 2 * MOST_CONNECTIONS
-    """connections that have not said what they are for"""
+    """connections that have not yet said what they are for"""
 
 
 @dataclass
 class _Cell:
-    """The connections of what is measured now."""
+    """The connections of the cell that is measured now."""
 
     ticket: str
     wanted: int
@@ -56,7 +56,7 @@ class _Cell:
 
 
 class _EndedError(Exception):
-    """A connection ended before all was measured."""
+    """A connection ended before the cell was measured."""
 
 
 class Server:
@@ -73,7 +73,7 @@ class Server:
         self._cell: _Cell | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises ProbeError where it cannot listen."""
+        """Begins to listen. Raises ProbeError where it cannot."""
         await self._listen(None)
         return self
 
@@ -82,7 +82,7 @@ class Server:
         await self._deafen()
 
     async def _listen(self, buffer: int | None) -> None:
-        """Anew: what a listener has taken once cannot be given back to the kernel to adapt."""
+        """Listens anew: a listener whose buffer was set once cannot let the kernel adapt it again."""
         await self._deafen()
         self._listener = listen(self.options.host, self.port, buffer)
         self.port = self._listener.getsockname()[1]
@@ -112,7 +112,7 @@ class Server:
             task.add_done_callback(self._greetings.discard)
 
     async def _greet(self, sock: socket.socket, peer: str) -> None:
-        """Finds out what a connection is for. One that carries data is left open for the cell."""
+        """Reads the purpose of a connection. One that carries data is left open for the cell."""
         kept = False
         try:
             async with asyncio.timeout(self.options.answer_s):
@@ -128,7 +128,7 @@ class Server:
                 sock.close()
 
     def _take(self, sock: socket.socket, ticket: str) -> bool:
-        """Whether the connection belongs to what is measured."""
+        """Whether the connection belongs to the cell that is measured."""
         cell = self._cell
         if cell is None or len(cell.sockets) == cell.wanted:
             return False
@@ -162,7 +162,7 @@ class Server:
     async def _admit(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: dict[str, Any]
     ) -> tuple[str, str]:
-        """Why the client is refused, if it is, and the ticket of its connections. Raises LineError."""
+        """Reason to refuse the client, if there is one, and its connections' ticket. Raises LineError."""
         if hello.get("groupflow_probe") != wire.VERSION:
             return "version", ""
         client, server = wire.word(hello, "nonce"), wire.nonce()
@@ -195,7 +195,7 @@ class Server:
     async def _measure(
         self, writer: asyncio.StreamWriter, ticket: str, request: dict[str, Any]
     ) -> dict[str, Any]:
-        """One cell. Raises LineError, ProbeError, TimeoutError, _EndedError."""
+        """Measures one cell. Raises LineError, ProbeError, TimeoutError, _EndedError."""
         buffer = None if request.get("buffer") is None else _bytes(request["buffer"])
         wanted = int(wire.number(request, "connections", 1, MOST_CONNECTIONS))
         warm_up = wire.number(request, "warm_up", 0, MOST_CELL_S)
@@ -220,7 +220,7 @@ async def _end(*tasks: asyncio.Task[None]) -> None:
 
 
 async def _count(sockets: list[socket.socket], warm_up: float, seconds: float) -> dict[str, Any]:
-    """What comes over all of them, from the end of the warm-up on."""
+    """Bytes that come over all connections, from the end of the warm-up on, and their time."""
     taken = [0] * len(sockets)
     try:
         async with asyncio.TaskGroup() as group:
@@ -246,7 +246,7 @@ async def _drain(sock: socket.socket, taken: list[int], place: int) -> None:
 
 
 async def _first_line(sock: socket.socket) -> dict[str, Any]:
-    """What a connection says first. Bytes that follow are not counted. Raises LineError, OSError."""
+    """The first line of a connection. Bytes that follow are not counted. Raises LineError, OSError."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=wire.LONGEST_LINE)
     said = b""

@@ -1,7 +1,7 @@
-"""TCP sockets whose buffers are set, and what the kernel gave of them.
+"""TCP sockets with set buffers, and the sizes that the kernel gave them.
 
-Linux bounds what SO_SNDBUF and SO_RCVBUF ask for by net.core.wmem_max and net.core.rmem_max, and doubles it,
-to have room for its own bookkeeping (socket(7)): half of what getsockopt tells is what a program got.
+Linux bounds SO_SNDBUF and SO_RCVBUF by net.core.wmem_max and net.core.rmem_max, and doubles the values,
+to have room for its own bookkeeping (socket(7)): a program got half of the size that getsockopt returns.
 A buffer that is set is not adapted any more. It has to be set before the connection is made: the handshake
 tells by how many bits windows are shifted.
 """
@@ -20,12 +20,12 @@ from groupflow.probe.errors import ProbeError
 SEND_LIMIT, RECEIVE_LIMIT = "net.core.wmem_max", "net.core.rmem_max"
 BACKLOG = 128
 CHUNK = 256 << 10
-"""bytes that are sent or taken at once"""
+"""bytes sent or received at once"""
 _RESET = struct.pack("ii", 1, 0)
 
 
 def granted(option: int, buffers: Iterable[int]) -> list[int]:
-    """What programs here get that ask for so many bytes of SO_SNDBUF or SO_RCVBUF."""
+    """Sizes that programs here get when they ask for so many bytes of SO_SNDBUF or SO_RCVBUF."""
     found: list[int] = []
     for buffer in buffers:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
@@ -35,7 +35,7 @@ def granted(option: int, buffers: Iterable[int]) -> list[int]:
 
 
 def listen(host: str, port: int, buffer: int | None) -> socket.socket:
-    """Connections that it takes have such a receive buffer; None: one that the kernel adapts. Raises
+    """A listener whose connections have this receive buffer; None: one that the kernel adapts. Raises
     ProbeError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -75,8 +75,8 @@ async def connect(host: str, port: int, patience: float, buffer: int | None = No
         ) from None
     except socket.gaierror as error:
         raise ProbeError(f"{where}: {error.strerror}; check the name or write the address") from None
-    except UnicodeError:  # of a name that cannot be one
-        raise ProbeError(f"{where}: no name of a host; check it or write the address") from None
+    except UnicodeError:  # the text cannot be a host's name
+        raise ProbeError(f"{where}: not a host's name; check it or write the address") from None
     except ConnectionRefusedError:
         raise ProbeError(
             f"{where}: connection refused; start `groupflow probe --serve` there, or name its port"
@@ -99,7 +99,7 @@ async def _connect(family: int, address: Any, buffer: int | None) -> socket.sock
 
 
 def reset(sock: socket.socket) -> None:
-    """Closes it at once: what waits in its buffer is not to be in the way of what is measured next."""
+    """Closes a socket at once: bytes that wait in its buffer must not disturb the next measurement."""
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     finally:

@@ -1,4 +1,4 @@
-"""What both sides of a probe say to each other: lines of JSON, and who may.
+"""The protocol of a probe: lines of JSON, and a proof of the token.
 
     client                                server
     {"groupflow_probe": 1, "nonce": C}
@@ -35,24 +35,24 @@ def nonce() -> str:
 
 
 def new_token() -> str:
-    """In hexadecimal, like the controller's."""
+    """A new token in hexadecimal, like the controller's."""
     return secrets.token_hex(16)
 
 
 def proof(token: str, side: Literal["client", "server"], client: str, server: str) -> str:
-    """HMAC-SHA256, hexadecimal: only who has the token can make it, and for these nonces only."""
+    """HMAC-SHA256, hexadecimal: only a bearer of the token can make it, and for these nonces only."""
     text = f"groupflow-probe:{side}:{client}:{server}"
     return hmac.digest(token.strip().lower().encode(), text.encode(), "sha256").hex()
 
 
 def proves(given: object, token: str, side: Literal["client", "server"], client: str, server: str) -> bool:
-    """Takes the same time for any wrong one."""
+    """Whether a proof is right. Takes the same time for any wrong proof."""
     wanted = proof(token, side, client, server).encode()
     return isinstance(given, str) and given.isascii() and hmac.compare_digest(given.encode(), wanted)
 
 
 class LineError(ProbeError):
-    """The other side said something that is no line of this protocol."""
+    """The other side sent a line that is not one of this protocol."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -72,14 +72,14 @@ async def read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     try:
         message: Any = json.loads(line)
     except (ValueError, RecursionError):
-        raise LineError("a line that is no JSON") from None
+        raise LineError("a line that is not JSON") from None
     if not isinstance(message, dict):
-        raise LineError("a line that is no object")
+        raise LineError("a line that is not an object")
     return message  # pyright: ignore[reportUnknownVariableType]
 
 
 def word(message: dict[str, Any], key: str) -> str:
-    """A field that has to be there: a nonce or a ticket. Raises LineError."""
+    """A required field: a nonce or a ticket. Raises LineError."""
     value = message.get(key)
     if not isinstance(value, str) or not value.isascii():
         raise LineError(f"{key}: none, or not in ASCII")
@@ -87,7 +87,7 @@ def word(message: dict[str, Any], key: str) -> str:
 
 
 def number(message: dict[str, Any], key: str, least: float, most: float) -> float:
-    """A field that has to be there. Raises LineError."""
+    """A required number within bounds. Raises LineError."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise LineError(f"{key}: not a number from {least:g} to {most:g}")

@@ -22,62 +22,62 @@ class Bone:
 
     name: str
     hub: str
-    """host"""
+    """the hub's host"""
     rims: tuple[str, ...]
-    """hosts"""
+    """the rims' hosts"""
     size: int
     interval_ns: int
-    """from one packet to the next"""
+    """time from one packet to the next"""
     result_wait_ns: int
-    """how long reception results are gathered, from a round's last packet on"""
+    """time in which reception results are gathered, after a round's last packet"""
     join_wait_ns: int
     method: Method = "scheduled"
     repair: Repair = "go_back_n"
     packet: int = 1000
-    """of every packet; scheduled: of the first round's"""
+    """size of every packet; scheduled: of the first round's packets"""
     packets: tuple[int, int] = (64, 1400)
-    """the smallest and largest that the size becomes, where it is adapted"""
+    """bounds of the packet size, where it is adapted"""
     per_round: int = 64
-    """packets"""
+    """packets of a round"""
     grace_ns: int = 500_000_000
-    """how much later than expected a packet may come"""
+    """delay that a packet may have after its expected time"""
     crowd: int = 16
-    """with more rims than this, not all answer"""
+    """number of rims above which not all answer"""
     per_answer_ns: int = 20_000_000
-    """how far answers are apart then"""
+    """time between answers of a crowd"""
     patience: int = 20
-    """so often is a rim asked that does not answer"""
+    """number of requests to a rim that does not answer, before it is given up"""
     forgets: bool = False
-    """with Go-Back-N rims forget what they have from where the hub goes back to"""
+    """with Go-Back-N, rims forget the packets from the position to which the hub goes back"""
     spans_ns: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
-    """of rims that come late or leave: when they come, and when they leave"""
+    """times of rims that come late or leave: of their arrival, and of their departure"""
 
     def rim(self, host: str) -> str:
-        """The name under which a rim is measured; the hub is measured under the bone's."""
+        """The name under which a rim is measured; the hub is measured under the bone's name."""
         return f"{self.name}-{host}"
 
 
 @dataclass(frozen=True)
 class BoneResult:
-    """A transfer that is over, as its hub saw it."""
+    """A finished transfer, as its hub saw it."""
 
     done: bool
     duration_s: float
     """from the first signal until the hub knows the end"""
     sent_bytes: int
-    """of payload, whatever is sent again included"""
+    """payload, with bytes that are sent again"""
     packets: int
     rounds: int
     answers: int
-    """reception results that came"""
+    """reception results that arrived"""
     complete: int
-    """rims that said that they have everything"""
+    """rims that reported the whole file"""
     lost: int
     """rims that were given up"""
 
 
 def specs(topology: Topology, bones: tuple[Bone, ...]) -> list[dict[str, Any]]:
-    """As the core reads them (dataplane/netsim/src/spec/bone.rs)."""
+    """The bones as the core reads them (dataplane/netsim/src/spec/bone.rs)."""
     found: list[dict[str, Any]] = []
     for bone in bones:
         role = {

@@ -1,4 +1,4 @@
-"""The controller in virtual time: the very one that runs networks, over simulated switches.
+"""The controller in virtual time: the one that runs real networks, over simulated switches.
 
 An event loop whose clock is the simulator's: where it would wait, time passes in the network instead.
 Sleeps and timeouts of the controller are then simulated, too, and a run is the same every time.
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from groupflow._native import NativeSim
 
 CONTROL_STEP_NS = 10**6
-"""How often the controller looks at what switches sent it: on average, twice its distance from them."""
+"""Time between two looks at packets from switches: on average, a packet waits half of it."""
 _SECRET, _SALT = "00" * 32, "00" * 8
-"""Known, because nothing here is secret, and a run must repeat."""
+"""fixed, because nothing here is secret, and a run must repeat"""
 
 OnStep = Callable[[int], None]
-"""Told the time (ns) after each step."""
+"""called with the time (ns) after each step"""
 
 
 def session_token(session: int) -> str:
-    """What members of a simulated session show."""
+    """The token of the members of a simulated session."""
     record = SessionRecord(id=session, mode="e2e", policy="strict", window=1, salt=_SALT, created=0)
     return token(_SECRET, record, "join")
 
@@ -74,7 +74,7 @@ async def _serve(
 
 
 class _Network:
-    """The simulated switches, as the controller knows them."""
+    """The simulated switches, as the controller sees them."""
 
     def __init__(self, sim: "NativeSim", scenario: Scenario, program: Program, on_step: OnStep) -> None:
         self.now_ns = 0
@@ -91,7 +91,7 @@ class _Network:
         return connection
 
     def advance(self, seconds: float | None) -> None:
-        """Lets time pass, at most so long, and hands up what switches sent to the controller."""
+        """Lets at most so much time pass, and hands the switches' packets to the controller."""
         if self.now_ns >= self._end_ns:
             self.ended.set()
             return
@@ -132,7 +132,7 @@ class _Connection:
         return dict(self._entries)
 
     async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        return []  # counters, for people who look at a running network
+        return []  # counters are read in running networks only
 
     async def send(self, packet: PacketOut) -> None:
         values = {"egress_port": packet.port, "inject": int(packet.inject)}
@@ -157,7 +157,7 @@ class _Connection:
 
 
 class _Selector(selectors.DefaultSelector):
-    """Where the loop would wait, the network goes on."""
+    """A selector that advances the network instead of waiting."""
 
     def __init__(self, network: _Network) -> None:
         super().__init__()

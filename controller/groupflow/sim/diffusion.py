@@ -1,4 +1,4 @@
-"""Diffusion-type flow control in a scenario: what the controller would install, put into the switches."""
+"""Diffusion-type flow control in a scenario: puts the controller's entries into the switches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TCP, _UDP = 6, 17
 
 @dataclass(frozen=True)
 class Diffusion:
-    """How a scenario's flows are controlled."""
+    """The controlled flows of a scenario, and the control's parameters."""
 
     d: Fraction
     """D of eq. 3, without unit"""
@@ -40,11 +40,11 @@ class Diffusion:
     """names of the controlled flows; their numbers in feedback are their places here, from 1"""
     alpha: Fraction = Fraction(1)
     packet_bytes: int = 1514
-    """of a full frame: turns bit/s into packets/s"""
+    """bytes of a full frame, which turn bit/s into packets/s"""
     queue_packets: int | None = None
-    """what each controlled queue holds; None: as much as the link's queue"""
+    """bound of each controlled queue; None: that of the link's queue"""
     host_delay_ns: int | None = None
-    """d_0 of eq. 9: senders' hosts shape to the rate they are told, this often; None: they are not told"""
+    """d_0 of eq. 9, the period at which senders' hosts learn the rate to shape to; None: they do not"""
 
 
 def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
@@ -99,7 +99,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
 
 
 def _told(scenario: Scenario, control: Diffusion) -> Scenario:
-    """Whoever sends a controlled flow shapes it."""
+    """The scenario with hosts and agents that shape the controlled flows they send."""
     number = {name: place for place, name in enumerate(control.flows, 1)}
     flows = (replace(f, shaped_as=number[f.name]) if f.name in number else f for f in scenario.flows)
     splits = (
@@ -115,7 +115,7 @@ def _told(scenario: Scenario, control: Diffusion) -> Scenario:
 
 
 def _rule(scenario: Scenario, flow: Flow, ports: tuple[int, int]) -> Rule:
-    """Agents send several flows to each other, which their ports tell apart."""
+    """The rule of a flow: agents send several flows to each other, which their ports tell apart."""
     from groupflow.control.diffusion.plan import Rule
 
     source_port, destination_port = ports
@@ -129,7 +129,7 @@ def _rule(scenario: Scenario, flow: Flow, ports: tuple[int, int]) -> Rule:
 
 
 def _host(scenario: Scenario, end: str) -> Host:
-    """Whose address an end has: of an agent, the agent host's."""
+    """The host whose address an end has: of an agent, the agent host's."""
     hosts, switches = scenario.topology.hosts, scenario.topology.switches
     return hosts[switches[end].agent or ""] if end in switches else hosts[end]
 
@@ -162,7 +162,7 @@ def _parts(
 
 
 def _way(scenario: Scenario, flow: Flow) -> tuple[str, ...]:
-    """Its nodes, from end to end; those between are P4 switches. Raises ScenarioError."""
+    """The nodes of a flow from end to end; those between are P4 switches. Raises ScenarioError."""
     topology = scenario.topology
     ends = flow.source, flow.destination
     start, goal = (topology.hosts[end].switch if end in topology.hosts else end for end in ends)
@@ -188,7 +188,7 @@ def _setup(
     queues: Iterable[tuple[int, int]],
     control: Diffusion,
 ) -> SwitchSetup:
-    """The entries as what the simulator tells the switch: table entries, queues, generators."""
+    """The entries in the simulator's form: table entries, queues, generators."""
     from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, encode
     from groupflow.p4rt.externs import Generator as Ticks
     from groupflow.p4rt.externs import QueueSettings

@@ -1,4 +1,4 @@
-"""Reads what a router without P4 does before a queue is full: `{kind: fifo, ecn: 200 packets}`."""
+"""Reads the options of a router without P4: `{kind: fifo, ecn: 200 packets}`."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ FIFO_KEYS = ("ecn", "xoff", "xon")
 
 
 def fifo_options(reader: FormReader, key: str, kind: Kind, form: Map) -> FifoOptions:
-    """The options of the switch at `key`. Refuses what contradicts itself."""
+    """The options of the switch at `key`. Refuses contradictory ones."""
     if kind != "fifo":
         for field in FIFO_KEYS:
             if field in form:
@@ -28,7 +28,7 @@ def fifo_options(reader: FormReader, key: str, kind: Kind, form: Map) -> FifoOpt
 def check_fifos(
     reader: FormReader, topology: Topology, kinds: Mapping[str, Kind], fifos: Mapping[str, FifoOptions]
 ) -> None:
-    """Refuses thresholds that the queues beside them cannot reach, and pauses that nobody obeys."""
+    """Refuses thresholds that the queues beside them cannot reach, and pauses that no neighbour obeys."""
     for link in topology.links:
         for end, other in ((link.a, link.b), (link.b, link.a)):
             options = fifos.get(end.node, FifoOptions())

@@ -2,7 +2,7 @@
 simulated hosts.
 
 A client's stream is greedy. It goes over as many TCP connections (stripes) as the policy says; a stripe that
-is closed sends nothing new any more, one that is opened starts slowly. The server measures what a server can:
+is closed sends no new bytes, one that is opened starts slowly. The server measures as a real one does:
 bytes in sequence, round trips by the timestamps that come back, packets that were missing when later ones
 came.
 """
@@ -25,12 +25,12 @@ KERNEL_WINDOW = 4 << 20
 """bytes that a receiver advertises where the kernel decides: more than any of these networks holds"""
 _STEP_MS = 100
 _NOTHING = Setting(None, 1)
-"""what a client has that has been given nothing"""
+"""the setting of a client that has been given none"""
 
 
 @dataclass(frozen=True)
 class Sender:
-    """A client of the server, and where it is."""
+    """A client of the server, and its host."""
 
     client: Client
     host: str
@@ -40,22 +40,22 @@ class Sender:
 
 @dataclass(frozen=True)
 class Gathering:
-    """Who sends to whom, and how it is tuned."""
+    """The server, its clients, and the policy that tunes them."""
 
     senders: tuple[Sender, ...]
     server: str
-    """host"""
+    """the server's host"""
     traffic: TcpTraffic
-    """of every stripe"""
+    """settings of every stripe"""
     limits: Limits
     policy: Policy[Any]
     stretches: Sequence[tuple[float, str, str, int]] = ()
-    """links that become longer: from when (s) on, between which nodes, and their delay then (ns)"""
+    """links that become longer: time of the change (s), both nodes, and the delay after it (ns)"""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What was measured of a client in a round, and what it was given for the next one."""
+    """Measurements of a client in a round, and its setting for the next one."""
 
     end_s: float
     client: str
@@ -65,7 +65,7 @@ class Round:
 
 @dataclass
 class _Stream:
-    """What is known of a client from round to round."""
+    """The state of a client from round to round."""
 
     open: set[int] = field(default_factory=set[int])
     used: set[int] = field(default_factory=set[int])
@@ -76,7 +76,7 @@ class _Stream:
 
 
 def stripe(client: str, number: int) -> str:
-    """The flow of one of a client's connections."""
+    """The flow name of one of a client's connections."""
     return f"{client}-{number}"
 
 
@@ -94,7 +94,7 @@ def with_stripes(scenario: Scenario, gathering: Gathering) -> Scenario:
 def run(
     scenario: Scenario, gathering: Gathering, progress: Callable[[Progress], None] | None = None
 ) -> tuple[list[Round], int]:
-    """Runs to the end: the rounds of all clients, by time, and packet hops. Raises ScenarioError."""
+    """Runs to the end. Returns rounds of all clients by time, and packet hops. Raises ScenarioError."""
     sim = build(with_stripes(scenario, gathering))
     server = _Server(sim, gathering)
     rounds: list[Round] = []
@@ -111,7 +111,7 @@ def run(
 
 
 class _Server:
-    """Measures, asks the policy, obeys."""
+    """Measures the clients, asks the policy, and applies its settings."""
 
     def __init__(self, sim: NativeSim, gathering: Gathering) -> None:
         self._sim = sim
@@ -130,7 +130,7 @@ class _Server:
         readings: dict[str, Reading] = {}
         for sender in self._gathering.senders:
             name = sender.client.name
-            reading = self._read(name)  # of everyone: what a client that left had in flight arrives still
+            reading = self._read(name)  # of every client: bytes in flight of one that left still arrive
             if sender.start_s <= now_s < sender.stop_s:
                 here.append(sender.client)
                 readings[name] = reading
@@ -190,7 +190,7 @@ class _Server:
 
 
 def _windows(setting: Setting, mss: int) -> list[int]:
-    """Of each stripe: a client's buffer in whole segments, as equal as can be."""
+    """Windows of the stripes: a client's buffer in whole segments, as equal as possible."""
     if setting.window is None:
         return [KERNEL_WINDOW] * setting.connections
     each, more = divmod(setting.window // mss, setting.connections)

@@ -1,4 +1,4 @@
-"""A scenario as a value: a network, what its switches run, and the traffic.
+"""A scenario as a value: a network, the programs of its switches, and the traffic.
 
 Quantities are integers in base units: nanoseconds, bit/s, bytes, parts per 10^9.
 """
@@ -30,7 +30,7 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True)
 class GilbertElliott:
-    """Losses in bursts; proportions in parts per 10^9, a frame."""
+    """Losses in bursts; proportions in parts per 10^9, for each frame."""
 
     to_bad: int
     to_good: int
@@ -40,20 +40,20 @@ class GilbertElliott:
 
 @dataclass(frozen=True)
 class LinkExtra:
-    """What only the simulator knows of a link."""
+    """Properties of a link that only the simulator has."""
 
     burst_loss: GilbertElliott | None = None
-    """instead of the topology's independent losses"""
+    """replaces the topology's independent losses"""
     down_ns: tuple[tuple[int, int], ...] = ()
-    """when the link is down: from, until"""
+    """times (from, until) when the link is down"""
     queue_bytes: int | None = None
     error_bytes: int | None = None
-    """of what a broadcast node sends on it: bytes from one bit error to the next, on average"""
+    """mean bytes from one bit error to the next, in frames that a broadcast node sends on the link"""
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """When the packets of a UDP source come: at its rate, unless said otherwise."""
+    """Times of the packets of a UDP source: at its rate, unless set otherwise."""
 
     pattern: Pattern = "constant"
     on_ns: int = 0
@@ -64,7 +64,7 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class UdpTraffic:
-    """UDP at its own pace."""
+    """UDP at its own pace, without congestion control."""
 
     rate: int
     """bit/s of frames, Ethernet headers included; of an on-off source, while it is on"""
@@ -76,10 +76,10 @@ class UdpTraffic:
 
 @dataclass(frozen=True)
 class Messages:
-    """What an application writes again and again: message i = 1, 2, ... at `period * (x + i)`.
+    """Messages that an application writes periodically: message i = 1, 2, ... at `period * (x + i)`.
 
-    x is uniform in -0.5 to 0.5. The flows of one host have the same x, whatever their number: it tells
-    everyone the same. (Emina et al., ICN 2011, section IV.A)
+    x is uniform in -0.5 to 0.5. All flows of one host have the same x: the host sends the same to
+    every receiver. (Emina et al., ICN 2011, section IV.A)
     """
 
     size: int
@@ -93,25 +93,25 @@ class TcpTraffic:
 
     variant: Variant
     window: int = 1000
-    """the most segments in flight"""
+    """most segments in flight"""
     packet: int = 1500
     """bytes of a full IP packet"""
     profile: Profile = "rfc"
-    """whose defaults: the RFCs' and Linux's, or ns-2's"""
+    """source of the defaults: the RFCs and Linux, or ns-2"""
     size: int | None = None
     """bytes to send; None: without end"""
     messages: Messages | None = None
-    """what is sent instead"""
+    """messages to send instead"""
     delayed_ack_ns: int | None = None
-    """acknowledge every other segment, or after this long; None: each at once"""
+    """delay after which a single segment is acknowledged; None: every segment at once"""
     ecn: bool = False
     initial_window: int | None = None
     min_rto_ns: int | None = None
     receive_window: int | None = None
-    """bytes that the receiver advertises at first, where that is changed while it runs (`NativeSim`); the
-    sender heeds it then, and both use timestamps"""
+    """bytes that the receiver advertises at first, where that changes during the run (`NativeSim`); the
+    sender heeds them then, and both use timestamps"""
     on_demand: bool = False
-    """whether it sends when it is told only (`NativeSim.resume_flow`)"""
+    """whether the sender waits for orders to send (`NativeSim.resume_flow`)"""
 
     @property
     def mss(self) -> int:
@@ -132,7 +132,7 @@ class Flow:
     start_ns: int = 0
     stop_ns: int | None = None
     shaped_as: int | None = None
-    """the number by which feedback packets name the flow, if its host shapes it to what they tell"""
+    """the number by which feedback packets name the flow, if its host shapes it to their rate"""
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ class GroupSession:
     mode: Literal["e2e", "n2n"] = "e2e"
     policy: Literal["strict", "isolate"] = "strict"
     rate: int = 0
-    """never faster, bit/s; 0: no bound"""
+    """highest rate, bit/s; 0: no bound"""
     start_ns: int = 0
-    """when they join"""
+    """time when the members join"""
 
     def member(self, host: str) -> str:
         """The name under which a member is measured."""
@@ -167,18 +167,18 @@ class SplitSession:
     source: str
     destinations: tuple[str, ...]
     traffic: TcpTraffic
-    """what the source sends; all connections are alike"""
+    """the stream's size and TCP settings; all connections have the same"""
     mode: Literal["e2e", "n2n"] = "n2n"
-    """n2n: an agent acknowledges what it has cached; e2e: what all its branches have acknowledged"""
+    """n2n: an agent acknowledges bytes once they are cached; e2e: once all its branches have acknowledged"""
     start_ns: int = 0
     cache_bytes: int | None = None
-    """n2n: an agent acknowledges so many bytes more than all its branches have, and caches besides what is in
-    flight then; None: all that come"""
+    """n2n: bytes that an agent acknowledges beyond those of all its branches, and caches besides the bytes in
+    flight then; None: all that arrive"""
     shaped_as: Mapping[str, int] = field(default_factory=dict[str, int])
-    """of its connections (`hop`) that are shaped to what feedback tells: the number by which it names them"""
+    """of connections (`hop`) that are shaped to feedback's rate: the number by which feedback names each"""
 
     def hop(self, sender: str, receiver: str) -> str:
-        """The name under which one of its connections is measured."""
+        """The name under which a connection is measured."""
         return f"{self.name}-{sender}-{receiver}"
 
 
@@ -200,12 +200,12 @@ class Generator:
     first_ns: int
     frame: bytes
     port: int = 0
-    """where its packets seem to arrive"""
+    """port at which its packets seem to arrive"""
 
 
 @dataclass(frozen=True)
 class SwitchSetup:
-    """What a P4 switch is told before time begins, beside its routes."""
+    """Settings of a P4 switch before time begins, beside its routes."""
 
     updates: tuple["p4r.Update", ...] = ()
     entities: tuple[Any, ...] = ()
@@ -213,27 +213,27 @@ class SwitchSetup:
     queues: tuple[QueueSetting, ...] = ()
     generators: tuple[Generator, ...] = ()
     nominal_packets: Mapping[int, int] = field(default_factory=dict[int, int])
-    """bytes of a packet where packets/s are computed from the bit rate, by port"""
+    """bytes of a packet for computing packets/s from a port's bit rate, by port"""
 
 
 @dataclass(frozen=True)
 class FifoOptions:
-    """What a router without P4 does before a queue is full. Packets that wait."""
+    """Early actions of a router without P4, before a queue is full. Units are waiting packets."""
 
     ecn: int | None = None
-    """a packet that finds so many is marked, if its sender understands that"""
+    """a packet that finds so many is marked, if its sender understands marks"""
     xoff: int | None = None
-    """with more than this from one neighbour, that one is told to stop"""
+    """a neighbour with more packets than this is told to pause"""
     xon: int | None = None
-    """with so many or fewer, to go on"""
+    """a paused neighbour with so many packets or fewer is told to go on"""
 
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """What a split agent can do."""
+    """Limits of a split agent."""
 
     packets_per_second: int | None = None
-    """it handles so many, those it takes and those it sends; None: any number at once"""
+    """packets that the agent handles, received and sent; None: any number at once"""
 
 
 _NO_SETUP = SwitchSetup()
@@ -244,38 +244,38 @@ _NO_EXTRA = LinkExtra()
 
 @dataclass(frozen=True)
 class Scenario:
-    """A network, its traffic, and what to measure."""
+    """A network, its traffic, and the measurements to make."""
 
     name: str
     topology: Topology
     flows: tuple[Flow, ...]
     duration_ns: int
     sessions: tuple[GroupSession, ...] = ()
-    """run by the controller; cache agents are where the topology has them"""
+    """run by the controller; cache agents are at the topology's places"""
     splits: tuple[SplitSession, ...] = ()
     bones: tuple[Bone, ...] = ()
     sample_ns: int = 10**6
     seed: int = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
-    """what each switch is; p4 where nothing is said. An agent is a switch and its agent host in one: what
-    joins the two is no link. TCP connections of `splits` end at it; nothing passes it otherwise. A broadcast
+    """kind of each switch; default p4. An agent is a switch and its agent host in one: the link between
+    the two is no link of the network. TCP connections of `splits` end at it; nothing else passes. A broadcast
     node is a satellite or a ground station: it repeats multicast at all its other ports."""
     fifos: Mapping[str, FifoOptions] = field(default_factory=dict[str, FifoOptions])
-    """of switches that are fifos"""
+    """options of switches that are fifos"""
     agents: Mapping[str, AgentOptions] = field(default_factory=dict[str, AgentOptions])
-    """of switches that are agents"""
+    """options of switches that are agents"""
     extras: Mapping[int, LinkExtra] = field(default_factory=dict[int, LinkExtra])
-    """by the link's place in the topology"""
+    """properties by the link's place in the topology"""
     p4info: Path = P4INFO
     program: Path = P4_JSON
     routes: bool = True
     """whether switches get groupflow's routes; turn it off for another program"""
     queues: int = 8
-    """queues a port"""
+    """queues of a port"""
     setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
     trace: bool = False
     warnings: tuple[str, ...] = ()
-    """what is allowed and likely not meant"""
+    """settings that are allowed but likely not meant"""
 
     def kind(self, switch: str) -> Kind:
         return self.kinds.get(switch, "p4")

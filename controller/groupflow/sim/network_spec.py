@@ -1,4 +1,4 @@
-"""From a scenario to what the core reads: names and units resolved (dataplane/netsim/src/spec.rs)."""
+"""The scenario in the core's form: names and units resolved (dataplane/netsim/src/spec.rs)."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ _FIRST_SOURCE_PORT, _FIRST_DESTINATION_PORT = 10_000, 40_000
 
 
 def network_spec(scenario: Scenario) -> str:
-    """The JSON text. Raises ScenarioError for flows that cannot be."""
+    """The JSON text for the core. Raises ScenarioError for impossible flows."""
     topology = scenario.topology
     inside = agent_hosts(scenario)
     nodes = [_switch(scenario, name) for name in topology.switches]
@@ -52,7 +52,7 @@ def network_spec(scenario: Scenario) -> str:
 
 
 def _members(scenario: Scenario) -> list[dict[str, object]]:
-    """Senders, receivers and cache agents."""
+    """Senders, receivers and cache agents of group sessions."""
     from groupflow.sim.control import session_token
 
     ports = Counter[str]()
@@ -123,7 +123,7 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
 
 
 def _errors(scenario: Scenario, name: str) -> dict[str, int]:
-    """Bytes from one bit error to the next, by neighbour."""
+    """Mean bytes from one bit error to the next, by neighbour."""
     errors: dict[str, int] = {}
     for place, link in enumerate(scenario.topology.links):
         mean = scenario.extra(place).error_bytes
@@ -169,7 +169,7 @@ def _loss(link: Link, extra: LinkExtra) -> dict[str, object]:
 
 
 def flow_ports(flows: Iterable[Flow]) -> dict[str, tuple[int, int]]:
-    """Source and destination port of each flow: its own at both hosts, so that they name one end each."""
+    """Source and destination port of each flow: its own at both hosts, so that a port names one end."""
     at_source, at_destination = Counter[str](), Counter[str]()
     ports: dict[str, tuple[int, int]] = {}
     for flow in flows:

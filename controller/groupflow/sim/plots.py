@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 from groupflow.sim.results import Results, Series
 
 Axes: TypeAlias = Any
-"""matplotlib's; its own types say too little for a strict check"""
+"""matplotlib's axes; its own types are too weak for a strict check"""
 _TIME = "simulation time (s)"
 
 
 def plot(results: Results) -> list[Path]:
-    """Draws what the run's folder has; gives the files."""
+    """Draws the series in the run's folder. Returns the files. Raises ValueError for a run without series."""
     folder = results.folder
     if folder is None:
         raise ValueError("the run kept no series: run it with out=FOLDER")

@@ -1,4 +1,4 @@
-"""Reads scenario files: a topology's YAML form with traffic, and what only a simulator knows of the network.
+"""Reads scenario files: a topology's YAML form with traffic and simulator-only properties of the network.
 
 Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 """
@@ -228,7 +228,7 @@ class _Reader(FormReader):
         return SwitchSetup(queues=tuple(settings))
 
     def _plain_link(self, key: str, form: Map) -> Map:
-        """The link as a topology file has it."""
+        """The link in the form of a topology file, without the simulator's own fields."""
         plain = {name: value for name, value in form.items() if name not in ("queue_bytes", "down")}
         if isinstance(plain.get("loss"), dict):
             plain["loss"] = 0
@@ -451,7 +451,7 @@ class _Reader(FormReader):
 
 
 def _numbered_switches(switches: Mapping[str, Map]) -> dict[str, object]:
-    """With the numbers that only real switches need."""
+    """The switches with the numbers that only real switches need."""
     taken = {form["device_id"] for form in switches.values() if "device_id" in form}
     free = (number for number in range(1, _LAST_DEVICE_ID + 1) if number not in taken)
     numbered: dict[str, object] = {}
@@ -465,7 +465,7 @@ def _numbered_switches(switches: Mapping[str, Map]) -> dict[str, object]:
 
 
 def _numbered_hosts(hosts: Map) -> dict[str, object]:
-    """With addresses for hosts that have none: 10.X.Y.1."""
+    """The hosts, with addresses (10.X.Y.1) for those that have none."""
     taken = {form["ip"] for form in _forms(hosts) if "ip" in form}
     texts = (f"10.{number >> 8}.{number & 0xFF}.1/24" for number in range(1, 1 << 16))
     free = (text for text in texts if text not in taken)

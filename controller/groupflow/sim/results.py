@@ -1,4 +1,4 @@
-"""What a run measured: totals at once, series from the files when asked for."""
+"""Measurements of a run: totals in memory, series read from files on demand."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from groupflow.sim.bone import BoneResult
 
 Series: TypeAlias = dict[str, list[float]]
-"""Columns by name; a value that is not there is NaN."""
+"""Columns by name; a missing value is NaN."""
 
 
 @dataclass(frozen=True)
@@ -20,26 +20,26 @@ class FlowResult:
     flow: str
     sent_packets: int
     offered_bytes: int | None
-    """what an application handed over, of TCP with messages"""
+    """bytes that the application wrote, of TCP with messages"""
     delivered_packets: int
     delivered_bytes: int
     goodput_bps: float
     mean_delay_s: float | None
-    """of UDP"""
+    """of UDP flows"""
     retransmissions: int | None
-    """of TCP, as the following"""
+    """of TCP flows, as the following"""
     timeouts: int | None
     fast_retransmits: int | None
     ecn_reductions: int | None
-    """of the window, for marked packets"""
+    """reductions of the window because of marked packets"""
     finished: bool | None
     bone: Mapping[str, Any] | None = None
-    """of a hub"""
+    """a hub's transfer"""
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Packets that vanished at one place for one reason; or signals, by what they say."""
+    """Packets lost at one place for one reason; or signals, by kind."""
 
     node: str
     port: int | None
@@ -50,12 +50,12 @@ class Drop:
 
 @dataclass(frozen=True)
 class Results:
-    """What a run measured."""
+    """Measurements of a run."""
 
     summary: Mapping[str, Any]
     wall_s: float
     folder: Path | None
-    """where the series are; None: they were not kept"""
+    """folder of the series; None: they were not kept"""
 
     @property
     def simulated_s(self) -> float:
@@ -71,7 +71,7 @@ class Results:
 
     @cached_property
     def bones(self) -> dict[str, BoneResult]:
-        """Of hubs whose transfer is over."""
+        """Finished transfers by the hub's name."""
         return {name: BoneResult(**flow.bone) for name, flow in self.flows.items() if flow.bone is not None}
 
     @cached_property
@@ -94,15 +94,15 @@ class Results:
 
     @cached_property
     def peak_cached_bytes(self) -> dict[str, int]:
-        """By split agent: the most it held because some branch had not acknowledged it."""
+        """The most bytes that an agent held because some branch had not acknowledged them, by split agent."""
         return {form["node"]: form["peak_bytes"] for form in self.summary["caches"]}
 
     def signalled(self, reason: str, node: str | None = None) -> int:
-        """Signals of one kind, at a node or everywhere."""
+        """Number of signals of one kind, at a node or everywhere."""
         return sum(s.packets for s in self.signals if s.reason == reason and node in (None, s.node))
 
     def dropped(self, node: str | None = None, reason: str | None = None) -> int:
-        """Packets dropped, at a node, for a reason, or both."""
+        """Number of packets dropped, at a node, for a reason, or both."""
         return sum(
             drop.packets
             for drop in self.drops
@@ -128,7 +128,7 @@ class Results:
         return self._series("windows.csv", flow=flow)
 
     def queue_packets(self) -> dict[str, Series]:
-        """By node: time_s and packets, all queues together. An instant that is missing is an empty node."""
+        """By node: time_s and packets, all queues together. At a missing instant the node is empty."""
         nodes: dict[str, dict[float, float]] = {}
         for row in self._rows("queues.csv"):
             times = nodes.setdefault(row["node"], {})

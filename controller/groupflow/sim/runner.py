@@ -1,4 +1,4 @@
-"""Runs a scenario: builds the network, tells its switches their entries, lets time pass, keeps results."""
+"""Runs a scenario: builds the network, installs the switches' entries, lets time pass, keeps results."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _STEP_MS = 100
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """State of a run in progress."""
 
     scenario: str
     simulated_ns: int
@@ -51,7 +51,7 @@ def run(
     """Runs a scenario to its end. Raises ScenarioError, and OSError when results cannot be written.
 
     With `out`, measurements are written to that folder: as a whole when the run is over, or not at all.
-    `inspect` is given the network when the run is over, e.g. to read registers.
+    `inspect` is called with the network when the run is over, e.g. to read registers.
     """
     started = time.monotonic()
     sim = build(scenario, threads)
@@ -92,7 +92,7 @@ def run(
 
 
 def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
-    """The network at time zero, its switches told everything. Raises ScenarioError."""
+    """The network at time zero, with all entries in its switches. Raises ScenarioError."""
     from groupflow._native import NativeSim
 
     p4_switches = [name for name in scenario.topology.switches if scenario.kind(name) == "p4"]
@@ -110,7 +110,7 @@ def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
 
 
 def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None:
-    """Entries, queues and generators of every P4 switch."""
+    """Installs entries, queues and generators at every P4 switch."""
     from finsy import P4Schema
     from finsy.p4entity import encode_updates
 
@@ -150,12 +150,12 @@ def _program(scenario: Scenario) -> "Program":
 
 
 def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
-    """The entries that the controller installs at start, and what lets nodes without P4 be neighbours."""
+    """The entries that the controller installs at start, plus those for neighbours without P4."""
     from groupflow.control.sessions.desired import unicast_entries
     from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Action, Change, Key, encode
 
     program = _program(scenario)
-    # They leave Ethernet addresses as they are: what was sent to one of them comes on under its address.
+    # Such nodes keep Ethernet addresses: a frame for one of them goes on under that node's address.
     plain = [s.mac for s in scenario.topology.switches.values() if scenario.kind(s.name) != "p4"]
     stations = {Key("station", (int(mac.replace(":", ""), 16),)): Action("for_us", ()) for mac in plain}
 
@@ -188,7 +188,7 @@ def _partial(out: Path) -> Path:
 
 
 def _replace(new: Path, out: Path) -> None:
-    """Puts a folder in place of what was there before."""
+    """Puts a folder in the place of an earlier one."""
     old = out.parent / f".{out.name}.old-{os.getpid()}"
     if out.exists():
         out.rename(old)

@@ -1,4 +1,4 @@
-"""Split sessions as what the core reads: a TCP flow a hop of the session's tree, and a relay an agent."""
+"""Split sessions in the core's form: a TCP flow for each hop of a session's tree, a relay for each agent."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ from groupflow.sim.model import Flow, Scenario, ScenarioError, SplitSession
 
 
 def agent_hosts(scenario: Scenario) -> set[str]:
-    """The hosts that are one with their switch. Raises ScenarioError for an agent without one."""
+    """The hosts that are one node with their switch. Raises ScenarioError for an agent without a host."""
     hosts: set[str] = set()
     for switch in scenario.topology.switches.values():
         if scenario.kind(switch.name) == "agent":
@@ -55,7 +55,7 @@ def _hop(session: SplitSession, sender: str, receiver: str) -> Flow:
 
 
 def _tree(scenario: Scenario, session: SplitSession) -> dict[str, list[str]]:
-    """For the source and each agent on the way, whom it sends to."""
+    """The nodes to which the source and each agent on the way send. Raises ScenarioError."""
     tree: dict[str, list[str]] = {}
     for member in session.destinations:
         way = [session.source, *_agents(scenario, session, member), member]

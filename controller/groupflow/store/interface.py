@@ -1,4 +1,4 @@
-"""Where the controller keeps what must outlive it: keys and values, as etcd has them.
+"""The store of values that must outlive the controller, by keys, as in etcd.
 
 A key is a path (`members/7/3`), a value a JSON text. What the controller decides is in the store before it is
 answered, so that a controller that starts again carries on.
@@ -32,7 +32,7 @@ class Store(Protocol):
         ...
 
     async def commit(self, transaction: Transaction) -> bool:
-        """True: done, and outlives this process. False: nothing done, an expected value was not there."""
+        """True: done, and outlives this process. False: an expected value differed, nothing is done."""
         ...
 
     def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
@@ -43,7 +43,7 @@ class Store(Protocol):
         ...
 
     async def version(self) -> int:
-        """Another number than before when another process has changed something; it may change besides."""
+        """A number that changes whenever another process has changed a value, and may change more often."""
         ...
 
     async def close(self) -> None: ...

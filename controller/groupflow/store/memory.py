@@ -1,4 +1,4 @@
-"""A store that forgets: for tests, and for a controller that need not outlive its process."""
+"""A store in memory: for tests, and for a controller whose state may end with its process."""
 
 from collections.abc import AsyncIterator
 

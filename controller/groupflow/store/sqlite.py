@@ -18,9 +18,9 @@ from groupflow.store.watchers import Watchers
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS groupflow (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 _BACKLOG = 65536
-"""Jobs that may wait; beyond it the store refuses, rather than grow."""
+"""Jobs that may wait; with more the store refuses, rather than grow."""
 _GROUP = 256
-"""Jobs in one commit."""
+"""Most jobs in one commit."""
 
 
 _Result = TypeVar("_Result")
@@ -39,7 +39,7 @@ class _Done(NamedTuple):
 
 
 class SqliteStore:
-    """Made by `open`. Must be closed."""
+    """A store in a file. Made by `open`. Must be closed."""
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self._path = path
@@ -93,7 +93,7 @@ class SqliteStore:
         return await self._do(work)
 
     async def close(self) -> None:
-        """Carries out what waits, then ends."""
+        """Carries out the waiting jobs, then ends the thread."""
         if self._thread.is_alive():
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
@@ -110,7 +110,7 @@ class SqliteStore:
             raise StoreError(f"{self._path}: {error}; {_cure(error)}") from None
 
     def _run(self) -> None:
-        """The thread. Nothing else touches the database."""
+        """The body of the thread, the only user of the database."""
         try:
             database = sqlite3.connect(self._path, isolation_level=None)
             database.execute("PRAGMA journal_mode = WAL")
@@ -125,7 +125,7 @@ class SqliteStore:
                 pass
 
     def _next_jobs(self) -> list[_Job | None]:
-        """At least one, and what else waits."""
+        """At least one job, and all others that wait."""
         jobs = [self._jobs.get()]
         with suppress(queue.Empty):
             while jobs[-1] is not None and len(jobs) < _GROUP:
@@ -133,10 +133,10 @@ class SqliteStore:
         return jobs
 
     def _work(self, database: sqlite3.Connection, jobs: list[_Job | None]) -> bool:
-        """Carries out jobs in one commit. False: it was told to end."""
+        """Carries out jobs in one commit. False: one of them says to end."""
         todo = [job for job in jobs if job is not None]
         try:
-            # Who only reads waits for nobody.
+            # A batch of reads only needs no write lock, so it waits for no other process.
             database.execute("BEGIN IMMEDIATE" if any(job.writes for job in todo) else "BEGIN")
             done = [_attempt(database, job) for job in todo]
             database.execute("COMMIT")
@@ -148,14 +148,14 @@ class SqliteStore:
         return None not in jobs
 
     def _answer(self, done: list[_Done]) -> None:
-        """Wakes, once, all who wait."""
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        """Wakes all waiting callers in one step of the loop."""
+        with suppress(RuntimeError):  # the loop is closed: no caller waits any more
             self._loop.call_soon_threadsafe(_resolve, done)
 
 
 def _cure(error: sqlite3.Error) -> str:
     locked = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
-    return "end the process that holds it and stands still" if locked else "see that the disk has room"
+    return "end the stopped process that holds the lock" if locked else "see that the disk has room"
 
 
 def _resolve(done: list[_Done]) -> None:
@@ -169,7 +169,7 @@ def _resolve(done: list[_Done]) -> None:
 
 
 def _attempt(database: sqlite3.Connection, job: _Job) -> _Done:
-    """One job, which leaves nothing behind when it fails."""
+    """Carries out one job, which leaves no change when it fails."""
     database.execute("SAVEPOINT job")
     try:
         result = job.work(database)

@@ -1,4 +1,4 @@
-"""Tells those who watch a prefix what was committed."""
+"""Tells the watchers of a prefix the committed changes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from contextlib import suppress
 from groupflow.store.interface import StoreError, Writes
 
 QUEUE = 1024
-"""Changes a watcher may be behind."""
+"""Most changes that may wait for a watcher."""
 
 
 class Watchers:
@@ -28,7 +28,7 @@ class Watchers:
                     break
 
     def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
-        """Begins at once, not when first iterated, so that nothing is missed in between."""
+        """Begins at the call, not at the first iteration, so that no change between them is lost."""
         queue: asyncio.Queue[tuple[str, str | None] | None] = asyncio.Queue(QUEUE)
         self._queues[queue] = prefix
         return self._follow(queue)

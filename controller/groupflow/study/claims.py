@@ -9,7 +9,7 @@ BEYOND = "beyond the paper"
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper, beside what was measured."""
+    """One statement of a paper, beside the measurement."""
 
     id: str
     figure: str
@@ -22,14 +22,14 @@ class Claim:
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Numbers of numpy become Python's, which JSON knows."""
+        """Turns numbers of numpy into Python's, which JSON can hold."""
         for name, kind in (("measured", float), ("holds", bool)):
             object.__setattr__(self, name, kind(getattr(self, name)))
         if not isinstance(self.paper, str | int):
             object.__setattr__(self, "paper", float(self.paper))
 
     def form(self) -> dict[str, Any]:
-        """For JSON: None where a number is not finite."""
+        """The claim for JSON: None where a number is not finite."""
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in asdict(self).items()

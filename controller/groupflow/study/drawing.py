@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from groupflow.study.files import whole
 
 Axes: TypeAlias = Any
-"""matplotlib's axes; the types of matplotlib say too little for a strict check"""
+"""matplotlib's axes; the types of matplotlib are too weak for a strict check"""
 
 COLOURS = ("#1f4e79", "#c06010", "#2e7d32", "#8e2430", "#6a4c93", "#555555", "#0a8f8f", "#b08800")
 PALE = "#b9c4d0"
@@ -17,7 +17,7 @@ DOTS_PER_INCH = 100
 def subplots(
     rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], **shared: Any
 ) -> tuple[Any, Any]:
-    """A figure, and its axes in rows and columns; `shared` is what matplotlib takes besides."""
+    """A figure, and its axes in rows and columns; `shared`: further arguments for matplotlib."""
     figure = blank(figsize)
     return figure, figure.subplots(rows, columns, **shared)
 

@@ -1,4 +1,4 @@
-"""Why a study ends without having done all that it was asked. Each error is one line for people."""
+"""Errors that end a study before all of its work is done. Each is one line for people."""
 
 from typing import cast
 

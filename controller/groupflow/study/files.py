@@ -1,4 +1,4 @@
-"""Files of results: each is whole or not there, so that an interrupted run leaves no half of one."""
+"""Files of results: each is whole or missing, so that an interrupted run leaves no partial file."""
 
 import csv
 import json
@@ -15,7 +15,7 @@ Row: TypeAlias = Mapping[str, Cell]
 
 @contextmanager
 def whole(path: Path) -> Generator[Path]:
-    """Gives the path to write to; the file takes its name at the end of the block."""
+    """The path to write to; at the end of the block the file takes its final name."""
     part = path.with_name(f".{path.name}.part")
     yield part
     part.replace(path)
@@ -23,7 +23,7 @@ def whole(path: Path) -> Generator[Path]:
 
 @contextmanager
 def into(folder: Path) -> Generator[None]:
-    """The block writes into that folder. Raises StudyError where writing fails."""
+    """Turns an OSError of the block, which writes into that folder, into a StudyError."""
     try:
         yield
     except OSError as error:
@@ -39,7 +39,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """A CSV file. The first row's names are the columns; None is an empty cell."""
+    """Writes a CSV file. The first row's names are the columns; None is an empty cell."""
     with whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, fieldnames=list(rows[0]))
         table.writeheader()

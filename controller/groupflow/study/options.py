@@ -11,9 +11,9 @@ class ExperimentOptions:
     name: str
     out: Path
     scenarios: tuple[str, ...] = ()
-    """of the paper"""
+    """names of the paper's scenarios"""
     studies: tuple[str, ...] = ()
-    """beyond the paper; where neither scenarios nor studies are named, the paper says what is run"""
+    """names of studies beyond the paper; with neither scenarios nor studies, the paper chooses"""
     quick: bool = False
     """short runs, which show that everything works, and are no verdict"""
     jobs: int = 1

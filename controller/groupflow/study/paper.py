@@ -1,4 +1,4 @@
-"""A paper as `groupflow reproduce` knows it: its simulations, figures, scenarios and studies."""
+"""A paper as `groupflow reproduce` runs it: its simulations, figures, scenarios and studies."""
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,23 +13,23 @@ from groupflow.study.part import Grouped, Measured, Part, Run
 
 Case = TypeVar("Case")
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
-"""of the short variant or the full one, from a seed on"""
+"""makes the runs of the short variant or of the full one, with seeds from this one on"""
 
 
 @dataclass(frozen=True)
 class Simulation(Generic[Run, Measured, Grouped]):
-    """How runs of one kind are simulated, and their outcomes read."""
+    """The simulation of runs of one kind, and the reading of their outcomes."""
 
     simulate: Callable[..., Measured]
-    """a function of a module, for it goes to other processes by its name: simulates a run in one of them, and
-    gives an outcome whose `run` is that run; where `folder` names one, it is given a folder for data, too"""
+    """a function at the top of a module, as other processes find it by its name: simulates a run and returns
+    an outcome whose `run` is that run; if it has a parameter `folder`, it is given a folder for data"""
     group: Callable[[Sequence[Measured]], Grouped]
     rows: Callable[[Measured], Iterable[Mapping[str, Any]]]
-    """of a table"""
+    """rows of a table"""
     title: Callable[[Run], str]
-    """of a run, for the progress bar"""
+    """a run's title, for the progress bar"""
     cost: Callable[[Run], float]
-    """about proportional to the time that a run takes"""
+    """a number about proportional to the time that a run takes"""
     folder: Callable[[Run], str] | None = None
 
     def beyond(
@@ -40,7 +40,7 @@ class Simulation(Generic[Run, Measured, Grouped]):
         judge: Callable[[Grouped], list[Claim]],
         draw: Callable[[Path, Grouped], None],
     ) -> "Study[Run, Measured, Grouped]":
-        """A study beyond the paper, whose files have names of their own."""
+        """A study beyond the paper, whose files have their own names."""
         return Study(f"study-{name}", about, self, runs, judge, draw)
 
     def job(self, run: Run, out: Path) -> Callable[[], Measured]:
@@ -53,20 +53,20 @@ class Study(Generic[Run, Measured, Grouped]):
     """A figure, table or scenario of a paper, or a question beyond the paper."""
 
     name: str
-    """of its files"""
+    """name of its files"""
     about: str
     """one line for people"""
     simulation: Simulation[Run, Measured, Grouped]
     runs: Runs[Run]
     judge: Callable[[Grouped], list[Claim]]
-    """by rules that are stated before anything is run"""
+    """claims, by rules that were stated before any run"""
     draw: Callable[[Path, Grouped], None]
 
     def part(self, quick: bool, seed: int) -> Part[Run, Measured, Grouped]:
-        """Each run once. Raises StudyError where there is none, or where no other process can be given it."""
+        """The part, with each run once. Raises StudyError without runs, or if one cannot be pickled."""
         kind, runs = self.simulation, list(dict.fromkeys(self.runs(quick, seed)))
         if not runs:
-            raise StudyError(f"{self.name} has no run")
+            raise StudyError(f"{self.name} has no runs")
         sent = (("simulate", kind.simulate, "a function of a module"), ("a run", runs, "picklable"))
         for what, value, must in sent:
             try:
@@ -81,18 +81,18 @@ AnyStudy: TypeAlias = Study[Any, Any, Any]
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper as `groupflow reproduce` offers it."""
+    """A paper as `groupflow reproduce` runs it."""
 
     about: str
     """one line for people"""
     default: Callable[[bool], Sequence[AnyStudy]]
-    """the studies that are run where none is named, of the short variant or the full one"""
+    """the studies that are run where none is named, in the short variant or the full one"""
     studies: Mapping[str, AnyStudy]
     """by the name that `--study` takes"""
     scenarios: Mapping[str, AnyStudy] = field(default_factory=dict[str, AnyStudy])
     """by the name that `--scenario` takes"""
     across: Callable[[Sequence[Any]], list[Claim]] = lambda _: []
-    """claims that compare scenarios, of the outcomes of all complete ones, each once"""
+    """claims that compare scenarios, from the outcomes of all complete scenarios, each once"""
 
 
 def seeded(
@@ -101,7 +101,7 @@ def seeded(
     seeds: int,
     quick_seeds: int,
 ) -> Runs[Run]:
-    """Runs of each case, of the short variant or the full one, with as many seeds each."""
+    """Makes runs of each case, in the short variant or the full one, with the same number of seeds each."""
 
     def runs(quick: bool, seed: int) -> list[Run]:
         numbers = range(seed, seed + (quick_seeds if quick else seeds))

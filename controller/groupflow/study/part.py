@@ -15,7 +15,7 @@ class Outcome(Protocol):
 
     @property
     def run(self) -> Any:
-        """The run that measured it."""
+        """The run that gave this outcome."""
         ...
 
     @property
@@ -27,7 +27,7 @@ class Outcome(Protocol):
 Run = TypeVar("Run")
 Measured = TypeVar("Measured", bound=Outcome)
 Grouped = TypeVar("Grouped")
-"""what a paper's rules and figures are given: outcomes, by what the paper varies"""
+"""the form of outcomes for a paper's rules and figures, by the quantities that the paper varies"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Part(Generic[Run, Measured, Grouped]):
     """Its files are written when the last of its runs is over; parts may share runs."""
 
     name: str
-    """of its files"""
+    """name of its files"""
     runs: list[Run]
     group: Callable[[Sequence[Measured]], Grouped]
     judge: Callable[[Grouped], list[Claim]]
@@ -44,7 +44,7 @@ class Part(Generic[Run, Measured, Grouped]):
     measured: dict[Run, Measured] = field(default_factory=dict[Run, Measured])
 
     def add(self, outcome: Measured, out: Path) -> None:
-        """Takes the outcome of one of its runs; those of other runs are not for it."""
+        """Takes an outcome; ignores outcomes of runs that are not its own."""
         if outcome.run not in self._wanted:
             return
         self.measured[outcome.run] = outcome
@@ -63,10 +63,10 @@ class Part(Generic[Run, Measured, Grouped]):
 
     @property
     def outcomes(self) -> list[Measured]:
-        """Of the runs that are over, in the order of the runs."""
+        """Outcomes of the finished runs, in the order of the runs."""
         return [self.measured[run] for run in self.runs if run in self.measured]
 
     @property
     def claims(self) -> list[Claim]:
-        """None before all runs are over."""
+        """The claims; none before all runs are over."""
         return self.judge(self.group(self.outcomes)) if self.complete else []

@@ -1,4 +1,4 @@
-"""Runs on several cores, with a progress bar. Outcomes are given as they come, whatever comes later."""
+"""Runs on several cores, with a progress bar. Outcomes are given as they come, even if a later run fails."""
 
 import signal
 from collections.abc import Callable, Generator, Sequence
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 Done = TypeVar("Done")
 
 _stop: Flag | None = None
-"""in a worker: set when its job is to end"""
+"""in a worker: set when the worker's job must end"""
 
 
 def run_all(
@@ -46,13 +46,13 @@ def run_all(
 
 
 def end_when_told(_: object) -> None:
-    """Ends the job that calls it when the others are to end. `groupflow.sim.run` calls it as its progress."""
+    """Ends the job that calls it when all jobs must end. `groupflow.sim.run` calls it as its progress."""
     if _stop is not None and _stop.is_set():
         raise KeyboardInterrupt
 
 
 def _prepare(stop: Flag) -> None:
-    """In a new worker. Ctrl-C reaches all processes of a terminal: the parent says what follows from it."""
+    """Prepares a new worker. Ctrl-C reaches all processes of a terminal; workers leave it to the parent."""
     global _stop
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)

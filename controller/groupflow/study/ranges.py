@@ -1,4 +1,4 @@
-"""Over which values of a parameter claims hold: as a finding, and as a figure."""
+"""The values of a parameter for which claims hold: as a finding, and as a figure."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ ByValue: TypeAlias = Mapping[str, bool]
 
 
 def over_values(study: str, key: str, claim: str, parameter: str, by: ByValue, more: str = "") -> Claim:
-    """Holds where the claim does at every value; the note says at which."""
+    """A finding that holds where the claim holds at every value; the note names the values."""
     good = [value for value, holds in by.items() if holds]
     bad = [value for value, holds in by.items() if not holds]
     note = f"{parameter}: holds at {', '.join(good) or 'none'}" + (
@@ -29,7 +29,7 @@ def draw_verdicts(
     figsize: tuple[float, float],
     markersize: float,
 ) -> None:
-    """A panel a parameter, a row a claim, a column a value: full where the claim holds."""
+    """Draws a panel per parameter, with a row per claim and a column per value: full where it holds."""
     figure, axes = subplots(1, len(verdicts), figsize=figsize, sharey=True, squeeze=False)
     for axis, (parameter, claims) in zip(axes[0], verdicts.items(), strict=True):
         for row, key in enumerate(labels):

@@ -1,4 +1,4 @@
-"""The results of a reproduction: `claims.json` and `run.json`, and what is printed of them."""
+"""The results of a reproduction: `claims.json` and `run.json`, and their printed form."""
 
 import json
 import sys
@@ -19,14 +19,14 @@ NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick ou
 
 @dataclass(frozen=True)
 class RunSummary:
-    """How much work a reproduction was."""
+    """The amount of work in a reproduction."""
 
     wall_s: float
     simulated_s: float
     packet_hops: int
     seed: int
     quick: bool
-    """its claims are no verdict"""
+    """the runs were short: the claims are no verdict"""
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], wall_s: float, options: ExperimentOptions) -> "RunSummary":
@@ -38,7 +38,7 @@ class RunSummary:
 def report(
     options: ExperimentOptions, claims: Sequence[Claim], summary: RunSummary, runs: int, console: Console
 ) -> None:
-    """Writes both files, and prints them for machines, or a table and a last line for people.
+    """Writes both files, and prints them as JSON, or for people as a table and a last line.
 
     Raises StudyError where they cannot be written; they are printed all the same.
     """
@@ -71,18 +71,18 @@ def _print(
 
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """The table of claims, then how many hold."""
+    """Prints the table of claims, then the number that hold."""
     console.print(claims_table(claims))
     console.print(holding(claims))
 
 
 def holding(claims: Sequence[Claim]) -> str:
-    """One line: how many claims hold."""
+    """One line with the number of claims that hold."""
     return f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold"
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """A row a claim, with its verdict; of the other cells no text is markup."""
+    """A table with a row and a verdict for each claim; texts of claims are never taken for markup."""
     table = Table("figure", "the paper says", "paper", "measured", "", "note")
     for claim in claims:
         verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"

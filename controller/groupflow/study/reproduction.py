@@ -22,10 +22,10 @@ AnyPart: TypeAlias = Part[Any, Any, Any]
 
 
 def reproduce(paper: Paper, options: ExperimentOptions) -> None:
-    """Whether claims hold is measured, and no error. Raises StudyError.
+    """Runs a paper. Claims that do not hold are a result, not an error. Raises StudyError.
 
-    Whatever ends it, the claims of finished studies are written and printed first. An exception that shows a
-    mistake in the paper is raised as it is.
+    If an error ends the runs, the claims of finished studies are written and printed first. A mistake in
+    the paper's code raises its own exception.
     """
     studies = choose(paper, options)
     parts = [study.part(options.quick, options.seed) for study in studies]
@@ -53,7 +53,7 @@ def reproduce(paper: Paper, options: ExperimentOptions) -> None:
 
 
 def _judge(paper: Paper, parts: Sequence[AnyPart], ended: list[BaseException]) -> list[Claim]:
-    """Claims of finished studies. One that cannot be judged does not take claims of the others along."""
+    """Claims of finished studies. A study whose claims cannot be judged does not stop the others."""
     finished = {outcome.run: outcome for part in parts if part.complete for outcome in part.outcomes}
     judges = [partial(paper.across, list(finished.values()))]
     judges += [partial(getattr, part, "claims") for part in parts]
@@ -67,7 +67,7 @@ def _judge(paper: Paper, parts: Sequence[AnyPart], ended: list[BaseException]) -
 
 
 def _raise(error: BaseException, done: str) -> Never:
-    """The error that ended the studies, as the command tells it; `done` says how many runs are finished."""
+    """Raises the error that ended the studies, in the command's words; `done` tells the finished runs."""
     if isinstance(error, KeyboardInterrupt):
         raise StoppedError(f"interrupted after {done}")
     if isinstance(error, RunFailedError):
@@ -88,7 +88,7 @@ def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
             raise RefusedError(f"--scenario {name}: the paper has {', '.join(paper.scenarios)}")
     for name in studies:
         if name not in paper.studies:
-            raise RefusedError(f"--study {name}: there are {', '.join(paper.studies)}")
+            raise RefusedError(f"--study {name}: the studies are {', '.join(paper.studies)}")
         if scenarios:
             advice = "studies choose their scenarios; give --scenario or --study, not both"
             raise RefusedError(f"--study {name}: {advice}")
@@ -101,7 +101,7 @@ def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
 
 def _in_order(studies: Sequence[AnyStudy], parts: Sequence[AnyPart]) -> dict[Any, Simulation[Any, Any, Any]]:
     """Runs with their simulations: study after study; of each the longest run first, so that no core waits
-    for one of them at the end."""
+    for one run at the end."""
     return {
         run: study.simulation
         for study, part in zip(studies, parts, strict=True)
@@ -117,7 +117,7 @@ def _run(
 ) -> None:
     def title(outcome: Any) -> str:
         if outcome.run not in simulations:
-            raise StudyError(f"the outcome of a run says that it is of another, {outcome.run}")
+            raise StudyError(f"the outcome of a run names another run, {outcome.run}")
         return simulations[outcome.run].title(outcome.run)
 
     jobs = [simulation.job(run, options.out) for run, simulation in simulations.items()]
@@ -127,4 +127,4 @@ def _run(
                 for part in reversed(parts):
                     every.callback(part.add, outcome, options.out)
     if missing := [part.name for part in parts if not part.complete]:
-        raise StudyError(f"{', '.join(missing)}: outcomes are missing; each has to say of which run it is")
+        raise StudyError(f"{', '.join(missing)}: outcomes are missing; each outcome has to name its run")

@@ -1,1 +1,1 @@
-"""A clustered tree: its dispatchers as a service, and what hosts and programs need of it."""
+"""A clustered tree: its dispatchers as a service, and the Python side of its hosts and programs."""

@@ -1,21 +1,21 @@
-"""How long a tree waits for its source."""
+"""The time that a tree waits for an absent source."""
 
 import time
 
 
 class Absence:
-    """Of the source, at the process that runs its root's dispatcher."""
+    """Absence of the source, at the process that runs the root's dispatcher."""
 
     def __init__(self, patience: float) -> None:
-        """`patience`: seconds."""
+        """`patience`: seconds that the source may be absent."""
         self._patience = patience
         self._since: float | None = None
         self._seen: str | None = None
-        """the root whose source was here, as long as this process runs its dispatcher"""
+        """the root whose source this process has seen, since it runs the root's dispatcher"""
 
     def lasts_too_long(self, root: str, source_is_here: bool) -> bool:
-        """To be asked again and again. A source that was never here has twice as long: it looks for this
-        process, and may come upon others first that stand still."""
+        """To be asked repeatedly. A source that this process never saw has twice the time: it looks for this
+        process, and may try stopped processes first."""
         now = time.monotonic()
         if source_is_here:
             self._seen, self._since = root, None
@@ -24,5 +24,5 @@ class Absence:
         return now >= self._since + self._patience * (1 if self._seen == root else 2)
 
     def is_not_ours(self) -> None:
-        """Another process runs the root's dispatcher, or there is no tree."""
+        """Ends the watch: another process runs the root's dispatcher, or there is no tree."""
         self._seen = self._since = None

@@ -1,4 +1,4 @@
-"""What the dispatchers answer to programs that are no hosts, and have the token.
+"""The dispatchers' answers to programs that have the token and are not hosts.
 
 | what | answer |
 |---|---|
@@ -21,13 +21,13 @@ from groupflow.tree.options import DispatchOptions
 
 CONNECTIONS = (1, 2, 4, 8)
 WITHIN = 0.2
-"""of the fastest: cells of a second differ by some per cent from one to the next, and each connection more
-takes its share from others"""
+"""share by which fewer connections may be slower than the fastest: cells of a second differ by some per
+cent, and each further connection takes a share from others"""
 _TURN_SECONDS = 15.0
 
 
 class Asker(Protocol):
-    """A connection."""
+    """A connection of a program that asks."""
 
     def say(self, line: dict[str, Any]) -> None: ...
     def refuse(self, code: str, text: str) -> None: ...
@@ -36,17 +36,17 @@ class Asker(Protocol):
 
 
 class Answers:
-    """Of one service."""
+    """The answers of one service."""
 
     def __init__(self, options: DispatchOptions, forest: Callable[[], Forest]) -> None:
         self._options = options
         self._forest = forest
         self._turn = asyncio.Lock()
         self._slow: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        """hosts that their parents reported: how often, and when last"""
+        """slow hosts: number of their parents' reports, and time of the last report"""
 
     def report(self, child: object) -> None:
-        """Its parent said that data wait for it. Raises ValueError for what is no name."""
+        """Counts a parent's report that data wait for this child. Raises ValueError for an invalid name."""
         child = host_name(child)
         count, _ = self._slow.pop(child, (0, 0.0))
         self._slow[child] = count + 1, time.monotonic()
@@ -54,7 +54,7 @@ class Answers:
             self._slow.popitem(last=False)
 
     async def answer(self, asker: Asker, ask: dict[str, Any]) -> None:
-        """Raises ValueError, KeyError, TypeError for what makes no sense."""
+        """Answers a request. Raises ValueError, KeyError, TypeError for an invalid request."""
         match ask["what"]:
             case "hosts":
                 asker.say({"tree": await self._tree()})
@@ -73,11 +73,11 @@ class Answers:
         return {"source": forest.source, "root": forest.root, "hosts": hosts}
 
     async def _measure(self, asker: Asker, port: int, key: str) -> None:
-        """Towards the address that asks, and to none but who proves to have that key; one at a time."""
+        """Measures towards the asker's address, if a server there proves the key; one asker at a time."""
         if not self._options.measure_s:
             return asker.refuse("not_measured", "these dispatchers do not measure (--measure-seconds 0)")
         if not 1 <= port <= 65535:
-            raise ValueError(f"port: {port} is none")
+            raise ValueError(f"port: {port} is not a port")
         options = ProbeOptions(
             connections=CONNECTIONS, seconds=self._options.measure_s, within=WITHIN, adapted=True
         )

@@ -1,4 +1,4 @@
-"""A connection of a host, or of a program that asks, to the dispatchers: a JSON object a line."""
+"""A connection of a host or an asking program to the dispatchers: one JSON object per line."""
 
 import asyncio
 import json
@@ -16,17 +16,17 @@ from groupflow.tree.errors import TreeError
 log = logging.getLogger(__name__)
 
 LINE = 64 << 10
-"""bytes of a line at most"""
+"""most bytes of a line"""
 _UNREAD = 1 << 20
-"""bytes that a host has not read: with more, it is let go"""
+"""bytes that may wait for a host to read them; with more, it is disconnected"""
 _LAST_SECONDS = 1.0
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""what comes of lines that make none"""
+"""errors that malformed lines cause"""
 _NAME = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
 
 
 def host_name(name: object) -> str:
-    """A host has one name, and no other is the same. Raises ValueError."""
+    """A host's name as text, in its only valid form. Raises ValueError."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise ValueError("a host's name is 1 to 16 hexadecimal digits, not 0 first")
     return name
@@ -34,67 +34,67 @@ def host_name(name: object) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """What a host says to a cluster's dispatcher."""
+    """A message from a host to a cluster's dispatcher."""
 
     cluster: str
     joins: int
     only_alive: bool
-    """nothing but that it is there"""
+    """the message only says that the host is alive"""
     message: str
     """JSON"""
 
 
 @dataclass(eq=False)
 class Connection:
-    """A connection."""
+    """A connection of a host or of an asking program, which is `peer` below."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     name: str = ""
     cluster: str = ""
-    """whose dispatcher it spoke to last"""
+    """cluster of the dispatcher that the peer spoke to last"""
     joins: int = 0
-    """as it said last"""
+    """number of times the host has joined a cluster, from its last message"""
     lost: frozenset[str] = frozenset()
-    """processes that it does not reach"""
+    """ids of the processes that the peer cannot reach"""
     held: list[Line] = field(default_factory=list[Line])
-    """what it said for one of those, until another goes on for that"""
+    """messages for a lost process's clusters, kept until another process takes those over"""
     waits_until: float = 0.0
     greeted: float = 0.0
-    """when it had said who it is"""
+    """time when the peer had introduced itself"""
     welcome: bool = False
-    """it was told that it is; the first that it hears"""
+    """the welcome was sent, which is the peer's first message"""
     root: str = ""
-    """of the tree, as it was told then"""
+    """root of the tree in that welcome"""
     over: bool = False
     dropped: bool = False
-    """it is not gone: it comes back, here or to another process"""
+    """the connection no longer counts, and its loss does not mean that of the host, which connects again"""
     counted: int | None = None
-    """hosts in the tree, as it was told"""
+    """number of hosts in the tree, as last sent to the peer"""
 
     @property
     def address(self) -> str:
-        """It comes from there."""
+        """The peer's IP address."""
         return str(self.writer.get_extra_info("peername")[0])
 
     def say(self, line: dict[str, Any]) -> None:
         if self.writer.is_closing():  # with TLS it may have no buffer any more
             return
         if self.writer.transport.get_write_buffer_size() > _UNREAD:
-            log.warning("host=%s reads nothing: it is let go", self.name)
+            log.warning("host=%s reads nothing and is disconnected", self.name)
             self.writer.transport.abort()
         else:
             self.writer.write(json.dumps(line).encode() + b"\n")
 
     def refuse(self, code: str, text: str) -> None:
-        """The last word; what it says besides is not heard. It is given time to read that and to close."""
+        """Sends the last line, and ignores further ones. The peer is given time to read it and to close."""
         if not self.over:
             self.over = True
             self.say({"refused": {"code": code, "text": text}})
             asyncio.get_running_loop().call_later(_LAST_SECONDS, self.writer.close)
 
     async def line(self) -> dict[str, Any] | None:
-        """The next; None: there is none. Raises ValueError."""
+        """The peer's next line; None: the connection has ended. Raises ValueError."""
         try:
             line = await self.reader.readuntil(b"\n")
         except asyncio.IncompleteReadError:
@@ -111,7 +111,7 @@ Accept: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
 
 
 async def listen(at: tuple[str, int], accept: Accept, tls: SSLContext | None) -> asyncio.Server:
-    """For hosts. Raises TreeError."""
+    """Listens for hosts. Raises TreeError."""
     host, port = at
     cure = "choose another with --listen"
     try:
@@ -127,5 +127,5 @@ async def listen(at: tuple[str, int], accept: Accept, tls: SSLContext | None) ->
 
 
 def address_of(server: asyncio.Server) -> tuple[str, int]:
-    """Where hosts connect to."""
+    """IP and port to which hosts connect."""
     return next(each.getsockname()[:2] for each in server.sockets if each.family == AF_INET)

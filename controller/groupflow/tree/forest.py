@@ -1,4 +1,4 @@
-"""The dispatchers that this process runs, and what is stored of them before hosts are told anything.
+"""The dispatchers that this process runs, and their stored state, which is written before hosts are told.
 
 Several processes may share a store (groupflow.tree.shares): each runs the dispatchers of some clusters.
 """
@@ -19,14 +19,14 @@ Told: TypeAlias = list[tuple[str, str, str]]
 """cluster, host, message (JSON)"""
 
 _TOGETHER, _ALONE = 0.02, 0.25
-"""seconds between two looks at what other processes have done, and at whether there are any"""
+"""seconds between two looks at the store: with other processes, and without"""
 
 
 class Forest:
-    """Those of one tree. Made by `open`; runs none before `enter`.
+    """The dispatchers of one tree in this process. Made by `open`; runs none before `enter`.
 
-    Of `look`, `begin`, `hear`, `lose`, `tick` and `save` one at a time. All but the sync ones raise
-    SupersededError, after which `enter` is the only thing to do, and StoreError.
+    Only one of `look`, `begin`, `hear`, `lose`, `tick` and `save` may run at a time. The async ones raise
+    StoreError and SupersededError, after which only `enter` may be called.
     """
 
     def __init__(self, store: Store, options: DispatchOptions, clock: Callable[[], int]) -> None:
@@ -39,15 +39,15 @@ class Forest:
         self._dispatchers: TreeDispatchers | None = None
         self.identity: Identity | None = None
         self.source: str | None = None
-        """its host, once it is there"""
+        """the source's host name, once there is a source"""
         self.root: str | None = None
         """the root's cluster, once there is a source"""
         self.over = False
-        """The tree that there was has ended. To be reset by who deals with it."""
+        """The former tree has ended. To be reset by the caller that handles the end."""
 
     @classmethod
     async def open(cls, store: Store, options: DispatchOptions, clock: Callable[[], int]) -> Self:
-        """As it was stored, or empty. Raises StoreError, and ValueError when what is stored is not a tree."""
+        """The tree as stored, or empty. Raises StoreError, and ValueError for stored values that are bad."""
         forest = cls(store, options, clock)
         if not options.plain:
             forest.identity = await forest._identify()
@@ -63,15 +63,15 @@ class Forest:
         return Identity.from_json(stored or "")
 
     async def enter(self, address: str) -> Told:
-        """Is one of the processes that share the tree from now on, where hosts connect to IP:PORT; takes over
-        what nobody runs."""
+        """Makes this process one of those that share the tree; `address`: IP:PORT for hosts. It takes over
+        the clusters that no process runs."""
         self._writes.clear()
         self._dispatchers = self.source = self.root = None
         await self._shares.enter(address)
         return await self.look()
 
     async def leave(self) -> None:
-        """Others, if there are any, run what this one did."""
+        """Leaves this process's dispatchers to the other processes, if there are any."""
         shares = self._shares
         mine = [cluster for cluster, owner in shares.owners.items() if owner == shares.me]
         writes: dict[str, str | None] = {shares.key("processes", shares.me): None}
@@ -80,27 +80,27 @@ class Forest:
             heir = min(shares.living)
             writes |= {shares.key("owners", cluster): heir for cluster in mine}
         expect = {shares.key("owners", cluster): shares.me for cluster in mine}
-        with suppress(StoreError):  # then they notice that it is gone
+        with suppress(StoreError):  # then they notice its silence
             await self._store.commit(Transaction(writes, expect))
 
     @property
     def process(self) -> str:
-        """This one's name, until it begins again."""
+        """This process's id, until it begins again."""
         return self._shares.me
 
     @property
     def pause_between_looks(self) -> float:
-        """Seconds."""
+        """Seconds between two looks at the store."""
         return _TOGETHER if len(self._shares.processes) > 1 else min(_ALONE, self._options.lease / 4)
 
     @property
     def addresses(self) -> list[str]:
-        """Where hosts connect to, of all processes."""
+        """Addresses (IP:PORT) of all processes, for hosts."""
         return sorted({process.address for process in self._shares.living.values()})
 
     @property
     def has_root(self) -> bool:
-        """Whether the root's dispatcher is here."""
+        """Whether this process runs the root's dispatcher."""
         return self.root is not None and self.runs(self.root)
 
     @property
@@ -109,7 +109,7 @@ class Forest:
 
     @property
     def attached(self) -> int:
-        """Hosts that have a parent, of all processes, as they said last."""
+        """Hosts that have a parent, as all processes reported last."""
         others = [said.attached for name, said in self._shares.processes.items() if name != self._shares.me]
         return max(0, sum(others, self._attached_here()) - 1)
 
@@ -117,22 +117,22 @@ class Forest:
         return self._dispatchers.attached if self._dispatchers else 0
 
     def runs(self, cluster: str) -> bool:
-        """Whether its dispatcher is here."""
+        """Whether this process runs the cluster's dispatcher."""
         here, shares = self._dispatchers, self._shares
         return here is not None and shares.owners.get(cluster) == shares.me and here.has(cluster)
 
     def elsewhere(self, cluster: str) -> tuple[str, str] | None:
-        """The process that runs its dispatcher, if that is another one, and its address."""
+        """Id and address of the process that runs the cluster's dispatcher, if that is another one."""
         owner = self._shares.owners.get(cluster, "")
         process = self._shares.processes.get(owner)
         return (owner, process.address) if process and owner != self._shares.me else None
 
     def heard_of(self, process: str) -> float:
-        """When it was seen last that it lives; seconds, as time.monotonic."""
+        """Time of the last sign of life of a process in s, as time.monotonic."""
         return self._shares.heard_of(process)
 
     def processes_at(self, addresses: list[str]) -> frozenset[str]:
-        """Which processes are at one of those, as hosts see it, by name."""
+        """Ids of the processes at these addresses, as hosts know them."""
         places = {(address, port) for address, _, port in (text.rpartition(":") for text in addresses)}
         ports = {port for _, port in places}
         at = {name: process.address.rpartition(":") for name, process in self._shares.processes.items()}
@@ -143,7 +143,7 @@ class Forest:
         )
 
     async def knows(self, host: str, key: str) -> bool:
-        """Whether that is the host's key; the first that it shows is."""
+        """Whether `key` is the host's key; the first key that a host shows becomes it."""
         where, shown = f"{self._prefix}hosts/{host}", json.dumps(key)
         if await self._store.commit(Transaction({where: shown}, {where: None})):
             return True
@@ -151,7 +151,7 @@ class Forest:
         return secrets.compare_digest(known.encode(), shown.encode())
 
     async def begin(self, join: dict[str, Any]) -> None:
-        """The source is there, unless another was faster. Raises ValueError for what makes no sense."""
+        """Begins a tree with this source, unless another process was faster. Raises ValueError."""
         policy, token = self._options.policy(), self._options.token
         made = TreeDispatchers(policy, token, json.dumps(join), secrets.randbits(64), self._clock())
         shares, source = self._shares, {"host": join["peer"]["host"], "root": made.root}
@@ -167,8 +167,8 @@ class Forest:
             self._dispatchers, self.source, self.root = made, source["host"], source["root"]
 
     async def look(self) -> Told:
-        """What other processes have done, and what comes of it."""
-        # What is stored is older than what is not: it would be done twice, or undone.
+        """Takes over the changes of other processes. Returns the messages that follow from them."""
+        # Changes of this process are saved first: the stored state is older, and would repeat or undo them.
         told = await self.save() if self._shares.me else []
         if not await self._shares.look():
             return told
@@ -179,7 +179,7 @@ class Forest:
         return told + self._take_mail(self._dispatchers)
 
     def _follow(self) -> None:
-        """Another process may have had the source, or its end."""
+        """Follows another process that began a tree, or ended it."""
         source = self._shares.source or {}
         if source.get("root") == self.root:
             return
@@ -190,7 +190,7 @@ class Forest:
             self._dispatchers = TreeDispatchers.part(self.root, policy, token, secrets.randbits(64))
 
     async def _adopt(self, here: TreeDispatchers) -> None:
-        """Takes what other processes gave to this one, and what those had that are dead."""
+        """Takes over clusters that other processes gave to this one, and clusters of dead processes."""
         shares = self._shares
         if not shares.me:
             return
@@ -200,7 +200,7 @@ class Forest:
             expect = {shares.key("owners", cluster): owner for cluster, owner in orphans.items()}
             expect |= {shares.key("processes", name): shares.processes[name].to_json() for name in dead}
             gone = dict.fromkeys((shares.key("processes", name) for name in dead), None)
-            # Should another one be faster, that is seen when it is looked at again.
+            # If another process is faster, the next look will show that.
             if await self._store.commit(Transaction(writes | gone, expect | dict(shares.alive()))):
                 shares.owners |= dict.fromkeys(orphans, shares.me)
                 for name in dead:
@@ -231,15 +231,15 @@ class Forest:
         return told
 
     def hear(self, cluster: str, host: str, message: str) -> Told:
-        """Raises ValueError that names what makes no sense."""
+        """Handles a host's message. Raises ValueError naming what is wrong in it."""
         return self._dispatchers.on_host(self._clock(), cluster, host, message) if self._dispatchers else []
 
     def lose(self, cluster: str, host: str) -> Told:
-        """A host's connection is gone."""
+        """Handles the end of a host's connection."""
         return self._dispatchers.on_gone(self._clock(), cluster, host) if self._dispatchers else []
 
     def tick(self) -> Told:
-        """What time brings."""
+        """Handles the timers that are due."""
         deadline = self._dispatchers.deadline() if self._dispatchers else None
         if self._dispatchers is None or deadline is None or deadline > self._clock():
             return []
@@ -251,7 +251,7 @@ class Forest:
         return None if deadline is None else max(0.0, (deadline - self._clock()) / 1e9)
 
     async def save(self) -> Told:
-        """What comes of mail that was for clusters that are no more."""
+        """Stores all changes. Returns the messages that follow from mail to clusters that no longer exist."""
         told, expect, given = self._save_dispatchers() if self._dispatchers else ([], {}, [])
         writes, self._writes = self._writes, {}
         writes |= self._shares.beat(self._attached_here())
@@ -263,7 +263,7 @@ class Forest:
         return told
 
     def _save_dispatchers(self) -> tuple[Told, dict[str, str | None], list[str]]:
-        """What is told, what must be so for the rest to be written, and clusters that others will run."""
+        """Messages, stored values that the writes expect, and clusters that other processes will run."""
         here, shares = self._dispatchers, self._shares
         assert here
         told = self._send_mail(here)
@@ -293,7 +293,7 @@ class Forest:
         return told
 
     async def clear(self) -> None:
-        """The tree is over: nothing is kept of it but its certificate, and who its processes are."""
+        """Clears the store after the end of the tree, except for its certificate and its processes."""
         keys = await self._store.items(self._prefix)
         kept = (self._prefix + "identity", self._shares.key("processes"))
         gone = {key: None for key in keys if not key.startswith(kept)}
@@ -306,7 +306,7 @@ class Forest:
         self._shares.mail.clear()
 
     async def forget_hosts(self) -> None:
-        """Names of hosts that are nowhere are free again: else the store would grow as long as hosts come."""
+        """Frees the names of hosts that are nowhere: else the store would grow as long as hosts come."""
         prefix = self._prefix + "hosts/"
         there = {host["host"] for host in await self.hosts()}
         stored = await self._store.items(prefix)
@@ -315,6 +315,6 @@ class Forest:
             await self._store.commit(Transaction(dict(gone), dict(self._shares.alive())))
 
     async def hosts(self) -> list[dict[str, Any]]:
-        """Who is where, and below whom, of all processes."""
+        """Every host with its address and parent, of all processes."""
         stored = await self._store.items(self._prefix + "clusters/")
         return json.loads(TreeDispatchers.hosts(list(stored.values())))

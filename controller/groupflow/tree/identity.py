@@ -1,4 +1,4 @@
-"""A tree's certificate: dispatchers and hosts prove with it that they belong to it, and encrypt."""
+"""A tree's certificate, with which dispatchers and hosts prove that they belong to the tree, and encrypt."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ def fingerprint(certificate: bytes) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Certificate and key, PEM. Who has the token is given both."""
+    """Certificate and key, PEM, which every host that has the token is given."""
 
     certificate: str
     key: str = field(repr=False)
@@ -28,11 +28,11 @@ class Identity:
 
     @property
     def pin(self) -> str:
-        """SHA-256 of the certificate, hexadecimal: how hosts know it."""
+        """SHA-256 of the certificate, hexadecimal, by which hosts check it."""
         return fingerprint(ssl.PEM_cert_to_DER_cert(self.certificate))
 
     def context(self) -> ssl.SSLContext:
-        """For who listens: TLS 1.3 only."""
+        """A server's TLS context, TLS 1.3 only."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.num_tickets = 0

@@ -1,8 +1,8 @@
-"""A host where a tree meets an island of P4 switches: what comes by the one goes on by the other.
+"""A host where a tree meets an island of P4 switches: passes the stream of one on to the other.
 
 Into an island it is a host of the tree and the sender of a session, whose switches replicate; out of one it
 is a receiver of the session and the source of a tree. The bytes go from one gfagent to the other through a
-pipe: when the one side is slow, the other waits.
+pipe: when one side is slow, the other waits.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from groupflow.endpoint.options import RoleOptions
 
 
 class Island:
-    """`async with` starts both sides; `finish` waits until everybody has the stream."""
+    """`async with` starts both sides; `finish` waits until every receiver has the stream."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Island:
     ) -> None:
         """`receiving`: a receiver without an output file. `sending`: a sender without a file.
 
-        `on_received` and `on_sent` are told the events of either side. Raises ClientError.
+        `on_received` and `on_sent` are called with the events of each side. Raises ClientError.
         """
         if not receiving.data_on_stdout or getattr(sending, "file", ...) is not None:
             raise ClientError("an island has no files: the stream goes on from a receiver to a sender")
@@ -72,7 +72,7 @@ class Island:
             await AgentProcess.stop_all((self.receiving, self.sending))
 
     async def finish(self) -> Event:
-        """Waits for both; the sending side's `complete` event. Raises AgentError of the side that failed."""
+        """Waits for both sides. The sending side's `complete` event. Raises AgentError of a failed side."""
         received = asyncio.create_task(self._received())
         sent = asyncio.create_task(self.sending.finish())
         try:
@@ -86,12 +86,12 @@ class Island:
             sent.cancel()
 
     def stop(self) -> None:
-        """Both sides leave; `finish` raises InterruptedSessionError."""
+        """Makes both sides leave; `finish` raises InterruptedSessionError."""
         self.receiving.signal(signal.SIGTERM)
         self.sending.signal(signal.SIGTERM)
 
     async def _received(self) -> None:
-        """The pipe ends after a whole stream only: what was broken off must not look complete."""
+        """Ends the pipe after a whole stream only, so that a broken stream does not look complete."""
         await self.receiving.finish()
         self._close()
 

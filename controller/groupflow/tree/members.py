@@ -18,36 +18,36 @@ EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
 
 @dataclass(frozen=True, kw_only=True)
 class TreeOptions(RoleOptions):
-    """What the hosts have in common. None is gfagent's default."""
+    """Options that all hosts share. None is gfagent's default."""
 
     to: str
-    """the dispatchers, IP:PORT; some of their processes with commas between"""
+    """IP:PORT of the dispatchers; of several processes one, or some with commas between"""
     tls_pin: str | None = None
-    """SHA-256 of the tree's certificate, hexadecimal; None: nothing is encrypted"""
+    """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
     listen: str | None = None
-    """where children connect to, IP:PORT; None: any port"""
+    """IP:PORT to which children connect; None: any port"""
     children: int | None = None
-    """that it serves at most"""
+    """the most children that this host serves"""
     parallel: Parallel | None = None
-    """connections to the parent; auto: as many as are measured to be needed"""
+    """connections to the parent; auto: the number that a measurement finds"""
     cache: int | None = None
-    """bytes of the stream that are held"""
+    """bytes of the stream that this host holds"""
     slow: Slow = "wait"
-    """what becomes of who is slow: all wait, it is cut off, or it skips"""
+    """treatment of a slow child: all wait, it is cut off, or it skips data"""
     align: int | None = None
-    """bytes of a record that is skipped whole"""
+    """bytes of a record, which is skipped as a whole"""
     edges: Edges = "stream"
-    """how data come from the parent: over TCP, over QUIC, or in QUIC's datagrams, which need slow="skip";
-    over TCP where UDP is blocked"""
+    """transport from the parent: TCP; QUIC; or QUIC's datagrams, which need slow="skip";
+    TCP where UDP is blocked"""
     deadline_ms: int | None = None
-    """that a datagram waits at the parent before it is dropped"""
+    """age at which the parent drops a datagram that waits"""
     reorder_ms: int | None = None
-    """that a datagram is waited for when later ones are there"""
+    """wait for a datagram when later datagrams are there"""
     patience: int | None = None
-    """seconds to look for dispatchers that are gone"""
+    """seconds to look for lost dispatchers"""
 
     async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """With what is to be found out before gfagent begins."""
+        """The options with all values that must be found out before gfagent begins."""
         if self.parallel != "auto":
             return self
         from groupflow.tree.parallel import measured
@@ -68,12 +68,12 @@ class TreeSendOptions(TreeOptions):
 
     role = "tree-send"
     file: Path | None = None
-    """None: what is written to its stdin"""
+    """the file to send; None: the bytes written to gfagent's stdin"""
     members: int = 1
-    """begin when so many hosts are in the tree"""
+    """number of hosts that must have joined before the source begins"""
 
     async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """It has no parent, so there is nothing to measure."""
+        """The options as they are: a source has no parent, so there is nothing to measure."""
         return replace(self, parallel=None) if self.parallel == "auto" else self
 
 
@@ -83,5 +83,5 @@ class TreeRecvOptions(TreeOptions):
 
     role = "tree-recv"
     output: Path | None = None
-    """None: its stdout"""
+    """the file to write; None: gfagent's stdout"""
     start: Start = field(default="now", metadata=flag("from"))

@@ -18,28 +18,28 @@ class DispatchOptions:
     """One tree. Defaults of `policy` are those of `Policy` in dataplane/apps/tree/src/machine/policy.rs."""
 
     token: str = field(repr=False)
-    """hexadecimal digits; who has it is a host of the tree"""
+    """hexadecimal digits, the same at every host of the tree"""
     listen: tuple[str, int] = ("0.0.0.0", DEFAULT_PORT)
     name: str = "tree"
-    """of the tree in the store"""
+    """name of the tree in the store"""
     plain: bool = False
-    """nothing is encrypted, neither to the dispatchers nor between hosts"""
+    """no encryption, neither to the dispatchers nor between hosts"""
     threshold_ms: float | None = None
-    """one way: hosts that are nearer are in one cluster"""
+    """one-way latency below which hosts are in one cluster"""
     max_members: int | None = None
     max_children: int | None = None
     demotion: str | None = None
     """never, slowest or largest_latency"""
     patience_ms: float | None = None
     lease: float = 0.7
-    """seconds after which another process that has the store open goes on for one that says nothing there"""
+    """seconds of silence in the store after which another process takes over this one's clusters"""
     max_hosts: int = 4096
-    """connections at once"""
+    """most connections at once"""
     measure_s: float = 6.0
     """seconds for measuring the way to a host that asks for it; 0: never"""
 
     def __post_init__(self) -> None:
-        """Raises ValueError that names what makes no sense, and the cure."""
+        """Raises ValueError that names the option, its value and the cure."""
         if not is_token(self.token):
             raise ValueError(f"--token: {TOKEN_RULE}")
         if self.threshold_ms is not None and not self.threshold_ms >= 0:
@@ -63,7 +63,7 @@ class DispatchOptions:
         return 3.0 if self.patience_ms is None else self.patience_ms / 1000
 
     def policy(self) -> str:
-        """As the dispatchers read it, JSON."""
+        """The policy as the dispatchers read it, JSON."""
         given = {
             "threshold": _nanos(self.threshold_ms),
             "max_members": self.max_members,

@@ -1,8 +1,8 @@
-"""How many connections a host has to its parent, by measuring (`--parallel auto`).
+"""The number of connections of a host to its parent, by measuring (`--parallel auto`).
 
-Data come down to a host, and its parent is not known before it joins. So before that it serves a probe
-(docs/how-to/probe.md), and the dispatchers measure once towards it: with kernel-adapted buffers, as
-edges have them. Where they cannot, it has one connection, and says why.
+Data come down to a host, and its parent is not known before it joins. So before it joins, it serves a probe
+(docs/how-to/probe.md), and the dispatchers measure once towards it: with kernel-adapted buffers, as edges
+have them. If they cannot measure, the host has one connection, and reports why.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from groupflow.tree.errors import TreeError
 from groupflow.tree.questions import ask
 
 ANSWER_S = 20.0
-"""seconds for each answer: a turn, and one number of connections"""
+"""seconds for each answer: for a turn, and for one number of connections"""
 MOST_S = 60.0
-"""seconds for all of it"""
+"""seconds for the whole measurement"""
 
 
 async def measured(
@@ -32,8 +32,8 @@ async def measured(
     *,
     listen: str = "0.0.0.0",
 ) -> int:
-    """Measured connections of a host to its parent; 1 where that cannot be measured. `told` hears `measuring`
-    for each number that was measured, and then `parallel`."""
+    """Number of connections to the parent, measured; 1 if that fails. `told` is called with `measuring`
+    for each number that was measured, and then with `parallel`."""
 
     def tell(event: str, **fields: Any) -> None:
         now = time.time()
@@ -53,8 +53,8 @@ async def measured(
     except (TreeError, ProbeError) as error:
         reason = str(error)
     except TimeoutError:
-        reason = f"it was not measured within {MOST_S:g} s"
+        reason = f"the measurement took longer than {MOST_S:g} s"
     except (KeyError, TypeError, ValueError):
-        reason = "what the dispatchers say makes no sense; check that they are of this version"
+        reason = "the dispatchers' answer makes no sense; check that they are of this version"
     tell("parallel", connections=1, reason=reason)
     return 1

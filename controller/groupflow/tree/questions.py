@@ -1,6 +1,6 @@
-"""What programs ask the dispatchers of a tree: `groupflow tree show`, `--parallel auto`.
+"""Requests of programs to the dispatchers of a tree: `groupflow tree show`, `--parallel auto`.
 
-The first line is `{"ask": {"token": …, "what": …}}`; what is answered, a JSON object a line, is in
+The first line is `{"ask": {"token": …, "what": …}}`; the answers, one JSON object per line, are in
 groupflow.tree.answers. `{"refused": {"code": …, "text": …}}` is the last line.
 """
 
@@ -18,16 +18,16 @@ from groupflow.tree.errors import TreeError, TreeRefusedError
 from groupflow.tree.identity import fingerprint
 
 ANSWER = 16 << 20
-"""bytes of an answer at most: all hosts of a tree"""
+"""most bytes of an answer: all hosts of a tree"""
 _CURE = "check --to, and that groupflow tree serve runs"
 
 
 async def connect(
     to: str, tls_pin: str | None, *, patience: float = 10.0
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to IP:PORT, where somebody with the tree's certificate listens.
+    """A connection to IP:PORT, where a process with the tree's certificate listens.
 
-    Without a `tls_pin` nothing is encrypted. Raises TreeError, TreeRefusedError (another certificate).
+    Without a `tls_pin` there is no encryption. Raises TreeError, TreeRefusedError (another certificate).
     """
     try:
         host, port = units.parse_address(to)
@@ -58,7 +58,7 @@ async def ask(
 ) -> AsyncGenerator[dict[str, Any]]:
     """The answers of a tree's dispatchers, until they end the connection. `patience`: seconds for each.
 
-    `to`: one of their processes, or some with commas between, of which the first that answers is asked.
+    `to`: address of one of their processes, or several with commas between: the first that answers is asked.
     Raises TreeError, TreeRefusedError.
     """
     reader, writer = await _connect_to_any(to, tls_pin, patience)
@@ -74,7 +74,7 @@ async def ask(
                 raise TreeRefusedError(str(answer["refused"]["text"]))
             yield answer
     except TimeoutError:
-        raise TreeError(f"{to}: silent for {patience:g} s; {_CURE}") from None
+        raise TreeError(f"{to}: no answer for {patience:g} s; {_CURE}") from None
     except (ValueError, TypeError, KeyError):
         raise TreeError(f"{to}: its answer makes no sense; check that it is of this version") from None
     except OSError as error:
@@ -100,7 +100,7 @@ async def _connect_to_any(
 
 
 def _context() -> ssl.SSLContext:
-    """TLS 1.3; whose certificate it is the caller checks by its fingerprint, before anything is said."""
+    """TLS 1.3 without authorities; the caller checks the certificate's fingerprint before it sends."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

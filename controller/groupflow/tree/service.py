@@ -1,17 +1,17 @@
-"""The dispatchers' service: hosts connect, and are told where they belong.
+"""The dispatchers' service: hosts connect, and are told their place in the tree.
 
-A line is a JSON object. The first of a host is
+Each line is a JSON object. A host's first line is
 `{"hello": {"join": …, "key": …, "source": bool, "root": …, "lost": [IP:PORT, …]}}`; `root` is the tree that
-it is in, if it is in one, and the last are processes that it did not reach. As soon as there is a source it
-is answered `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`; the last
-are the addresses of all processes of the service. Every `alive_ms` it is told `{"alive": true}`, so that it
-does not wait for a process that has stopped; when processes have come or gone
-`{"dispatchers": [IP:PORT, …]}`. Then both say
+the host is in, if it is in one; `lost` are the processes that it could not reach. Once there is a source,
+the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`, where
+`dispatchers` are the addresses of all processes of the service. Every `alive_ms` the host gets
+`{"alive": true}`, so that it does not wait for a process that has stopped; when processes come or go, it gets
+`{"dispatchers": [IP:PORT, …]}`. After the welcome both sides send
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
-(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: what it is
-told after another number counts no more. Who is to speak to another process is told
-`{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is told how many hosts are in the tree:
-`{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Who is no host begins with
+(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
+it with an older number do not count. A host whose cluster belongs to another process is sent
+`{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is sent the number of hosts in the tree:
+`{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
 `{"ask": …}` instead (groupflow.tree.answers).
 """
 
@@ -41,11 +41,11 @@ _MOST_HELD = 30.0
 _FORGETS_EVERY = 600.0
 _ENDED = "the tree that it was in has ended"
 _HELD = 16
-"""lines of a host that wait for another process"""
+"""most messages of a host that wait for another process"""
 
 
 class Dispatch:
-    """`async with` serves one tree, alone or with others that have the same store open.
+    """`async with` serves one tree, alone or with other processes that have the same store open.
 
     Raises TreeError, StoreError, ValueError.
     """
@@ -65,13 +65,13 @@ class Dispatch:
         self._turns = Turns()
         self._answers = Answers(options, lambda: self.forest)
         self._addresses: list[str] = []
-        """of all processes, as hosts were told last"""
+        """addresses of all processes, as last sent to hosts"""
         self._begun = asyncio.Event()
         self._absence = Absence(options.patience)
         self._signed = 0.0
-        """when hosts were told last that this process is there"""
+        """time when hosts were last told that this process is alive"""
         self._missed = False
-        """they were not, for long"""
+        """the last such signs came too late"""
         self._closing = False
         self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
@@ -117,12 +117,12 @@ class Dispatch:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port at which it listens."""
         return address_of(self._server)[1]
 
     @property
     def connected(self) -> int:
-        """Hosts that have a connection."""
+        """Number of hosts that have a connection."""
         return len(self._hosts)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -133,7 +133,7 @@ class Dispatch:
 
     async def _connected(self, host: Connection) -> None:
         if len(self._open) >= self.options.max_hosts:
-            return host.refuse("full", f"{len(self._open)} hosts are connected, as many as may")
+            return host.refuse("full", f"{len(self._open)} hosts are connected, the most allowed")
         self._open.add(host)
         try:
             await self._serve(host)
@@ -162,7 +162,7 @@ class Dispatch:
             return
         await self._begun.wait()
         if form["hello"].get("root") not in (None, self.forest.root):
-            host.refuse("ended", _ENDED)  # since it was greeted
+            host.refuse("ended", _ENDED)  # the tree ended since the host was greeted
             return
         self._welcome(host)
         while (form := await host.line()) is not None:
@@ -177,19 +177,19 @@ class Dispatch:
         if self._is_token(ask["token"]):
             await self._answers.answer(asker, ask)
         else:
-            asker.refuse("wrong_token", "the token is another one")
+            asker.refuse("wrong_token", "the token is wrong")
 
     def _is_token(self, given: object) -> bool:
         return secrets.compare_digest(str(given).lower().encode(), self.options.token.lower().encode())
 
     async def _greet(self, host: Connection, hello: dict[str, Any]) -> bool:
-        """Whether the host may be here."""
+        """Whether the host is admitted."""
         join, key = hello["join"], str(hello["key"])
         name = host_name(join["peer"]["host"])
         if not self._is_token(join["token"]):
-            host.refuse("wrong_token", "the token is another one")
+            host.refuse("wrong_token", "the token is wrong")
         elif not await self.forest.knows(name, key):
-            host.refuse("wrong_key", f"another has the name {name}")
+            host.refuse("wrong_key", f"another host has the name {name}")
         elif not await self._is_in_tree(hello.get("root")):
             host.refuse("no_tree" if hello["source"] else "ended", _ENDED)
         elif hello["source"] and (source := await self._begin(join)) != name:
@@ -208,7 +208,7 @@ class Dispatch:
         return False
 
     async def _is_in_tree(self, root: object) -> bool:
-        """Whether a host that was in the tree of that root before, if in any, still is."""
+        """Whether the tree of this root still exists; also true for a host that was in no tree before."""
 
         async def work() -> tuple[bool, Told]:
             told = [] if root == self.forest.root else await self.forest.look()
@@ -217,7 +217,7 @@ class Dispatch:
         return root is None or await self._turns.result(work)
 
     async def _begin(self, join: dict[str, Any]) -> str | None:
-        """The tree's source: who joins, if there was none."""
+        """The name of the tree's source: the joining host, if there was no source."""
 
         async def work() -> tuple[str | None, Told]:
             told = await self.forest.look()
@@ -255,7 +255,7 @@ class Dispatch:
         if host.dropped:
             return []
         cluster = line.cluster
-        # It may have been founded, or given to this process, just now.
+        # The cluster may have been founded, or given to this process, just now.
         told = [] if self.forest.runs(cluster) else await self.forest.look()
         elsewhere = self.forest.elsewhere(cluster)
         if elsewhere is not None:
@@ -266,7 +266,7 @@ class Dispatch:
                     host.held.append(line)
             else:
                 host.say({"elsewhere": {"at": address}})
-                host.dropped = True  # what else it says it says there
+                host.dropped = True  # its further messages go there
             return told
         try:
             told += self.forest.hear(cluster, host.name, line.message)
@@ -276,8 +276,8 @@ class Dispatch:
         return told
 
     def _may_wait(self, host: Connection, process: str) -> bool:
-        """A host comes from a process that is dead, as it seems. It waits for who goes on for that; unless
-        that is heard of later: it lives, or another has begun in its place."""
+        """Whether a host may wait here for the successor of a process that it lost: not once that process has
+        shown that it lives, and not after the longest wait."""
         now, lease = time.monotonic(), self.options.lease
         host.waits_until = host.waits_until or now + min(2 * lease, _MOST_HELD)
         lives = self.forest.heard_of(process) > host.greeted + min(lease / 4, 1.0)
@@ -292,12 +292,12 @@ class Dispatch:
         return told
 
     async def _part(self, host: Connection) -> None:
-        """A host's connection is lost. The source is given time to come back: without it there is no tree."""
+        """Handles a host's lost connection. A source has time to come back: without it there is no tree."""
         self._on_event("gone", {"host": host.name})
         process = self.forest.process
 
         async def event() -> Told:
-            # What it said before may have shown that its cluster's dispatcher is elsewhere.
+            # Earlier messages may have shown that another process runs its cluster's dispatcher.
             here = host.cluster != "" and not host.dropped
             # A process that has begun again gives all hosts time to come back.
             counts = here and host.name != self.forest.source and process == self.forest.process
@@ -306,11 +306,11 @@ class Dispatch:
         await self._turns.put(event)
 
     async def _work(self) -> None:
-        """Carries out what happened, in order."""
+        """Carries out events, in order."""
         batch: deque[Event] = deque()
         while True:
             try:
-                # What was not carried out before is: somebody may wait for it.
+                # Events left by a superseded attempt come first: a caller may wait for them.
                 if not batch:
                     batch += await self._turns.next(self.forest.pause())
                 if self._stood_still():
@@ -322,8 +322,8 @@ class Dispatch:
                 await self._begin_again()
 
     def _stood_still(self) -> bool:
-        """Whether hosts were told nothing for so long that they look for another process: that they were not
-        heard meanwhile says nothing of them."""
+        """Whether this process sent no sign of life for so long that hosts look for another process. Their
+        silence meanwhile does not count against them."""
         missed = self._missed or self._signs_missed()
         self._missed = False
         return missed
@@ -334,7 +334,7 @@ class Dispatch:
         return self._signed == now
 
     async def _begin_again(self) -> None:
-        """As a new process. The tree may have ended meanwhile, or be another one."""
+        """Begins again as a new process. The tree may have ended meanwhile, or be another one."""
         self._begun.clear()
         before = self.forest.root
         await self._enter()
@@ -346,7 +346,7 @@ class Dispatch:
                 host.writer.transport.abort()
 
     async def _enter(self) -> None:
-        """No host is told anything: none is here."""
+        """Enters the tree. There are no messages to hosts, because no host is connected yet."""
         address, port = address_of(self._server)
         await self.forest.enter(f"{address}:{port}")
         self._signed = time.monotonic()
@@ -354,7 +354,7 @@ class Dispatch:
             self._begun.set()
 
     async def _carry_out(self, batch: deque[Event]) -> None:
-        """What comes of it is stored, and then told."""
+        """Carries out events, stores the result, and then sends the messages that follow."""
         lines: list[tuple[Connection, dict[str, Any]]] = []
         while batch:
             lines += self._addressed(await batch.popleft()())
@@ -372,7 +372,7 @@ class Dispatch:
             self._begun.set()
 
     async def _look_again(self) -> None:
-        """At what other processes do, and whether the source is there; and says that this one is."""
+        """Looks repeatedly at the other processes and the source, and reports this process as alive."""
         looked = asyncio.Event()
 
         async def event() -> Told:
@@ -411,7 +411,7 @@ class Dispatch:
                 host.say({"alive": True})
 
     def _tell_addresses(self) -> None:
-        """Where processes are, when that has changed: all that hosts know may be replaced before this is."""
+        """Sends hosts the processes' addresses when they change, as all may be replaced one by one."""
         addresses, before = self.forest.addresses, self._addresses
         self._addresses = addresses
         for host in tuple(self._hosts.values()) if addresses != before else ():
@@ -427,14 +427,14 @@ class Dispatch:
         return self.forest.lose(root, source) if is_gone else []
 
     def _tell_source(self) -> None:
-        """How many hosts are in the tree, when that has changed."""
+        """Sends the source the number of hosts in the tree when it has changed."""
         source = self._hosts.get(self.forest.source or "")
         if source is not None and source.welcome and source.counted != self.forest.attached:
             source.counted = self.forest.attached
             source.say({"hosts": source.counted})
 
     def _addressed(self, told: Told) -> list[tuple[Connection, dict[str, Any]]]:
-        """Which lines go to whom, of those that are connected. To be called before anything else happens."""
+        """Messages with the connections of their hosts, if connected. To be called before the next event."""
         return [
             (host, {"cluster": cluster, "joins": host.joins, **json.loads(message)})
             for cluster, name, message in told
@@ -442,7 +442,7 @@ class Dispatch:
         ]
 
     def _end(self) -> None:
-        """The source has left."""
+        """Ends the tree, because the source has left."""
         self.forest.over = False
         self._on_event("ended", {})
         self._begun.clear()

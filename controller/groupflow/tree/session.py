@@ -14,7 +14,7 @@ from groupflow.tree.members import EDGES, Edges, Parallel, Slow, TreeRecvOptions
 class TreeSession(MemberStream):
     """A host of a tree, from `async with` to its end: hosts pass the stream on to each other.
 
-    The source's data is complete when the `async with` block ends: that waits until every host has it all.
+    The source's data is complete when the `async with` block ends: the block waits until every host has it.
     """
 
     def __init__(
@@ -36,20 +36,20 @@ class TreeSession(MemberStream):
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
     ) -> None:
-        """Nothing happens before `async with`. Raises ClientError for what does not go together.
+        """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
 
-        `to`: the tree's dispatchers, IP:PORT, which are known by `tls_pin`; without it nothing is encrypted.
-        `name`: of this host (default: its own). `members`: the source starts when so many hosts are there.
-        `start`: what a receiver hears. `slow`, `align`: what becomes of a host that is slow. `parallel`:
-        connections to the parent, "auto": as many as are measured to be needed (event `parallel`).
-        `children`: how many this host serves at most. `cache`: bytes of the stream that it holds. `edges`:
-        how data come from the parent: "stream" (TCP), "quic" (TCP where UDP is blocked), or "datagrams":
-        what is lost or late is skipped (it needs slow="skip"). `on_event`: is told everything.
+        `to`, `tls_pin`: IP:PORT of the tree's dispatchers, and their certificate's fingerprint; without it no
+        encryption. `name`: of this host (default: its own). `members`: the source begins when so many hosts
+        have joined. `start`: first byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`:
+        connections to the parent, "auto": the number that a measurement finds (event `parallel`).
+        `children`: the most that this host serves. `cache`: bytes of the stream that it holds. `edges`:
+        transport from the parent: "stream" (TCP), "quic" (TCP where UDP is blocked), or "datagrams", which
+        skip lost and late data and need slow="skip". `on_event` is called with every event.
         """
         if parallel == "auto" and launcher:
             raise ClientError("parallel='auto' measures from this process; it cannot go with launcher=")
         if edges == "datagrams" and slow != "skip":
-            raise ClientError("edges='datagrams' needs slow='skip': what is lost is not sent again")
+            raise ClientError("edges='datagrams' needs slow='skip': lost datagrams are not sent again")
         if edges not in EDGES:
             raise ClientError(f"edges={edges!r}: write one of {', '.join(EDGES)}")
         if edges != "stream" and tls_pin is None:
@@ -67,11 +67,11 @@ class TreeSession(MemberStream):
         super().__init__(options, role, launcher=launcher, on_event=on_event)
 
     async def records(self) -> AsyncIterator[bytes]:
-        """The stream in records of `align` bytes; the last may be shorter. With slow="skip" some may be
-        missing between two, none is cut."""
+        """The stream in records of `align` bytes; the last may be shorter. With slow="skip" records may be
+        missing, but none is cut."""
         self._require("receiver")
         if self._align is None:
-            raise ClientError("of which size are records? open the session with align=")
+            raise ClientError("the size of records is missing; open the session with align=")
         while True:
             try:
                 yield await self._agent.data_out.readexactly(self._align)

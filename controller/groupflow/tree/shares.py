@@ -1,18 +1,18 @@
-"""Which process runs which cluster's dispatcher, as a tree's processes tell each other through the store.
+"""The process that runs each cluster's dispatcher, as a tree's processes agree through the store.
 
 | key, below `trees/NAME/` | value |
 |---|---|
 | `run/source` | `{"host": …, "root": …}`, once there is a source |
 | `run/processes/ID` | a process: `{"address": …, "place": …, "lease": …, "attached": …, "beat": …}` |
-| `run/owners/CLUSTER` | the process that runs its dispatcher |
-| `run/mail/TO/NUMBER/FROM` | what a dispatcher tells one of another process, until that has taken it |
-| `clusters/CLUSTER` | the dispatcher as it was when it last told anybody anything |
-| `hosts/HOST` | what a host proves its name by |
+| `run/owners/CLUSTER` | the process that runs the cluster's dispatcher |
+| `run/mail/TO/NUMBER/FROM` | a message to a dispatcher of another process, until that process has taken it |
+| `clusters/CLUSTER` | the dispatcher as it was when it last sent a message |
+| `hosts/HOST` | the key with which a host proves its name |
 | `identity` | the tree's certificate and key |
 
-A process's beat goes up. When it stands still for its lease, and for that of who looks, the process is taken
-for dead, and another takes over its clusters. It may live: whatever it wants to store expects that its
-clusters are its own, and nobody is told what is not stored.
+A process's beat goes up. When it stands still for the process's lease, and for the observer's, the process is
+taken for dead, and another takes over its clusters. It may still live: all its writes expect that its
+clusters are its own, and no host is told anything that is not stored.
 """
 
 import json
@@ -26,19 +26,19 @@ from groupflow.store.interface import Store, Transaction, Writes
 
 
 class SupersededError(Exception):
-    """Another process runs what this one did, or will: nothing was stored."""
+    """Another process runs this one's clusters, or will: nothing was stored."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """As it says of itself."""
+    """A process as it describes itself in the store."""
 
     address: str
-    """where hosts connect to, IP:PORT; 0.0.0.0: the address that they are connected to already"""
+    """IP:PORT to which hosts connect; 0.0.0.0: the IP address at which they reach this process already"""
     place: str
-    """no other can listen there as long as it lives; empty: that is not known"""
+    """identity of the listening socket, which no other living process has; empty: not known"""
     lease: float
-    """seconds: it is not dead before, even for who waits less long"""
+    """seconds that it may be silent before it counts as dead, even for observers with a shorter lease"""
     attached: int
     """hosts of its clusters that have a parent, and the source if that is one of them"""
     beat: int
@@ -54,8 +54,8 @@ class Process:
 
 
 def place_of(address: str) -> str:
-    """What tells who listens at IP:PORT from all others: the kernel that runs now, the network namespace and
-    the address. Empty where the system does not tell."""
+    """Identity of the socket that listens at IP:PORT: the running kernel, the network namespace, the address.
+    Empty where the system does not tell them."""
     try:
         kernel = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         network = Path("/proc/self/ns/net").stat().st_ino
@@ -65,16 +65,16 @@ def place_of(address: str) -> str:
 
 
 class Shares:
-    """One process's view. What is written here is seen in the view at once, by `wrote`."""
+    """One process's view of the shares. Its own writes appear in the view at once."""
 
     def __init__(self, store: Store, prefix: str, lease: float) -> None:
-        """`lease`: seconds."""
+        """`lease`: seconds of silence after which another process counts as dead."""
         self._store = store
         self._prefix = prefix + "run/"
         self._lease = lease
         self._version: int | None = None
         self._told: dict[str, tuple[str, float]] = {}
-        """what processes said last, and since when"""
+        """last record of each process, and the time since when it is unchanged"""
         self._number = 0
         self._beaten = self._looked = 0.0
         self.me = ""
@@ -83,26 +83,26 @@ class Shares:
         self.processes: dict[str, Process] = {}
         self.owners: dict[str, str] = {}
         self.mail: dict[str, str] = {}
-        """by key, in order"""
+        """messages by key, in order"""
 
     def key(self, *parts: str) -> str:
         return self._prefix + "/".join(parts)
 
     async def enter(self, address: str) -> None:
-        """Is one of the processes from now on, a new one. Raises StoreError."""
+        """Makes this process one of the tree's, under a new id. Raises StoreError."""
         self.me, self._version = secrets.token_hex(8), None
         self.own = Process(address, place_of(address), float(self._lease), 0, 0)
         await self._store.commit(Transaction({self.key("processes", self.me): self.own.to_json()}))
         self._beaten = time.monotonic()
 
     async def look(self) -> bool:
-        """Whether anything may have changed. Raises StoreError, and ValueError for what is no tree."""
+        """Reads the store. Whether anything may have changed. Raises StoreError, ValueError (bad values)."""
         version, now = await self._store.version(), time.monotonic()
         if now > self._looked + self._lease / 2:
-            # Who did not look heard nobody: that says nothing of the others.
+            # After a long pause of this process, the silence of others means nothing: it was not looking.
             self._told = {process: (text, now) for process, (text, _) in self._told.items()}
         self._looked = now
-        # What this process wrote itself does not change the version for it: whose share it may take over now.
+        # The version tells of others' writes only; a dead process must be noticed without any write.
         if version != self._version or self.dead:
             self._version = version
             stored = await self._store.items(self._prefix)
@@ -134,12 +134,12 @@ class Shares:
                 raise ValueError(f"stored: {key}: this version knows no such key")
 
     def heard_of(self, process: str) -> float:
-        """When it was seen last that it had said something; seconds, as time.monotonic."""
+        """Time when a change of a process's record was last seen, in s, as time.monotonic."""
         return self._told[process][1] if process in self._told else 0.0
 
     @property
     def dead(self) -> set[str]:
-        """Processes of which nothing is heard any more, or that were where this one is now."""
+        """Ids of processes that are silent for too long, or that had this process's place before."""
         now = time.monotonic()
         return {
             process
@@ -153,17 +153,17 @@ class Shares:
 
     @property
     def living(self) -> dict[str, Process]:
-        """Of all processes; this one is one of them."""
+        """The processes that are not dead, by id; this one is among them."""
         dead = self.dead
         return {name: process for name, process in self.processes.items() if name not in dead}
 
     def orphans(self) -> dict[str, str]:
-        """Clusters whose process is dead or no more, with that process."""
+        """Clusters whose process is dead or gone, each with that process."""
         living = self.living
         return {cluster: owner for cluster, owner in self.owners.items() if owner not in living}
 
     def least(self) -> str:
-        """The process that has fewest clusters; this one rather than another that has as few."""
+        """The process that has the fewest clusters; this one rather than another that has as few."""
         counts = dict.fromkeys(self.living, 0) | {self.me: 0}
         for owner in self.owners.values():
             if owner in counts:
@@ -171,12 +171,12 @@ class Shares:
         return min(counts, key=lambda name: (counts[name], name != self.me, name))
 
     def mail_key(self, sender: str, to: str) -> str:
-        """Of the next: behind all that there was when the sender's dispatcher came here."""
+        """Key of the next message: behind all that existed when its sender came to this process."""
         self._number += 1
         return self.key("mail", to, f"{self._number:020}", sender)
 
     def beat(self, attached: int) -> Writes:
-        """What is to be written to be taken for alive; nothing, if that was done just now."""
+        """The write that shows this process as alive; empty, if it was made just now."""
         now = time.monotonic()
         if attached == self.own.attached and now < self._beaten + self._lease / 4:
             return {}
@@ -185,11 +185,11 @@ class Shares:
         return {self.key("processes", self.me): said.to_json()}
 
     def alive(self) -> Writes:
-        """What is expected to be stored by who was not taken for dead."""
+        """The stored value that shows that no other process took this one for dead."""
         return {self.key("processes", self.me): self.own.to_json()}
 
     async def write(self, writes: Writes, expect: Writes) -> None:
-        """Raises SupersededError, StoreError."""
+        """Writes, if this process counts as alive and `expect` holds. Raises SupersededError, StoreError."""
         if not await self._store.commit(Transaction(writes, {**expect, **self.alive()})):
             raise SupersededError
         for key, value in writes.items():

@@ -1,4 +1,4 @@
-"""What happens at a service, one after the other."""
+"""Events of a service, carried out one after the other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,14 +9,14 @@ from groupflow.tree.connection import NONSENSE
 from groupflow.tree.forest import Told
 
 Event: TypeAlias = Callable[[], Awaitable[Told]]
-"""carries it out, and returns what comes of it"""
+"""carries out the event, and returns the messages that follow"""
 
 _WAITING = 1024
 _Result = TypeVar("_Result")
 
 
 class Turns:
-    """Events that wait to be carried out; who brings one waits where there are too many."""
+    """Events that wait to be carried out; a caller that adds one waits while there are too many."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
@@ -25,8 +25,8 @@ class Turns:
         await self._events.put(event)
 
     async def result(self, work: Callable[[], Awaitable[tuple[_Result, Told]]]) -> _Result:
-        """What comes of it when the events before are carried out. Raises what it does, if what a host said
-        may be the reason."""
+        """Result of `work`, which is carried out after the waiting events. Raises the errors of `work` that a
+        host's message may have caused."""
         done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
 
         async def event() -> Told:
@@ -46,7 +46,7 @@ class Turns:
         return await done
 
     async def next(self, pause: float | None) -> list[Event]:
-        """All that wait; none if none comes for `pause` seconds."""
+        """All waiting events; none if none comes for `pause` seconds."""
         events: list[Event] = []
         with suppress(TimeoutError):
             async with asyncio.timeout(pause):

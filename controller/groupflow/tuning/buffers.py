@@ -2,7 +2,7 @@
 
 The paper's words for too small a total, "target throughput for all clients is set to the minimum target value
 in all clients", can be read in two ways: (a) the smallest target of all clients stands for everyone's target,
-or (b) each client has a minimum target of its own. Here it is (a), except for clients that are given a
+or (b) each client has a minimum target of its own. This module takes (a), except for clients that are given a
 minimum of their own.
 """
 
@@ -12,7 +12,7 @@ from itertools import groupby
 from groupflow.tuning.model import Client, Limits, Readings
 
 Shares = dict[str, float]
-"""bytes by client"""
+"""bytes of receive buffer by client"""
 
 
 def window_for(rate: float, rtt: float) -> float:
@@ -29,7 +29,7 @@ def rate_of(window: float, rtt: float) -> float:
 
 
 def share_buffers(clients: Sequence[Client], readings: Readings, limits: Limits) -> dict[str, int]:
-    """Bytes for each client, `limits.buffer` together at most."""
+    """Bytes of receive buffer for each client, whose sum is at most `limits.buffer`."""
     targets = {client.name: float(client.target) for client in clients}
     rtts = {client.name: readings[client.name].rtt_or_std for client in clients}
     needed = {name: _room(target, rtts[name], limits) for name, target in targets.items()}
@@ -45,7 +45,7 @@ def share_buffers(clients: Sequence[Client], readings: Readings, limits: Limits)
 def _share_too_little(
     clients: Sequence[Client], rtts: Mapping[str, float], needed: Shares, limits: Limits
 ) -> Shares:
-    """Minimum targets for all, then by decreasing priority; if not even these fit, by target ratio."""
+    """Minimum targets for all, then targets by priority; if the minima do not fit, by target ratio."""
     lowest = min(client.target for client in clients)
     least = {
         client.name: min(lowest if client.minimum is None else client.minimum, client.target)
@@ -59,7 +59,7 @@ def _share_too_little(
     for _, alike in groupby(by_priority, key=lambda client: client.priority):
         lacking = {client.name: needed[client.name] - shares[client.name] for client in alike}
         given = min(surplus, sum(lacking.values()))
-        # Of one priority each comes as near to its target, in proportion, as the others.
+        # Clients of one priority come equally near to their targets, in proportion.
         for name, share in in_ratio(given, lacking).items():
             shares[name] += share
         surplus -= given
@@ -67,18 +67,18 @@ def _share_too_little(
 
 
 def _room(rate: float, rtt: float, limits: Limits) -> float:
-    """What eq. (1) says, and a segment at least."""
+    """The buffer of eq. (1), but a segment at least."""
     return max(window_for(rate, rtt), float(limits.segment))
 
 
 def in_ratio(total: float, weights: Mapping[str, float]) -> Shares:
-    """`total` divided in the ratio of weights; nothing to anyone if all weights are 0."""
+    """`total` divided in the ratio of weights; 0 for every client if all weights are 0."""
     whole = sum(weights.values())
     return {name: total * weight / whole if whole > 0 else 0.0 for name, weight in weights.items()}
 
 
 def whole_windows(shares: Mapping[str, float], limits: Limits) -> dict[str, int]:
-    """In whole bytes, and each with room for a segment, for which the larger ones give way."""
+    """The shares in whole bytes, each with room for a segment, which larger shares give up if necessary."""
     least = float(min(limits.segment, limits.buffer // max(1, len(shares))))
     if min(shares.values(), default=least) >= least and sum(shares.values()) <= limits.buffer:
         return {name: int(share) for name, share in shares.items()}
@@ -87,7 +87,7 @@ def whole_windows(shares: Mapping[str, float], limits: Limits) -> dict[str, int]
     excess = max(0.0, sum(raised.values()) - limits.buffer)
     taken = in_ratio(min(excess, sum(above.values())), above)
     windows = {name: max(int(least), int(share - taken[name])) for name, share in raised.items()}
-    # Rounding of the sums above may leave a byte too many.
+    # Rounding of the sums above may give a byte too many.
     if (over := sum(windows.values()) - limits.buffer) > 0:
         largest = max(windows, key=lambda name: windows[name])
         windows[largest] -= over

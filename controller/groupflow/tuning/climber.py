@@ -1,7 +1,7 @@
-"""A throughput climber, as file transfer services use (the paper's [10] of FTS): connections are added while
+"""A throughput climber, as file transfer services use (the paper's [10] of FTS): adds connections while
 that pays.
 
-Everyone has an equal part of the buffer. A client's connections grow by one as long as throughput grows with
+Every client has an equal part of the buffer. A client's connections grow by one while throughput grows with
 them, go back by one when it does not, and are tried again after a while. Targets and priorities are not
 considered.
 """
@@ -13,24 +13,24 @@ from groupflow.tuning.buffers import in_ratio, whole_windows
 from groupflow.tuning.model import Client, Limits, Reading, Readings, Setting, Settings
 
 SETTLE_ROUNDS = 4
-"""for which throughput is measured at each number: 2 s"""
+"""rounds in which throughput is measured at each number: 2 s"""
 REST_ROUNDS = 20
-"""until the next try: 10 s"""
+"""rounds until the next try: 10 s"""
 GAIN = 1.05
-"""times the throughput before: as much is growth"""
+"""ratio of throughputs that counts as growth"""
 
 
 @dataclass(frozen=True)
 class Climb:
-    """Where a client's climb is."""
+    """State of a client's climb."""
 
     connections: int
     rounds: int = 0
-    """at this number"""
+    """rounds so far at this number of connections"""
     total: float = 0.0
-    """sum of their throughputs, bit/s"""
+    """sum of those rounds' throughputs, bit/s"""
     best: float = 0.0
-    """mean throughput with a connection less, bit/s"""
+    """mean throughput with one connection less, bit/s"""
     resting: bool = False
 
 
@@ -40,7 +40,7 @@ Climbs = Mapping[str, Climb]
 
 @dataclass(frozen=True)
 class Climber:
-    """Throughput, whatever it costs the others."""
+    """The policy: the most throughput for each client, at any cost to the others."""
 
     def tune(
         self, state: Climbs | None, clients: Sequence[Client], readings: Readings, limits: Limits
@@ -59,7 +59,7 @@ class Climber:
 
 
 def step(climb: Climb, reading: Reading, most: int) -> Climb:
-    """One round of one client."""
+    """The state after one more round of one client."""
     rounds, total = climb.rounds + 1, climb.total + reading.throughput
     if rounds < (REST_ROUNDS if climb.resting else SETTLE_ROUNDS):
         return Climb(min(climb.connections, most), rounds, total, climb.best, climb.resting)

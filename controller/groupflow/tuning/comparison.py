@@ -14,11 +14,11 @@ from groupflow.tuning.buffers import in_ratio, whole_windows
 from groupflow.tuning.model import Client, Limits, Reading, Readings, Setting, Settings
 
 LEAST_LOSS = 1e-4
-"""a loss ratio that is taken where less was seen: the formula has no bound without losses"""
+"""loss ratio taken where less was seen: the formula has no bound without losses"""
 LEAST_TIMEOUT_S = 0.2
-"""retransmission time-out where it is not known: Linux's and ns-2's least"""
+"""retransmission time-out taken where it is not known: the least of Linux and ns-2"""
 ACKED = 1
-"""packets that an acknowledgement answers (b of the formula)"""
+"""packets that one acknowledgement covers (b of the formula)"""
 MEMORY = 1 / 64
 """weight of a round in the smoothed loss ratio: half a minute of rounds, for a round has few packets"""
 
@@ -27,7 +27,7 @@ Losses = Mapping[str, float]
 
 
 def estimate(rtt: float, loss: float, timeout: float) -> float:
-    """The maximum throughput of TCP Reno, segments/s. Seconds, and losses of packets sent."""
+    """Maximum throughput of TCP Reno, segments/s. `rtt`, `timeout` in s; `loss`: share of packets sent."""
     halving = rtt * math.sqrt(2 * ACKED * loss / 3)
     waiting = timeout * min(1.0, 3 * math.sqrt(3 * ACKED * loss / 8)) * loss * (1 + 32 * loss**2)
     return 1 / (halving + waiting)
@@ -35,7 +35,7 @@ def estimate(rtt: float, loss: float, timeout: float) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Buffers by what each client could have, whatever it should have."""
+    """The policy: buffers by the estimated throughput of each client, without regard to its target."""
 
     def tune(
         self, state: Losses | None, clients: Sequence[Client], readings: Readings, limits: Limits

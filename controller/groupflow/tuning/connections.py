@@ -1,6 +1,6 @@
 """The number of connections of each client: section III.B of the paper, steps (I) to (VI).
 
-A step that measures throughput ends a round; the next round goes on there. Where the paper leaves it open:
+A step that measures throughput ends a round; the next round goes on from it. Where the paper leaves it open:
 
 - (II) says "multiplying N_n": by gamma, as section III.B says before and Table I names it.
 - The brackets of eq. (3) are Gauss's: the integer part.
@@ -20,32 +20,32 @@ GAMMA = 0.5
 XI = 0.95
 """safety coefficient (Table I)"""
 _ROUNDING = 1e-9
-"""of floats, which must not make 5 of 6"""
+"""error of floats, which must not make 5 of 6"""
 
 
 @dataclass(frozen=True)
 class Search:
-    """A procedure under way: N_n connections have been tried for a round."""
+    """A search under way: N_n connections have been tried for a round."""
 
     alpha: int
     beta: float
     before: int
     """connections before the last tuning (N_b)"""
     throughput: float
-    """then, bit/s"""
+    """throughput at that time, bit/s"""
     rising: bool = True
     """whether throughput "was increasing up to now\""""
 
 
 class Tuned(NamedTuple):
-    """Connections from now on, and the procedure if it goes on."""
+    """Connections from now on, and the search if it goes on."""
 
     connections: int
     search: Search | None
 
 
 def tune_connections(search: Search | None, target: float, reading: Reading, most: int) -> Tuned:
-    """One round of one client. `target` is T_t in bit/s, `most` the largest number of connections."""
+    """One round of one client's search. `target`: T_t in bit/s; `most`: the largest number of connections."""
     now = max(1, min(reading.connections, most))
     if search is None:
         return _begin(target, reading, now, most) if is_due(target, reading) else Tuned(now, None)
@@ -53,9 +53,9 @@ def tune_connections(search: Search | None, target: float, reading: Reading, mos
 
 
 def is_due(target: float, reading: Reading) -> bool:
-    """Whether throughput is below the target and below xi times what the buffer allows (eq. 2).
+    """Whether throughput is below the target and below xi times the buffer's throughput (eq. 2).
 
-    Not before a round trip is known: what a connection carries before it stands says nothing.
+    Not before a round trip is known: until a connection is established its throughput means nothing.
     """
     if reading.rtt is None:
         return False
@@ -64,14 +64,14 @@ def is_due(target: float, reading: Reading) -> bool:
 
 
 def _begin(target: float, reading: Reading, now: int, most: int) -> Tuned:
-    """Steps (II) and (III)."""
+    """Steps (II) and (III): begins a search."""
     initial = max(1, int(GAMMA * now))
     alpha, beta = _renewed(target, reading, now, initial)
     return Tuned(min(most, initial + alpha), Search(alpha, beta, now, reading.throughput))
 
 
 def _go_on(search: Search, target: float, reading: Reading, now: int, most: int) -> Tuned:
-    """Step (IV) and what follows from it, up to (III)."""
+    """Step (IV) and the steps after it, up to (III): continues a search."""
     if reading.throughput >= target:
         return Tuned(now, None)
     rising = reading.throughput >= search.throughput

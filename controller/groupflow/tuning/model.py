@@ -1,42 +1,42 @@
-"""What a policy is told of clients, and what it decides. Rates are bit/s, times seconds, sizes bytes."""
+"""Inputs and outputs of a policy. Rates are bit/s, times seconds, sizes bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 ROUND_S = 0.5
-"""how often clients are measured and tuned (section III.A)"""
+"""time between two measurements and tunings of a client (section III.A)"""
 RTT_STD_S = 0.1
 """baseline of round trips (RTT_std, section III.B); also taken for a client that has not been measured yet"""
 
 
 @dataclass(frozen=True)
 class Client:
-    """What someone who gathers wants of a client."""
+    """The operator's targets for a client."""
 
     name: str
     target: int
-    """throughput, bit/s (T_t)"""
+    """target throughput, bit/s (T_t)"""
     priority: int = 0
     """the higher, the more important"""
     minimum: int | None = None
-    """throughput that it gets before anyone gets more, when not all targets can be met, bit/s; None: the
+    """throughput guaranteed before any client gets more, when not all targets can be met, bit/s; None: the
     smallest target of all clients, as the paper has it (`buffers`)"""
 
 
 class Reading(NamedTuple):
-    """What was measured of a client in a round."""
+    """Measurements of a client in a round."""
 
     throughput: float
-    """bit/s (T_n)"""
+    """throughput, bit/s (T_n)"""
     rtt: float | None
-    """s; None: not known yet"""
+    """round trip, s; None: not known yet"""
     window: int | None
-    """bytes that its receive buffer has now (W_n); None: the kernel decides"""
+    """bytes of its receive buffer now (W_n); None: the kernel decides"""
     connections: int
-    """that it has now (N_n)"""
+    """number of its connections now (N_n)"""
     loss: float = 0.0
-    """segments lost, of those sent in the round"""
+    """share of the segments sent in the round that were lost"""
     timeout: float | None = None
     """retransmission time-out, s"""
 
@@ -46,24 +46,24 @@ class Reading(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a client is given."""
+    """The buffer and connections that a client is given."""
 
     window: int | None
     """bytes of receive buffer, all its connections together (W); None: the kernel decides"""
     connections: int
-    """(N)"""
+    """number of connections (N)"""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What there is to divide."""
+    """The resources of the server that are divided."""
 
     buffer: int
     """bytes of all receive buffers together"""
     connections: int = 16
-    """the most that a client may have"""
+    """the most connections of a client"""
     segment: int = 1152
-    """the least buffer of a connection, bytes: with less a segment does not fit"""
+    """bytes, the smallest buffer of a connection: less has no room for a segment"""
 
 
 Readings: TypeAlias = Mapping[str, Reading]
@@ -75,13 +75,13 @@ State = TypeVar("State")
 
 
 class Policy(Protocol[State]):
-    """A way to tune: what it decides follows from its arguments alone, so that rounds can be repeated and
+    """A way to tune: its decisions follow from its arguments alone, so that rounds can be repeated and
     tested.
 
-    `state` is what it wants to remember of earlier rounds: a value that is never changed in place, None at
-    first. It is given the clients that send now, and a reading of each of them; it gives a setting for each,
-    whose windows are no more than `limits.buffer` together, and of which each connection has `limits.segment`
-    at least, if there is so much for all clients.
+    `state` is its memory of earlier rounds: a value that is never changed in place, None at first. A policy
+    is given the clients that send now, and a reading of each of them; it returns a setting for each. The
+    sum of windows is at most `limits.buffer`, and each connection has at least `limits.segment`, if there
+    is so much for all clients.
     """
 
     def tune(

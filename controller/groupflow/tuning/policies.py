@@ -16,4 +16,4 @@ POLICIES: Mapping[str, Policy[Any]] = {
     "comparison": Comparison(),
     "climber": Climber(),
 }
-"""What `groupflow gather serve --policy` takes. Another one is a line here."""
+"""Values of `groupflow gather serve --policy`. A new policy is a line here."""

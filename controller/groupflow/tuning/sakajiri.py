@@ -1,5 +1,5 @@
-"""The paper's policy: buffers by section III.A, connections by section III.B, each of which can be left
-out."""
+"""The paper's policy: buffers by section III.A, connections by section III.B; either can be switched
+off."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from groupflow.tuning.connections import Search, tune_connections
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 Searches = Mapping[str, Search]
-"""the procedures under way, by client"""
+"""the searches under way, by client"""
 
 
 @dataclass(frozen=True)
 class Sakajiri:
-    """Targets, the high priorities first."""
+    """The policy: meets targets, those of high priority first."""
 
     connections: bool = True
-    """whether connections are tuned, too; without it each client has one (Fig. 5)"""
+    """whether connections are tuned, too; without, each client has one (Fig. 5)"""
 
     def tune(
         self, state: Searches | None, clients: Sequence[Client], readings: Readings, limits: Limits

@@ -1,4 +1,4 @@
-"""No tuning: the kernel's own receive buffers, and a fixed number of connections for everyone."""
+"""No tuning: the kernel's own receive buffers, and a fixed number of connections for every client."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 @dataclass(frozen=True)
 class Untuned:
-    """What tuning is compared with."""
+    """The policy that tuning is compared with."""
 
     connections: int = 1
 

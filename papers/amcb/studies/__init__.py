@@ -1,4 +1,4 @@
-"""Beyond the paper, by name."""
+"""Studies beyond the paper, by name."""
 
 from papers.amcb.studies import forgetting, modes, rims, size
 

@@ -1,4 +1,4 @@
-"""Rims that forget what they had when the hub goes back: which of the two fits the paper's table?"""
+"""Rims that forget packets when the hub goes back, or remember them: which fits the paper's table better?"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ def _judge(found: Outcomes) -> list[Claim]:
 
 
 def _off(found: Outcomes, sizes: Sequence[int], method: Method, quantity: Quantity, forgets: bool) -> float:
-    """By which factor the figures are off, up or down, in the geometric mean over the sizes."""
+    """Factor, at least 1, between the figures and the paper's, as the geometric mean over the sizes."""
     _, measured, paper = quantity
     logs = [
         abs(math.log(measured(found[Case(size, method, forgets=forgets)]) / paper(TABLE[size][method])))
@@ -79,5 +79,5 @@ def _draw(path: Path, found: Outcomes) -> None:
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "rims that forget what they had when the hub goes back", runs(_cases), _judge, _draw
+    NAME, "rims that forget packets when the hub goes back", runs(_cases), _judge, _draw
 )

@@ -1,4 +1,4 @@
-"""Hundreds of rims: what each way of repair costs, and how many reception results there are."""
+"""Hundreds of rims: the cost of each way of repair, and the number of reception results."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ NAME = "rims"
 SIZE = 194_557
 COUNTS, QUICK_COUNTS = (3, 30, 300), (3, 60)
 EVERYONE = 100_000
-"""a crowd that there is not: all answer"""
+"""more rims than there are: all of them answer"""
 
 
 def _cases(quick: bool) -> list[Case]:

@@ -1,5 +1,5 @@
-"""The rule for the size of packets against fixed sizes: on the link alone, with other traffic, and where
-errors are rarer or more frequent than there."""
+"""The rule for the size of packets against fixed sizes: on the inferred link alone, with other traffic, and
+with rarer or more frequent errors."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ SIZE, QUICK_SIZE = 1_626_000, 194_557
 FIXED = (125, 250, 500, 750, 1000, 1340)
 LINKS: tuple[Link, ...] = ("inferred", "congested", "clean", "noisy")
 NEAR = 0.9
-"""of the best fixed size's power"""
+"""ratio to the power of the best fixed size"""
 
 
 def _cases(quick: bool) -> list[Case]:
@@ -24,7 +24,7 @@ def _cases(quick: bool) -> list[Case]:
 
 
 def _power(outcomes: Sequence[Outcome]) -> float:
-    """Throughput times the share of bytes that were of use."""
+    """Power of a method: throughput times the share of useful bytes."""
     size = outcomes[0].run.case.size
     return size / latency(outcomes) / (1 + again(outcomes) / 100)
 
@@ -57,12 +57,12 @@ def _judge(found: Outcomes) -> list[Claim]:
 
 
 def _everywhere(found: Outcomes) -> list[Claim]:
-    """Nobody knows which link it will be: how far from the best is the rule where it is farthest from it, and
-    how far is any one fixed size?"""
+    """Claims for a link not known in advance: the rule's greatest distance from the best, against that
+    of each fixed size."""
     size = next(iter(found)).size
 
     def worst(value: Callable[[Sequence[Outcome]], float], fixed: int | None) -> float:
-        """Of the best fixed size's on the same link."""
+        """The worst ratio, over the links, to the best fixed size on the same link."""
         return max(
             value(found[Case(size, fixed=fixed, link=link)])
             / min(value(found[Case(size, fixed=other, link=link)]) for other in FIXED)

@@ -1,1 +1,1 @@
-"""One slow host of a tree, and what it does to the others, with and without demotion."""
+"""One slow host of a tree, and its effect on the others, with and without demotion."""

@@ -1,4 +1,4 @@
-"""What moving a slow host down is to give (in words, section 3.1.2), against what was measured."""
+"""The gain from moving a slow host down (in words, section 3.1.2), against the measurements."""
 
 from statistics import median
 
@@ -7,18 +7,18 @@ from papers.cmt.slow.outcome import Group, Outcome, Outcomes, of
 from papers.cmt.slow.plan import NONE_SLOW, RATE_MBPS, SLOW_AT_S, SLOW_MBPS, STREAM_S, WIDE_MBPS
 
 WHOLE = 0.99
-"""of the stream's rate: all of it, but for what is under way in the end"""
+"""share of the stream's rate that counts as all of it: some bytes are under way at the end"""
 SOON_S = 10.0
-"""until those that were below the slow host are to be caught up"""
+"""s in which the hosts that were below the slow one must catch up"""
 SOON_BEHIND_ROUTERS_S = 20.0
-"""links up have a quarter more than they need: what came 2 s late takes 8 s, twice that over two of them"""
+"""s; links up have a quarter more than needed: bytes 2 s late take 8 s, twice that over two such links"""
 BOUND = 1.05
-"""of the slow host's rate: those below it have less, but for what was under way"""
+"""ratio to the slow host's rate that those below it do not exceed, but for bytes under way"""
 MOVES = {"largest_latency": "the farthest is moved (the paper's rule)", "slowest": "the slow one is moved"}
 
 
 def slow_host(outcomes: Outcomes) -> list[Claim]:
-    """In one cluster: without a slow host, with one that nobody moves, and with both rules."""
+    """Claims in one cluster: without a slow host, with one that is never moved, and with both rules."""
     wide = of(outcomes, "slowest", "isolate", link_mbps=WIDE_MBPS)
     return [
         *_cases(outcomes, SOON_S),
@@ -29,7 +29,7 @@ def slow_host(outcomes: Outcomes) -> list[Claim]:
 
 
 def behind_routers(outcomes: Outcomes) -> list[Claim]:
-    """In many clusters."""
+    """Claims in many clusters."""
     own = _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip"))
     return [*_cases(outcomes, SOON_BEHIND_ROUTERS_S), own]
 
@@ -78,7 +78,7 @@ def _whole(name: str, claim: str, outcomes: Outcomes) -> Claim:
 
 
 def _bounded(outcomes: Outcomes) -> Claim:
-    """The claim that shows that there is something to gain."""
+    """The claim that there is something to gain: hosts below the slow one have its rate at most."""
     most = max(outcome.groups["below"].goodput_median for outcome in outcomes) / 1e6
     lag = min(outcome.groups["below"].lag_end for outcome in outcomes)
     return Claim("never-below", "3.1.2", "nobody is moved: those below the slow one have its rate at most",
@@ -87,7 +87,7 @@ def _bounded(outcomes: Outcomes) -> Claim:
 
 
 def _own(moved: Outcomes, stays: Outcomes) -> Claim:
-    """What a host that is moved gets itself."""
+    """The claim on the goodput of the moved host itself."""
     ratio = median(_own_goodput(outcome) for outcome in moved) / median(_own_goodput(o) for o in stays)
     moves = median(outcome.slow_moves for outcome in moved)
     return Claim("slowest-own", "", "the slow one, moved down, has as much as before", 1, ratio,
@@ -96,7 +96,7 @@ def _own(moved: Outcomes, stays: Outcomes) -> Claim:
 
 
 def _waited_for(never: Outcomes, slowest: Outcomes) -> Claim:
-    """Nobody is left behind: then moving does not help in the long run."""
+    """The claim that with `wait`, where no host is left behind, moving does not help in the long run."""
     ends = [outcome.groups["others"].end_least / 1e6 for outcome in slowest]
     without = [outcome.groups["others"].end_least / 1e6 for outcome in never]
     lost = sum(group.cut_off + group.skipped for o in slowest for group in o.groups.values())

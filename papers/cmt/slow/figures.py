@@ -1,4 +1,4 @@
-"""How far behind the source hosts are, over the time; and what they had."""
+"""Delay of hosts behind the source over time, and their goodput."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ KINDS = (
     ("below", "were below it", COLOURS[1]),
 )
 LEAST_LAG = 0.02
-"""s; what is less is drawn here, on a logarithmic axis"""
+"""s; smaller delays are drawn here, on a logarithmic axis"""
 
 
 def slow_host(path: Path, outcomes: Outcomes) -> None:
-    """A column a rule, a row a mode; a line a run and kind of host."""
+    """Draws a column for each rule, a row for each mode, and a line for each run and kind of host."""
     from matplotlib.lines import Line2D
 
     modes = [mode for mode in MODES if any(o.run.mode == mode for o in outcomes)]

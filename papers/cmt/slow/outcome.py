@@ -1,4 +1,4 @@
-"""What a run measured."""
+"""Measurements of a run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from papers.cmt.slow.plan import LINK_MBPS, Run
 
 @dataclass(frozen=True)
 class Group:
-    """What hosts of one kind had, from when the slow one was slow (dataplane/apps/tree/src/study/slow.rs).
+    """Measurements of hosts of one kind, once one host is slow (dataplane/apps/tree/src/study/slow.rs).
 
     Goodput in bit/s, times in s.
     """
@@ -21,12 +21,12 @@ class Group:
     goodput_median: float
     goodput_least: float
     end_least: float
-    """in the last 10 s of the stream"""
+    """least goodput in the last 10 s of the stream"""
     lag_most: float
-    """behind the source, of those that are not cut off"""
+    """greatest delay behind the source, of hosts that are not cut off"""
     lag_end: float
     caught_up: float | None
-    """until all that are not cut off were less than 0.5 s behind for good; None: never, or none is left"""
+    """time until all hosts not cut off were less than 0.5 s behind for good; None: never, or all cut off"""
     skipped: int
     """bytes"""
     cut_off: int
@@ -34,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Look:
-    """How far behind the source the last host of each kind is, s."""
+    """Delay of the last host of each kind behind the source at a moment, s."""
 
     at: float
     below: float | None
@@ -47,32 +47,32 @@ GROUPS = ("below", "siblings", "others", "slow")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run."""
+    """Measurements of one run."""
 
     run: Run
     groups: Mapping[str, Group]
-    """those that were below the slow host, its siblings, all others (siblings among them), itself"""
+    """by kind: below the slow host, its siblings, all others (siblings among them), the slow host itself"""
     clusters: int
     without: int
-    """hosts that found no room, and are in none of the groups"""
+    """hosts that found no parent with room, and are in none of the groups"""
     depth: int
     children: int
     moves: int
     slow_moves: int
     source_children: int
-    """in the end; it offers to serve 4"""
+    """children of the source at the end; it offers to serve 4"""
     overloaded: int
-    """hosts that serve more than they offer, in the end"""
+    """hosts that serve more children than they offer, at the end"""
     behind: int
-    """how often a host was told that its new parent has not what comes next"""
+    """times that a host was told that its new parent lacks the next bytes"""
     reports: int
     reported: float | None
-    """until its parent told of the slow host first, s"""
+    """time until the slow host's parent reported it first, s"""
     written: int
     looks: tuple[Look, ...]
     simulated_s: float
     packet_hops: int = 0
-    """none: connections carry bytes"""
+    """none: simulated connections carry bytes, not packets"""
 
 
 Outcomes: TypeAlias = Sequence[Outcome]
@@ -87,13 +87,13 @@ def run_one(run: Run) -> Outcome:
 
 
 def of(outcomes: Outcomes, name: str, *modes: str, link_mbps: float = LINK_MBPS) -> list[Outcome]:
-    """Those with that demotion, or where none is slow; with those modes, if some are named."""
+    """Outcomes with that demotion, or without a slow host; only of `modes`, if some are given."""
     alike = [o for o in outcomes if o.run.name == name and o.run.link_mbps == link_mbps]
     return [o for o in alike if not modes or o.run.mode in modes]
 
 
 def rows(outcome: Outcome) -> list[dict[str, Any]]:
-    """Of a table, for each kind of host."""
+    """Rows of a table, one for each kind of host."""
     run = outcome.run
     common = {"who_is_moved": run.name, "mode": run.mode, "link_mbps": run.link_mbps}
     common |= {"hosts": run.hosts, "seed": run.seed}

@@ -1,4 +1,4 @@
-"""What the command can run of the slow host."""
+"""The studies of the slow host."""
 
 from groupflow.study.paper import Simulation, Study
 from papers.cmt.slow import claims, figures, plan
@@ -15,7 +15,7 @@ SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
 STUDIES = {
     study.name: study
     for study in (
-        Study("slow", "what one slow host does to the others of its cluster", SIMULATION,
+        Study("slow", "the effect of one slow host on the others of its cluster", SIMULATION,
               plan.slow_host, claims.slow_host, figures.slow_host),
         Study("slow-routers", "the same in many clusters behind routers", SIMULATION,
               plan.behind_routers, claims.behind_routers, figures.slow_host),

@@ -1,24 +1,24 @@
-"""What is run. The paper tells neither rates nor figures of demotion: all of it is chosen here."""
+"""The runs. The paper gives neither rates nor figures of demotion: all of these are chosen here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 DEMOTIONS = ("never", "largest_latency", "slowest")
-"""who is moved down: nobody, the paper's rule, the default"""
+"""rule for the host to move down: none, the paper's, the default"""
 MODES = ("isolate", "skip", "wait")
-"""what becomes of a host that is so slow that what it needs leaves the cache"""
+"""treatment of a host so slow that the bytes it needs next leave the cache"""
 NONE_SLOW = "none slow"
 SEEDS, QUICK_SEEDS = 5, 1
 HOSTS = 30
-"""around the source"""
+"""hosts besides the source"""
 NETWORK_HOSTS, QUICK_NETWORK_HOSTS = 200, 60
 NETWORK, QUICK_NETWORK = (4, 3, 4), (2, 2, 3)
-"""transit routers, stub domains of each, routers of a domain: 52 routers, 48 of which hosts are behind"""
+"""transit routers, stub domains of each, routers of a domain: 52 routers, of which 48 have hosts"""
 RATE_MBPS = 4.0
 LINK_MBPS = 20.0
-"""of each host, up and down: room for the four children that a host serves at most"""
+"""link rate of each host, up and down: room for the four children that a host serves at most"""
 WIDE_MBPS = 40.0
-"""room for twice as many"""
+"""link rate with room for twice as many children"""
 SLOW_MBPS = RATE_MBPS / 4
 SLOW_AT_S, STREAM_S = 10, 60
 CACHE_BYTES = 4 << 20
@@ -33,18 +33,18 @@ class Run:
     mode: str
     seed: int
     is_slow: bool = True
-    """whether a host becomes slow at all"""
+    """whether the run has a slow host"""
     link_mbps: float = LINK_MBPS
     hosts: int = HOSTS
     network: tuple[int, int, int] | None = None
-    """transit routers, stub domains of each, routers of a domain; None: all are near the source"""
+    """transit routers, stub domains of each, routers of a domain; None: all hosts are near the source"""
 
     @property
     def name(self) -> str:
         return self.demotion if self.is_slow else NONE_SLOW
 
     def spec(self) -> dict[str, int | str | dict[str, int] | None]:
-        """As the simulation reads it; times in ns, rates in bit/s."""
+        """The run as the simulation reads it; times in ns, rates in bit/s."""
         parts = ("transit", "domains", "routers")
         return {
             "hosts": self.hosts,
@@ -62,20 +62,20 @@ class Run:
 
 
 def slow_host(quick: bool, seed: int) -> list[Run]:
-    """In one cluster."""
+    """Runs in one cluster."""
     wide = [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in _seeds(quick, seed)]
     return _cases(MODES, quick, seed) + wide
 
 
 def behind_routers(quick: bool, seed: int) -> list[Run]:
-    """In many clusters, of hosts with links of several rates."""
+    """Runs in many clusters, of hosts with links of several rates."""
     hosts, network = (QUICK_NETWORK_HOSTS, QUICK_NETWORK) if quick else (NETWORK_HOSTS, NETWORK)
     modes = [mode for mode in MODES if mode != "wait"]
     return [replace(run, hosts=hosts, network=network) for run in _cases(modes, quick, seed)]
 
 
 def _cases(modes: Sequence[str], quick: bool, seed: int) -> list[Run]:
-    """Nobody is slow; and every rule with these modes."""
+    """A run without a slow host, and runs of every rule with these modes."""
     seeds = _seeds(quick, seed)
     none = [Run("slowest", "isolate", number, is_slow=False) for number in seeds]
     cases = [(demotion, mode) for mode in modes for demotion in DEMOTIONS]

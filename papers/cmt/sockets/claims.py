@@ -1,4 +1,4 @@
-"""What the paper says of socket buffers and connections, against what was measured."""
+"""The paper's claims about socket buffers and connections, against the measurements."""
 
 from itertools import pairwise
 from statistics import median
@@ -22,17 +22,17 @@ from papers.cmt.sockets.paper import (
 )
 
 NEAR = 0.2
-"""by which a prediction may be off and be called near"""
+"""relative error up to which a prediction is called near"""
 NOTICED = 0.05
-"""what is less is not called a difference: the paper's two times of one case are 10 % apart"""
+"""relative difference below which values count as equal: the paper's two times of one case are 10 % apart"""
 LINEAR = 0.8
-"""of the connections' number, that a gain is to have to be called near-linear"""
+"""ratio of a gain to the number of connections, from which on it is called near-linear"""
 USED = {(SMALL, 1), (BEST, 1), (MIDDLE, THREE)}
-"""from these the path was inferred"""
+"""cases from which the path was inferred"""
 
 
 def table_1(found: Found) -> list[Claim]:
-    """One connection, several buffers."""
+    """Claims on one connection with several buffers."""
     seconds = found.column(1)
     best = least(seconds)
     product = found.path.in_flight
@@ -58,7 +58,7 @@ def table_1(found: Found) -> list[Claim]:
 
 
 def table_2(found: Found) -> list[Claim]:
-    """The small buffer, several connections."""
+    """Claims on the small buffer with several connections."""
     seconds = found.row(SMALL)
     most = max(seconds)
     gain, paper = seconds[1] / seconds[most], round(TABLE_2_S[1] / TABLE_2_S[most], 2)
@@ -76,7 +76,7 @@ def table_2(found: Found) -> list[Claim]:
 
 
 def figure_2(found: Found) -> list[Claim]:
-    """The middle buffer, up to twenty connections."""
+    """Claims on the middle buffer with up to twenty connections."""
     seconds = found.row(MIDDLE)
     shortest = min(seconds.values())
     best = [n for n, value in seconds.items() if value <= shortest * (1 + NOTICED)]
@@ -96,7 +96,7 @@ def figure_2(found: Found) -> list[Claim]:
 
 
 def grid(found: Found) -> list[Claim]:
-    """Both at once."""
+    """Claims on buffers and connections together."""
     best = min(found.times.values())
     tuned = found.times[SMALL, 1] / found.times[MIDDLE, THREE]
     numbers = sorted({n for b, n in found.times if b == SMALL})
@@ -116,13 +116,13 @@ def grid(found: Found) -> list[Claim]:
 
 
 def least(seconds: dict[int, float]) -> int:
-    """The smallest with which the time is not noticeably longer than the shortest."""
+    """The smallest number whose time is not noticeably longer than the shortest time."""
     shortest = min(seconds.values())
     return min(key for key, value in seconds.items() if value <= shortest * (1 + NOTICED))
 
 
 def _predicted(name: str, figure: str, found: Found, *numbers: int, buffer: int | None = None) -> list[Claim]:
-    """Times from which nothing was inferred."""
+    """Claims on times that were not used to infer the path."""
     off = {
         (b, n): seconds / listed - 1
         for (b, n), seconds in sorted(found.times.items())
@@ -140,7 +140,7 @@ def _predicted(name: str, figure: str, found: Found, *numbers: int, buffer: int 
 
 
 def _fixed() -> str:
-    """The paper's Table 2 as a fixed time and one that connections share, by relative least squares."""
+    """The paper's Table 2 as a fixed time and a time that connections share, by relative least squares."""
     numbers = np.array(list(TABLE_2_S))
     seconds = np.array(list(TABLE_2_S.values()))
     shared, fixed = np.polyfit(1 / numbers, seconds, 1, w=1 / seconds)

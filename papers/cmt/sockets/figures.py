@@ -20,7 +20,7 @@ from papers.cmt.sockets.paper import (
 
 
 def table_1(path: Path, found: Found) -> None:
-    """Rate over the buffer."""
+    """Draws the rate over the buffer."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
     axis.axvline(found.path.in_flight / KB, color=PALE, label="bandwidth-delay product")
     _rates(axis, {b / KB: s for b, s in found.column(1).items()}, "netsim")
@@ -32,7 +32,7 @@ def table_1(path: Path, found: Found) -> None:
 
 
 def table_2(path: Path, found: Found) -> None:
-    """Rate over the number of connections."""
+    """Draws the rate over the number of connections."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
     _rates(axis, found.row(SMALL), "netsim")
     _paper(axis, {n: mbps(s) for n, s in TABLE_2_S.items()})
@@ -42,7 +42,7 @@ def table_2(path: Path, found: Found) -> None:
 
 
 def figure_2(path: Path, found: Found) -> None:
-    """Time over the number of connections; the band is where the paper's is shortest."""
+    """Draws the time over the number of connections; in the band the paper's time is shortest."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
     axis.axvspan(BEST_FROM, BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
     times(axis, found.row(MIDDLE), "netsim", 0)
@@ -53,7 +53,7 @@ def figure_2(path: Path, found: Found) -> None:
 
 
 def grid(path: Path, found: Found) -> None:
-    """Rate over the number of connections, a line a buffer."""
+    """Draws the rate over the number of connections, a line for each buffer."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
     for number, buffer in enumerate(sorted({b for b, _ in found.times})):
         _rates(axis, found.row(buffer), f"{buffer // KB} KB", number)
@@ -63,7 +63,7 @@ def grid(path: Path, found: Found) -> None:
 
 
 def times(axis: Any, seconds: Mapping[int, float], label: str, number: int) -> None:
-    """A line of times in a plot."""
+    """Draws a line of times."""
     axis.plot(
         list(seconds), list(seconds.values()), color=COLOURS[number % len(COLOURS)], marker="o",
         markersize=3, label=label,

@@ -1,10 +1,10 @@
-"""The path between Florida and Virginia, which the paper does not describe, from three of its figures.
+"""The path between Florida and Virginia, which the paper does not describe, inferred from three figures.
 
 | inferred | from |
 |---|---|
-| round trip | one connection with 8,192 bytes: what it can send in a round trip |
-| loss | one connection with 65,536 bytes: more than it ever has in flight |
-| rate | three connections with 32,768 bytes, the highest rate that the paper tells |
+| round trip | one connection with 8,192 bytes, which it sends once in each round trip |
+| loss | one connection with 65,536 bytes, more than it ever has in flight |
+| rate | three connections with 32,768 bytes, the highest rate in the paper |
 
 Each is the value with which netsim takes the paper's time; all other times are predicted.
 """
@@ -19,16 +19,16 @@ from papers.cmt.sockets.paper import BEST, MIDDLE, SMALL, SMALL_S, TABLE_1_S, TH
 
 SEEDS = range(1, 6)
 TURNS = 2
-"""the three depend on each other, but little"""
+"""rounds of inference: the three depend on each other, but little"""
 HALVINGS = 9
 RTT_S, LOSS, RATE_BPS = (0.004, 0.060), (0.0, 0.03), (100e6, 5e6)
-"""between which each is looked for, the fastest first"""
+"""bounds of the search for each, the fastest first"""
 FIRST = Path(0.02, 0.004, 20e6)
 
 
 @cache
 def inferred(chosen: Open) -> Path:
-    """With what is open as chosen."""
+    """The path that gives the three figures, with these choices for the open parameters."""
     plain = replace(chosen, rtt=1.0, loss=1.0, rate=1.0)
     if plain != chosen:
         path = inferred(plain)
@@ -42,7 +42,7 @@ def inferred(chosen: Open) -> Path:
 
 
 def _fit(case: Case, seconds: float, within: tuple[float, float], put: Callable[[float], Path]) -> Path:
-    """The path on which the case takes so long, by halving."""
+    """The path on which the case takes so long, found by bisection."""
     fast, slow = within
     for _ in range(HALVINGS):
         middle = (fast + slow) / 2

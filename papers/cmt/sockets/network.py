@@ -20,23 +20,23 @@ PACKET, MSS, FRAME = 1500, 1448, 1514
 """bytes of a full segment: as an IP packet, its payload (with time stamps), and on the wire"""
 LONGEST_S = 2000
 STEP_NS = MILLISECOND
-"""how finely the end of a transfer is measured"""
+"""resolution of the end of a transfer"""
 WALL_MS = 100
 ACCESS_NS = 100_000
 NO_LIMIT = 10_000
-"""packets; what limits a connection is the buffer"""
+"""packets; the buffer limits a connection, not the window"""
 
 
 @dataclass(frozen=True)
 class Path:
-    """What carries the file."""
+    """Parameters of the path that carries the file."""
 
     rtt_s: float
-    """without queues"""
+    """round trip without queues"""
     loss: float
-    """of packets, at random"""
+    """probability that a packet is lost"""
     rate_bps: float
-    """of frames, at the narrowest link"""
+    """rate of frames at the narrowest link"""
 
     @property
     def in_flight(self) -> int:
@@ -45,23 +45,23 @@ class Path:
 
     @property
     def packets(self) -> int:
-        """The same in packets."""
+        """The bandwidth-delay product in packets."""
         return max(1, round(self.in_flight / MSS))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One transfer."""
+    """Measurements of one transfer."""
 
     seconds: float
-    """until the last byte of the last connection has come"""
+    """time until the last byte of the last connection has arrived"""
     lost: int
     """packets that were missing when later ones came"""
     packet_hops: int
 
 
 def transfer(case: Case, path: Path, seed: int) -> Measured:
-    """Carries the file in equal parts, one a connection. Raises RunFailedError."""
+    """Transfers the file in equal parts, one for each connection. Raises RunFailedError."""
     network = build(_scenario(case, path, seed))
     sockets = [_socket(number) for number in range(case.connections)]
     whole = case.connections * (FILE // case.connections)
@@ -72,7 +72,7 @@ def transfer(case: Case, path: Path, seed: int) -> Measured:
         lost = sum(reading[2] for reading in readings)
         if left == 0:
             return Measured(now / SECOND, lost, network.hops())
-        # What is left takes no less: the end is passed by one of the shortest steps at most.
+        # The remaining bytes take at least this long: the end is passed by one of the shortest steps at most.
         until = now + max(STEP_NS, int(left * 8 / path.rate_bps * SECOND))
         if until > LONGEST_S * SECOND:
             raise RunFailedError(f"{case}: {left} bytes were not there after {LONGEST_S} s")

@@ -1,4 +1,4 @@
-"""What a run measured."""
+"""Measurements of a run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -25,13 +25,13 @@ from papers.cmt.sockets.paper import (
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run."""
+    """Measurements of one run."""
 
     run: Run
     path: Path
-    """on which it was"""
+    """the path of the run"""
     seconds: float
-    """until all of the file was there"""
+    """time until all of the file had arrived"""
     lost: int
     packet_hops: int
 
@@ -46,7 +46,7 @@ Times: TypeAlias = Mapping[tuple[int, int], float]
 
 @dataclass(frozen=True)
 class Found:
-    """All outcomes with one choice of what is open."""
+    """All outcomes with one choice of the open parameters."""
 
     path: Path
     times: Times
@@ -64,14 +64,14 @@ Outcomes: TypeAlias = Mapping[Open, Found]
 
 
 def run_one(run: Run) -> Outcome:
-    """Runs one simulation. Raises RunFailedError."""
+    """Simulates a run. Raises RunFailedError."""
     path = inferred(run.case.open)
     measured = transfer(run.case, path, run.seed)
     return Outcome(run, path, measured.seconds + run.case.open.fixed_s, measured.lost, measured.packet_hops)
 
 
 def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
-    """Means over the seeds."""
+    """Means over the seeds, by choice of the open parameters."""
     seconds: dict[Open, dict[tuple[int, int], list[float]]] = {}
     paths: dict[Open, Path] = {}
     for outcome in outcomes:
@@ -86,12 +86,12 @@ def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
 
 
 def mbps(seconds: float) -> float:
-    """As the paper counts."""
+    """The rate of a transfer of so many seconds in the paper's Mbps."""
     return FILE * 8 / seconds / MBPS
 
 
 def listed_s(case: Case) -> float | None:
-    """What the paper says of a case, where it does."""
+    """The paper's time for a case, where it has one."""
     if case.connections == 1:
         return TABLE_1_S.get(case.buffer)
     if case.buffer == SMALL:
@@ -100,7 +100,7 @@ def listed_s(case: Case) -> float | None:
 
 
 def row(outcome: Outcome) -> Row:
-    """Of a table; with the paper's time, where it has one."""
+    """A row of a table, with the paper's time where it has one."""
     case = outcome.run.case
     return {
         "buffer": case.buffer,

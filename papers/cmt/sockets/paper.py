@@ -1,4 +1,4 @@
-"""Tables 1 and 2 and figure 2 of the paper, and what a run of them is."""
+"""Tables 1 and 2 and figure 2 of the paper, and the parameters of their runs."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ KB = 1024
 FILE = 23_887 * KB
 """bytes: time times rate in every row of both tables ("23.3 megabytes")"""
 MBPS = 1 << 20
-"""bit/s that are the tables' Mbps: 8 KBps / 1024 gives every row's"""
+"""bit/s of the tables' Mbps: 8 KBps / 1024 gives the figure in every row"""
 
 TABLE_1_S = {8192: 84.750, 32768: 30.422, 65536: 26.719, 524288: 28.641, 1048576: 47.172}
 """transfer time by bytes of the socket buffer, over one connection"""
 TABLE_2_S = {
     1: 77.328, 2: 45.594, 3: 32.188, 4: 26.125, 5: 22.469, 6: 19.094, 7: 17.219, 8: 15.844, 9: 14.407,
 }  # fmt: skip
-"""by number of connections with the small buffer"""
+"""transfer time by number of connections with the small buffer"""
 BUFFERS = tuple(TABLE_1_S)
 SMALL, MIDDLE, BEST = 8192, 32768, 65536
 """the buffers of Table 2 and of figure 2, and the best one of Table 1"""
@@ -23,32 +23,32 @@ SMALL_S = (TABLE_1_S[SMALL] + TABLE_2_S[1]) / 2
 """one connection with the small buffer was measured twice, 10 % apart"""
 THREE = 3
 THREE_S = FILE * 8 / (15.5 * MBPS)
-"""that many connections with the middle buffer have 15.5 Mbps, says the text"""
+"""time of three connections with the middle buffer, which have 15.5 Mbps by the text"""
 UNTUNED = 7.0
-"""times as fast as without tuning is that"""
+"""ratio of the untuned time to that one"""
 MOST = 20
-"""connections in figure 2, of which the text says that 8 to 13 are best"""
+"""most connections in figure 2, of which the text calls 8 to 13 the best"""
 BEST_FROM, BEST_TO = 8, 13
 
 SEEDS, QUICK_SEEDS = 11, 3
-"""each combination was run eleven times"""
+"""the paper ran each combination eleven times"""
 CONNECTIONS, QUICK_CONNECTIONS = tuple(TABLE_2_S), (1, 3, 6, 9)
 UP_TO_MOST, QUICK_UP_TO_MOST = tuple(range(1, MOST + 1)), (1, 3, 5, 8, 13, 20)
 
 
 @dataclass(frozen=True)
 class Open:
-    """What neither the paper tells nor its tables determine. Chosen; a study varies it."""
+    """Parameters that neither the paper nor its tables determine. Chosen; a study varies them."""
 
     queue: int | None = None
     """packets at the narrowest link; None: the bandwidth-delay product, the rule of the time"""
     tcp: Variant = "newreno"
     delayed_ack_ms: int = 40
-    """every other segment is acknowledged, or after this time; 0: each one at once"""
+    """delay after which a single segment is acknowledged; 0: every segment at once"""
     fixed_s: float = 0.0
-    """that a transfer takes besides, whatever the buffer and the connections"""
+    """time that a transfer takes besides, independent of the buffer and the connections"""
     rtt: float = 1.0
-    """times what is inferred; also the two that follow"""
+    """factor of the inferred value, as in the next two"""
     loss: float = 1.0
     rate: float = 1.0
 

@@ -1,4 +1,4 @@
-"""What the command runs of sockets: Table 1, Table 2, figure 2, and both buffer and connections at once."""
+"""The studies of sockets: Table 1, Table 2, figure 2, and both buffer and connections at once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +33,7 @@ def _study(
     judge: Callable[[Found], list[Claim]],
     draw: Callable[[Path, Found], None],
 ) -> Study[Run, Outcome, Outcomes]:
-    """With what is open as it is chosen."""
+    """A study with the default choice of the open parameters."""
     return Study(
         name,
         about,

@@ -1,4 +1,4 @@
-"""How a transfer is simulated, and which runs a case has."""
+"""The simulation of a transfer, and the runs of a case."""
 
 from collections.abc import Callable, Iterable
 

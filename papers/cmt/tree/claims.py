@@ -1,4 +1,4 @@
-"""What the paper says of the tree, in words, against what was measured."""
+"""The paper's claims about the tree, which are in words, against the measurements."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -10,12 +10,12 @@ from papers.cmt.tree.plan import CHURN_PERMILLE, Run
 _Value: TypeAlias = Callable[[Shape], float]
 
 SLOWLY = 2.0
-"""a figure that grows by no more while the hosts become ten times as many grows slowly"""
+"""growth up to which a figure grows slowly, while the hosts become ten times as many"""
 REACHED = 0.99
 
 
 def by_size(outcomes: Outcomes) -> list[Claim]:
-    """Trees of several sizes, then with hosts that come and go."""
+    """Claims on trees of several sizes, then on trees whose hosts come and go."""
     sizes = sorted({outcome.run.hosts for outcome in outcomes})
     most = sizes[-1]
     copies = {way: _of(outcomes, way, lambda shape: shape.copies) for way in ("tree", "chain", "unicast")}
@@ -52,7 +52,7 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
 
 
 def by_threshold(outcomes: Outcomes) -> list[Claim]:
-    """What the threshold of a cluster decides."""
+    """The claim on the threshold of a cluster."""
     copies = means(outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, _threshold)
     stretch = means(outcomes, lambda o: o.ways["tree"].stretch_mean, _threshold)
     best = min(copies, key=lambda threshold: copies[threshold])

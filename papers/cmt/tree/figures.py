@@ -7,7 +7,7 @@ from papers.cmt.tree.outcome import WAYS, Outcomes, means
 
 
 def by_size(path: Path, outcomes: Outcomes) -> None:
-    """Four panels."""
+    """Draws four panels over the number of hosts: copies, delay, joins, churn."""
     drawing, ((copies, stretch), (joins, churn)) = subplots(2, 2, figsize=(9.6, 6.4))
     for way, colour in zip(WAYS, COLOURS, strict=False):
         values = means(outcomes, lambda o, way=way: o.ways[way].copies, lambda run: run.hosts)
@@ -47,7 +47,7 @@ def by_size(path: Path, outcomes: Outcomes) -> None:
 
 
 def by_threshold(path: Path, outcomes: Outcomes) -> None:
-    """Copies and delay over the threshold."""
+    """Draws copies and delay over the threshold."""
     drawing, copies = subplots(figsize=(5.6, 3.6))
     stretch = copies.twinx()
     values = means(

@@ -1,4 +1,4 @@
-"""What a run measured."""
+"""Measurements of a run."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ class Shape:
 
     reached: int
     stress_mean: float
-    """copies of a packet on a link that carries it"""
+    """mean number of copies of a packet on a link that carries it"""
     stress_max: int
     copies: int
-    """over all links"""
+    """sum of copies over all links"""
     stretch_mean: float
-    """delay over that of unicast"""
+    """mean ratio of the delay to that of unicast"""
     stretch_p95: float
     latest_ms: float
     depth_mean: float
@@ -31,29 +31,29 @@ class Shape:
 
 @dataclass(frozen=True)
 class Churn:
-    """What came of hosts that came and went."""
+    """Effects of hosts that come and go."""
 
     gone: int
     moves_a_departure: float
     repair_median_ms: float
-    """without a parent"""
+    """median time that a host is without a parent"""
     repair_p95_ms: float
     reached_mean: float
-    """share of the hosts that are there, looked at once a second"""
+    """mean share of the present hosts that the stream reaches, sampled once a second"""
     reached_least: float
     cut_off: int
-    """in the end: hosts of the tree that the stream does not reach"""
+    """hosts of the tree that the stream does not reach at the end"""
     waiting: int
-    """hosts that find no room in it"""
+    """hosts that find no parent with room"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run."""
+    """Measurements of one run."""
 
     run: Run
     waiting: int
-    """hosts that find no room"""
+    """hosts that find no parent with room"""
     clusters: int
     cluster_depth: int
     largest: int
@@ -62,9 +62,9 @@ class Outcome:
     messages_a_join: float
     probes_a_join: float
     overloaded: int
-    """hosts that are to send more than their link carries"""
+    """hosts that have to send more than their link carries"""
     ways: Mapping[str, Shape]
-    """tree, chain, unicast, multicast"""
+    """shapes by name: tree, chain, unicast, multicast"""
     churn: Churn | None
     simulated_s: float
     packet_hops: int = 0
@@ -91,7 +91,7 @@ def run_one(run: Run) -> Outcome:
 def means(
     outcomes: Outcomes, of: Callable[[Outcome], float], by: Callable[[Run], float]
 ) -> dict[float, float]:
-    """Over the seeds."""
+    """Means over the seeds of a figure of outcomes, by a parameter of runs."""
     values: dict[float, list[float]] = {}
     for outcome in outcomes:
         values.setdefault(by(outcome.run), []).append(of(outcome))
@@ -99,7 +99,7 @@ def means(
 
 
 def rows(outcome: Outcome) -> list[dict[str, Any]]:
-    """Of a table, for each way."""
+    """Rows of a table, one for each way."""
     run = outcome.run
     common = {"hosts": run.hosts, "seed": run.seed, "threshold_ms": run.threshold_ms}
     tree = {name: getattr(outcome, name) for name in IN_TABLE}

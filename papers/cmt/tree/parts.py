@@ -1,4 +1,4 @@
-"""What the command can run of the tree."""
+"""The studies of the tree."""
 
 from groupflow.study.paper import Simulation, Study
 from papers.cmt.tree import claims, figures, plan
@@ -15,6 +15,6 @@ SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
 STUDIES = {
     "tree": Study("tree", "trees of up to 10,000 hosts over networks of routers", SIMULATION,
                   plan.by_size, claims.by_size, figures.by_size),
-    "threshold": SIMULATION.beyond("threshold", "how near the hosts of a cluster are to be",
+    "threshold": SIMULATION.beyond("threshold", "the threshold of nearness in a cluster",
                                    plan.by_threshold, claims.by_threshold, figures.by_threshold),
 }  # fmt: skip

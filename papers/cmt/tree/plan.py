@@ -1,4 +1,4 @@
-"""What is run. The paper tells no topology, no sizes and no figures of the tree: all of it is chosen here."""
+"""The runs. The paper gives no topology, sizes or figures of the tree: all of these are chosen here."""
 
 from dataclasses import dataclass, replace
 
@@ -9,12 +9,12 @@ TRANSIT, DOMAINS, ROUTERS = 10, 4, 5
 """transit routers, stub domains of each, routers of a domain: 210 routers"""
 JOINS_PER_S = 100
 CHURN_PERMILLE, CHURN_S = 100, 60
-"""of a thousand hosts so many go in a minute, and as many come; half of those that go fail"""
+"""hosts of a thousand that leave while as many join, and the seconds for it; half of those that leave fail"""
 SILENCE_S = 0.6
-"""after which a failure is noticed: as `gfagent tree-recv` notices it"""
+"""silence after which a failure is noticed, as in `gfagent tree-recv`"""
 THRESHOLDS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 OF_THRESHOLD = 1_000
-"""hosts with which the threshold is varied"""
+"""number of hosts with which the threshold is varied"""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Run:
     churn_permille: int = CHURN_PERMILLE
 
     def spec(self) -> dict[str, int | bool]:
-        """As the simulation reads it; times in ns."""
+        """The run as the simulation reads it; times in ns."""
         return {
             "hosts": self.hosts,
             "joins_per_s": JOINS_PER_S,

@@ -1,4 +1,4 @@
-"""What the paper's silences decide, and what it does not ask: a study a file."""
+"""Studies of parameters that the paper leaves open, and of questions beyond it: a study a file."""
 
 from papers.icn2011.studies import agent_rate, cubic, diffusion, sender_buffer, window
 

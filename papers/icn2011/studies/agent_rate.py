@@ -1,7 +1,7 @@
-"""Agents that handle a bounded number of packets a second, those they take and those they send.
+"""Agents that handle a bounded number of packets a second, received and sent.
 
-The paper's reason for Fig. 10 is an "explosion in ACK packet transmission" at agents; of their speed it says
-nothing.
+The paper's reason for Fig. 10 is an "explosion in ACK packet transmission" at agents; it gives no figure of
+their speed.
 """
 
 from collections.abc import Callable

@@ -21,13 +21,13 @@ def _cases(quick: bool) -> list[Case]:
 
 
 def _of(figure_cases: frozenset[Case], points: Points) -> Points:
-    """A figure's points, under the cases that it and its claims ask for."""
+    """A figure's points under the paper's cases, which its claims look for."""
     found = ((replace(case, tcp="sack"), point) for case, point in points.items())
     return {case: point for case, point in found if case in figure_cases}
 
 
 def _judge(points: Points) -> list[Claim]:
-    """What the paper says of each figure."""
+    """The paper's claims on each figure, on runs with CUBIC."""
     loads = tuple(sorted({case.load for case in points}))
     return [
         replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}, {claim.figure}")

@@ -2,7 +2,7 @@
 
 Two senders in networks a and b, so that two streams share the line. With the control SA1 is the external node
 of eq. 9 (Takano et al., docs/explanation/diffusion.md): it shapes each stream to the rate that the first
-switch tells it, and what it may not send waits in its cache.
+switch reports, and keeps the bytes that it may not send yet in its cache.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ from papers.icn2011.simulation import SIMULATION, runs
 NAME = "diffusion"
 ROUTERS = 4
 DELAY_MS = 100
-"""of all links between the agents together"""
+"""sum of the delays of all links between the agents"""
 D = 0.1
 LOADS = (0.2, 0.6, 1.0)
 TCPS: dict[Variant, str] = {"sack": "SACK", "cubic": "CUBIC"}
 QUICK_TCPS: tuple[Variant, ...] = ("sack",)
 MORE = 1.02
-"""times what TCP alone has is more; as much less is less"""
+"""ratio to TCP alone from which on a value is more; its inverse is less"""
 LOST = 0.01
-"""of what TCP alone loses is almost nothing"""
+"""share of the losses of TCP alone that is almost nothing"""
 
 
 def _cases(quick: bool) -> list[Case]:
@@ -53,7 +53,7 @@ def _judge(points: Points) -> list[Claim]:
         def against_alone(
             index: Callable[[Indices], float], method: Method = method
         ) -> dict[tuple[Variant, float], tuple[float, float]]:
-            """With the control, and alone."""
+            """An index with the control, and alone."""
             return {
                 (tcp, load): (
                     index(points[_case(method, load, tcp, D)].mean),
@@ -121,7 +121,7 @@ def _draw(path: Path, points: Points) -> None:
                     label = f"{NAMES[method]}, {'alone' if d is None else 'with diffusion'}"
                     curve(axis, points, cases, index, label, COLOURS[method], dashed=d is None)
             axis.set(ylabel=title, title=TCPS[tcp])
-    for axis in axes[0]:  # when all is drawn: it ends the search for the top
+    for axis in axes[0]:  # last, because it fixes the axis
         axis.set_ylim(bottom=0)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), fontsize="small")

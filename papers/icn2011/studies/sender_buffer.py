@@ -1,6 +1,6 @@
 """Senders whose TCP is held back by its link, as an agent's is, instead of overflowing an output buffer.
 
-Fig. 7 in all: both of its claims, under the other reading of Table I's "output buffer".
+All of Fig. 7, with both of its claims, under the other reading of Table I's "output buffer".
 """
 
 from dataclasses import replace
@@ -28,12 +28,12 @@ def _cases(quick: bool) -> list[Case]:
 
 
 def _as_the_papers(points: Points) -> Points:
-    """Under the cases that the figure and its claims ask for."""
+    """The points under the cases that the figure and its claims look for."""
     return {replace(case, sender_buffer=True): point for case, point in points.items()}
 
 
 def _judge(points: Points) -> list[Claim]:
-    """What the paper says of Fig. 7."""
+    """The paper's claims on Fig. 7."""
     return [
         replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}", paper=BEYOND)
         for claim in claims.evaluate(FIG7.number, _as_the_papers(points))

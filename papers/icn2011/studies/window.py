@@ -1,4 +1,4 @@
-"""The largest TCP window, of which the paper says nothing: what it does to the influence of the delay."""
+"""The largest TCP window, which the paper does not give, and its effect on the influence of the delay."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def _judge(points: Points) -> list[Claim]:
 
 
 def _draw(path: Path, points: Points) -> None:
-    """At the highest load."""
+    """Draws reception throughput at the highest load."""
     windows = sorted({case.window for case in points})
     load = max(case.load for case in points)
     figure, axis = subplots(figsize=(5.6, 4.0))

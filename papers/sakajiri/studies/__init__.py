@@ -1,4 +1,4 @@
-"""What the paper's silences decide, and what it does not ask: a study a file."""
+"""Studies of parameters that the paper leaves open, and of questions beyond it: a study a file."""
 
 from papers.sakajiri.studies import autotuning, churn, jump, loss, narrow, range, scarce
 

@@ -1,5 +1,5 @@
-"""The kernel's own buffers with 1, 4 and 16 connections for everyone, and a throughput climber, beside the
-paper's policy: Model 2."""
+"""The kernel's own buffers with 1, 4 and 16 connections for every client, and a throughput climber, beside
+the paper's policy: Model 2."""
 
 from groupflow.study.claims import Claim
 from papers.sakajiri.claims import during

@@ -11,11 +11,11 @@ from papers.sakajiri.studies.study import CLIENTS, METHODS, all_targets, bars
 
 NAME = "churn"
 SETTLE_S = 5.0
-"""after a client joined"""
+"""time after a client's join that does not count"""
 
 
 def _there(client: str) -> Callable[[Outcome], Span]:
-    """While it sends."""
+    """The span in which the client sends."""
 
     def span(outcome: Outcome) -> Span:
         seconds = outcome.run.seconds
@@ -26,7 +26,7 @@ def _there(client: str) -> Callable[[Outcome], Span]:
 
 
 def _all(outcome: Outcome) -> Span:
-    """While everyone sends."""
+    """The span in which all clients send."""
     seconds = outcome.run.seconds
     return (max(JOINS.values()) * seconds + SETTLE_S, min(LEAVES.values()) * seconds)
 

@@ -9,7 +9,7 @@ from papers.sakajiri.studies.study import CLIENTS, METHODS, all_targets, bars
 
 NAME = "jump"
 SETTLE_S = 10.0
-"""after the jump"""
+"""time after the jump that does not count"""
 
 
 def _before(outcome: Outcome) -> Span:

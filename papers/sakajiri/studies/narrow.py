@@ -1,4 +1,4 @@
-"""Targets that cannot all be met: 3.6 Mb/s between Router 2 and 3, where 4.5 are wanted."""
+"""Targets that cannot all be met: 3.6 Mb/s between Routers 2 and 3, while the targets sum to 4.5."""
 
 from dataclasses import replace
 
@@ -11,11 +11,11 @@ from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
 
 NAME = "narrow"
 NARROW_MBPS = 3.6
-"""3.0 are needed for everyone's minimum, 4.5 for all targets"""
+"""3.0 are needed for every client's minimum, 4.5 for all targets"""
 NEAR = 0.1
-"""of what the policy says"""
+"""relative difference up to which a division is the policy's"""
 FULL = 0.9
-"""of the link's rate, in payload, is all that it carries"""
+"""payload over the link's rate from which on the link is full"""
 
 
 def _cases(quick: bool) -> list[Case]:
@@ -25,7 +25,7 @@ def _cases(quick: bool) -> list[Case]:
 
 def divided(total: float) -> dict[str, float]:
     """Mb/s of each client by the paper's words: the smallest target for all, the rest to the high priority;
-    less than that by target ratio."""
+    less than that is divided by target ratio."""
     least = min(TARGETS.values())
     rest = total - least * len(TARGETS)
     if rest < 0:

@@ -1,8 +1,8 @@
-"""Over which range of the link parameters, which the paper's text does not give, each of its main claims
+"""The range of the link parameters, which the paper's text does not give, in which each of its main claims
 holds.
 
-One parameter at a time; the others stay as `paper.Links` has them. One seed: there are many runs, and a claim
-that holds at one value and not at the next is where it ends anyway.
+One parameter varies at a time; the others stay as `paper.Links` has them. One seed: the runs are many,
+and where a claim holds at one value and not at the next, its limit lies between them anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ CLAIMS: Mapping[str, tuple[str, Callable[[Found], bool]]] = {
 
 
 def links(parameter: str, value: float) -> Links:
-    """The chosen parameters, but for one."""
+    """The chosen parameters, with one replaced."""
     return replace(Links(), **{parameter: int(value) if parameter in WHOLE else value})
 
 
@@ -73,7 +73,7 @@ def _cases(quick: bool) -> list[Case]:
 
 
 def _verdicts(outcomes: Outcomes) -> dict[str, dict[str, dict[str, bool]]]:
-    """By parameter and claim: at which of the values the claim holds."""
+    """Whether a claim holds at each value, by parameter and claim."""
     verdicts: dict[str, dict[str, dict[str, bool]]] = {}
     for parameter, values in VALUES.items():
         for value in values:
@@ -100,5 +100,5 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "over which link parameters the paper's claims hold", runs(_cases, seeds=1), _judge, _draw
+    NAME, "the range of link parameters in which the claims hold", runs(_cases, seeds=1), _judge, _draw
 )

@@ -16,7 +16,7 @@ from papers.sakajiri.studies.study import CLIENTS, bars, listed, mean
 
 NAME = "scarce"
 NEAR = 0.1
-"""of what the policy says"""
+"""relative difference up to which a division is the policy's"""
 MORE = 1.02
 METHODS = ("buffer", "both", "kernel-1", "kernel-4", "kernel-16")
 
@@ -28,7 +28,7 @@ def _cases(quick: bool) -> list[Case]:
 def _expected(rtt: float) -> dict[str, float]:
     """Mb/s by the paper's words: the smallest target for all, the rest by decreasing priority.
 
-    In whole segments: a sender does not send less.
+    Windows are whole segments, as a sender sends no less.
     """
     shares = {client.name: window_for(min(c.target for c in WANTED), rtt) for client in WANTED}
     surplus = SCARCE_BUFFER - sum(shares.values())

@@ -1,4 +1,4 @@
-"""What studies beyond the paper share: methods, clients, one judgement and one figure."""
+"""Parts that studies beyond the paper share: methods, clients, one judgement and one figure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ CLIENTS = tuple(TARGETS)
 
 
 def mean(outcomes: Sequence[Outcome], client: str, span: Callable[[Outcome], Span]) -> float:
-    """Mb/s of a client, over the seeds."""
+    """Mb/s of a client, the mean over the seeds."""
     return fmean(outcome.series[client].mean(span(outcome)) for outcome in outcomes)
 
 
@@ -34,7 +34,7 @@ def all_targets(
     what: str,
     name: str = "targets",
 ) -> list[Claim]:
-    """For each method whether every client has its target; the worst is what is measured."""
+    """A claim for each method that every client has its target; the worst client's ratio is measured."""
     claims: list[Claim] = []
     for case, found in outcomes.items():
         of_target = met(found, spans)
@@ -51,8 +51,8 @@ def all_targets(
 def bars(
     title: str, spans: Mapping[str, tuple[Callable[[Outcome], Span], Sequence[str]]]
 ) -> Callable[[Path, Outcomes], None]:
-    """Throughput of each client with each method: a panel for each span, with the clients that are there in
-    it."""
+    """Draws the throughput of each client with each method: a panel for each span, with the clients present
+    in it."""
 
     def draw(path: Path, outcomes: Outcomes) -> None:
         figure, axes = subplots(1, len(spans), figsize=(5.6 * len(spans), 3.8), sharey=True, squeeze=False)

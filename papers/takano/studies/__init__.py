@@ -1,4 +1,4 @@
-"""What the paper does not ask, on its line: a study a file."""
+"""Studies beyond the paper, on its line: a study a file."""
 
 from papers.takano.studies import delays, flows, rivals, stability, tcps
 

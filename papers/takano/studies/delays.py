@@ -1,7 +1,7 @@
 """Links of unequal delay: D_i = D / d_i (eq. 3), and r_i = D_i n_i+1 no longer holds exactly.
 
-Each line of delays is run with the paper's D, with one near the limit of 1/3 that holds for equal links where
-rates are bounded (stability.py), and without control.
+Each set of delays is run with the paper's D, with one near the limit of 1/3 for equal links with bounded
+rates (stability.py), and without control.
 """
 
 import math

@@ -17,16 +17,16 @@ from papers.takano.studies.study import alone_finding, control_findings, label, 
 
 NAME = "flows"
 COUNTS = (3, 4, 6)
-"""a port has queues for six"""
+"""numbers of flows; a port has queues for six"""
 QUICK_COUNTS = (3,)
 APART_S, QUICK_APART_S = 0.06, 0.04
-"""between two that join; the last one has three of it for itself"""
+"""time between two joins; the last flow has three times that for itself"""
 WHERE = "with three and more flows"
 SMOOTHED_MS = 5
 
 
 def case_with(count: int, apart_s: float) -> Case:
-    """Scenario 4S with so many flows, which join one after another, ever further down the line."""
+    """Scenario 4S with so many flows, which join one after another, each farther down the line."""
     case = CASES["4S"]
     nodes = np.linspace(1, case.nodes - 2, count).round().astype(int).tolist()
     joining = [Source(f"flow{n}", nodes[n - 1], (n - 1) * apart_s) for n in range(3, count + 1)]

@@ -1,7 +1,7 @@
-"""Diffusion-type flow control beside what other networks do: drop-tail, ECN, and XOFF hop by hop.
+"""Diffusion-type flow control beside the methods of other networks: drop-tail, ECN, and XOFF hop by hop.
 
-All on the paper's line, with sources whose links have the line's rate (routers.py says why). ECN is run with
-several thresholds, for none is right for all.
+All run on the paper's line, with sources whose links have the line's rate (routers.py says why). ECN has
+several thresholds, because none is right for all TCPs.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,17 +25,17 @@ SCENARIO = "2"
 TCPS = ("newreno", "cubic")
 QUICK_TCPS = ("newreno",)
 THRESHOLDS = (50, 100, 200, 400, 900)
-"""packets waiting, from which on ECN marks; the buffer has 1800, and 297 are on the line's links"""
+"""waiting packets from which on ECN marks; the buffer has 1800, and 297 are on the line's links"""
 QUICK_THRESHOLDS = (200,)
 QUICK_SECONDS = 0.4
 REPEATS = 3
-"""of routers, which are cheap"""
+"""runs of routers, which are cheap"""
 SHOWN_THRESHOLD = 200
 SHOWN_TCP = "newreno"
 
 
 def methods(thresholds: Sequence[int]) -> list[tuple[Control, int | None]]:
-    """Each with its threshold, in the order of the figure."""
+    """Each method with its threshold, in the order of the figure."""
     return [
         ("drop-tail", None),
         *(("ecn", threshold) for threshold in thresholds),
@@ -62,7 +62,7 @@ def _label(tcp: str, control: Control, ecn: int | None) -> str:
 
 
 def good(outcome: Outcome) -> bool:
-    """As good as the paper says of DFC: near half, stable, fair, without loss."""
+    """Whether an outcome is as good as the paper says of DFC: near half, stable, fair, without loss."""
     return (
         abs(outcome.mean_efficiency - HALF) <= NEAR
         and outcome.efficiency_spread <= NEAR
@@ -110,7 +110,7 @@ def _some_threshold(outcomes: Sequence[Outcome]) -> list[Claim]:
 
 
 def _least_stored(*outcomes: Outcome) -> list[Claim]:
-    """Compared with each rival of the same TCP."""
+    """The claim that no rival of the same TCP has as small a largest queue as DFC."""
     most = {
         tcp: max(o.fullest_queue for o in outcomes if o.run.control == "dfc" and o.case.tcp == tcp)
         for tcp in {o.case.tcp for o in outcomes}
@@ -173,7 +173,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 def _bars(
     axis: Axes, ran: Sequence[Sequence[Outcome]], tcps: Sequence[str], value: Callable[[Outcome], float]
 ) -> None:
-    """Means over the runs, with their range."""
+    """Draws means over the runs, with their range."""
     names = list(dict.fromkeys(_method(runs[0]) for runs in ran))
     height = 0.8 / len(tcps)
     for place, tcp in enumerate(tcps):

@@ -1,16 +1,16 @@
-"""How large D and alpha may be: a sweep against the limits of the discretised diffusion equation.
+"""The largest D and alpha: a sweep against the stability limits of the discretised diffusion equation.
 
 Theory is linear, for a long line of equal links (see `control.diffusion.stability`), and has two limits:
 
-- `limit(alpha)`, 1 for alpha = 1: rates are what eq. 2 says, and a node's report carries its neighbour's n.
-- `limit(0)`, 1/3: r is bounded (eq. 1: by what the link has left, or by 0) and tells nothing of n any more.
+- `limit(alpha)`, 1 for alpha = 1: rates follow eq. 2, and a node's report carries its neighbour's n.
+- `limit(0)`, 1/3: r is bounded (eq. 1: by the link's free rate, or by 0) and tells nothing of n any more.
 
-Below the smaller one all disturbances die out; beyond the larger one none does. Between them a disturbance
+Below the smaller limit all disturbances die out; beyond the larger none does. Between them a disturbance
 that reaches the bounds may stay.
 
-Two lines are run: `one`, a flow whose host does not shape, so that queues have something in them, through a
+Two lines are run: `one`, a flow whose host does not shape, so that its packets wait in queues, through a
 last link of half the rate, where slow start is the disturbance; and `two`, the paper's two flows, which share
-a link by eq. 13, where the background's joining is. `swing` is the largest standard deviation of a node's
+a link by eq. 13, where the background's join is. `swing` is the largest standard deviation of a node's
 queue long after. Near D = 1 queues alternate with a period of two link delays; a sample every 0.7 sees that.
 """
 
@@ -39,19 +39,19 @@ QUICK_POINTS = {"one": ((0.1, 1.0), (1.5, 1.0)), "two": ((0.1, 1.0), (1.5, 1.0))
 SECONDS, QUICK_SECONDS = 0.3, 0.2
 SAMPLE_NS = LINK_DELAY_NS * 7 // 10
 WINDOW = 4_000
-"""of one flow, packets: 770 are under way and 160 wait in each node"""
+"""window of the flow of line `one`, packets: 770 are under way and 160 wait in each node"""
 
 SWINGS = 0.1
-"""queues swing: the largest standard deviation is above this part of what a link holds; else they rest"""
+"""swing over a link's packets above which queues swing; else they rest"""
 UNDECIDED = 0.1
-"""a D this near a limit, as a part of it, is drawn but not judged: coefficients are up to 2.5 % off"""
+"""relative distance from a limit within which D is drawn but not judged: coefficients are up to 2.5 % off"""
 _ROUNDING = 1e-6
 _BISECTIONS = 16
 
 
 @cache
 def limit(alpha: float) -> float:
-    """The largest stable D, up to 2; with alpha 0: where what is reported is bounded."""
+    """The largest stable D, up to 2; alpha 0 stands for bounded reports."""
     low, high = 0.0, 2.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -60,7 +60,7 @@ def limit(alpha: float) -> float:
 
 
 def zone(d: float, alpha: float) -> str:
-    """Where theory puts the point; "" too near to a limit to say."""
+    """The zone of the point by theory; "" if it is too near to a limit."""
     bounded, free = sorted((limit(0.0), limit(alpha)))
     if any(abs(d - at) <= UNDECIDED * at for at in (bounded, free)):
         return ""
@@ -68,7 +68,7 @@ def zone(d: float, alpha: float) -> str:
 
 
 def relative_swing(outcome: Outcome) -> float:
-    """Over what a link holds."""
+    """The swing over the packets that a link holds."""
     return outcome.swing / outcome.case.link_packets
 
 
@@ -111,7 +111,7 @@ _LINES = {"one": "one flow", "two": "two flows that share"}
 
 @dataclass(frozen=True)
 class _Judge:
-    """Of all points of a line in one zone."""
+    """Judges all points of a line in one zone."""
 
     line: str
     zone: str
@@ -152,7 +152,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 
 def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
-    """Points of two flows are below those of one."""
+    """Draws the map; points of two flows are below those of one."""
     from matplotlib.colors import LogNorm
 
     ds = [outcome.case.diffusion for outcome in outcomes]

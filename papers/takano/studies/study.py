@@ -1,4 +1,4 @@
-"""What studies beyond the paper share: labels, and what the paper says of its line."""
+"""Parts that studies beyond the paper share: labels, and the paper's claims on its line."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ def study(
     rules: Callable[[Sequence[Run]], list[Rule]],
     draw: Callable[[Path, Outcomes], None],
 ) -> Study[Run, Outcome, Outcomes]:
-    """Judged by the rules for its runs; they are the same whatever was measured."""
+    """A study judged by the rules for its runs, which do not depend on the measurements."""
 
     def judge(outcomes: Outcomes) -> list[Claim]:
         return evaluate(rules([each.run for found in outcomes.values() for each in found]), outcomes)
@@ -32,12 +32,12 @@ def label(study: str, *parts: str | float) -> str:
 
 
 def labels(runs: Sequence[Run], *controls: str) -> tuple[str, ...]:
-    """Of the runs with these controls, each once."""
+    """Labels of the runs with these controls, each once."""
     return tuple(dict.fromkeys(run.label for run in runs if run.control in controls))
 
 
 def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> list[Claim]:
-    """With control: what the paper says of two flows on its line, at the worst of several runs."""
+    """The paper's claims on two flows with control, at the worst of several runs."""
     distances = [abs(outcome.mean_efficiency - 1 / len(outcome.case.sources)) for outcome in outcomes]
     spread = max(outcome.efficiency_spread for outcome in outcomes)
     fairness = min(outcome.fairness for outcome in outcomes)
@@ -63,7 +63,7 @@ def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> lis
 
 
 def alone_finding(study: str, where: str, outcomes: Sequence[Outcome]) -> Claim:
-    """Without control packets are lost after the background has joined."""
+    """The claim that packets are lost without control, after the background has joined."""
     least = min(outcome.dropped for outcome in outcomes)
     claim = f"TCP alone loses packets {where}"
     return finding(study, "tcp-loss", claim, least, "packets, at least", least > 0, "some in each")

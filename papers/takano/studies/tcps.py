@@ -1,4 +1,4 @@
-"""CUBIC and SACK, which the paper has not, on its line with and without control."""
+"""CUBIC and SACK, which the paper does not have, on its line with and without control."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ NAME = "tcps"
 TCPS = {"cubic": "CUBIC", "sack": "SACK"}
 SCENARIO = "2"
 REPEATS = 2
-"""of TCP alone"""
+"""runs of TCP alone"""
 QUICK_SECONDS = 0.4
 WHERE = "with CUBIC and SACK"
 
@@ -34,7 +34,7 @@ def _runs(quick: bool, seed: int) -> list[Run]:
 
 
 def _less_alone(tcp: str, alone: Outcome, dfc: Outcome) -> list[Claim]:
-    """Efficiency, as the paper compares TCPs, and fairness beside it."""
+    """Claims on efficiency, by which the paper compares TCPs, and on fairness."""
     gain = dfc.mean_efficiency - alone.mean_efficiency
     fairer = dfc.fairness - alone.fairness
     return [

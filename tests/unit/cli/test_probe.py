@@ -56,14 +56,14 @@ def test_a_given_token_is_not_told() -> None:
     [
         ([], 2, "name a HOST to measure the way to, or --serve to be measured"),
         (["h", "--serve"], 2, "name a HOST"),
-        (["127.0.0.1"], 2, "no token; pass the one that the server told"),
-        (["127.0.0.1:port", "--token", "c0"], 2, "no address; write HOST, HOST:PORT or [IPV6]:PORT"),
-        (["127.0.0.1:0", "--token", "c0"], 2, "no address"),
+        (["127.0.0.1"], 2, "--token is missing; pass the one that the server printed"),
+        (["127.0.0.1:port", "--token", "c0"], 2, "not an address; write HOST, HOST:PORT or [IPV6]:PORT"),
+        (["127.0.0.1:0", "--token", "c0"], 2, "not an address"),
         (["127.0.0.1:1", "--token", "c0"], 1, "127.0.0.1:1: connection refused; start"),
         (["127.0.0.1", "--token", "c0", "--connections", "99"], 2, "99 connections; choose 1 to 64"),
         (["127.0.0.1", "--token", "c0", "--seconds", "nan"], 2, "for 27 measurements"),
         (["127.0.0.1", "--token", "c0", "--buffers", "many"], 2, "is no size"),
-        (["127.0.0.1", "--token", "c0", "--connections", "few"], 2, "are no numbers; write like 1,2,4"),
+        (["127.0.0.1", "--token", "c0", "--connections", "few"], 2, "is not a list of numbers; write"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -100,7 +100,7 @@ def test_lost_members_are_named_with_their_own_exit_code(
         (
             ["recv", "7", "--output", "/nonexistent/f"],
             1,
-            "/nonexistent/f: no folder /nonexistent; create it first",
+            "/nonexistent/f: folder /nonexistent does not exist; create it first",
         ),
         (["recv", "7", "--output", "/tmp"], 1, "/tmp: is a folder; name a file"),
         (["member", "7"], 2, "the following arguments are required: --listen"),

@@ -22,7 +22,7 @@ async def show(*words: str) -> tuple[int, str, str]:
 async def test_hosts_are_shown_below_their_parents() -> None:
     async with Dispatch(OPTIONS, MemoryStore()) as service:
         where = ("--to", f"127.0.0.1:{service.port}", "--token", TOKEN, "--plain")
-        assert await show(*where) == (0, "no source is there, so no tree\n", "")
+        assert await show(*where) == (0, "no source has joined, so there is no tree\n", "")
         source, *hosts = await grove(service, 5)
         async with running(source, *hosts):
             await until(lambda: service.forest.attached == 5)
@@ -59,7 +59,7 @@ async def test_over_tls_by_its_fingerprint() -> None:
         where = ("--to", f"127.0.0.1:{service.port}", "--tls-pin", service.forest.identity.pin)
         assert (await show(*where, "--token", TOKEN))[0] == 0
         for words, text in (
-            ((*where, "--token", "bad"), "groupflow: the token is another one"),
+            ((*where, "--token", "bad"), "groupflow: the token is wrong"),
             ((*where[:3], "0" * 64, "--token", TOKEN), "has another certificate; check --tls-pin"),
             ((*where[:2], "--plain", "--token", TOKEN), "ended the connection"),
         ):

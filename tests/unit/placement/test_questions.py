@@ -36,7 +36,7 @@ links: [{ends: [h1, s1]}, {ends: [h3, s1]}, {ends: [h2, s2]}]
         ({"k": 3}, "3 agents are more than the 2 switches that may have one; give fewer"),
         ({"k": 2, "candidates": ["s2"]}, "2 agents are more than the 1 switches that may have one"),
         ({"candidates": ["s9"]}, "no switch 's9'; there are s1, s2"),
-        ({"size_bytes": 0}, "a transfer of 0 bytes is none; give 1 or more"),
+        ({"size_bytes": 0}, "a transfer of 0 bytes is empty; give 1 or more"),
     ],
 )
 def test_refusals(changed: dict[str, Any], message: str) -> None:

@@ -174,7 +174,7 @@ async def test_refused_and_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
         str(error)
         == f"{HOST}:{port}: connection refused; start `groupflow probe --serve` there, or name its port"
     )
-    assert "no name of a host" in str(await refusal(port, host="bad..name"))
+    assert "not a host's name" in str(await refusal(port, host="bad..name"))
 
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -227,12 +227,12 @@ async def test_a_server_without_the_token_is_not_sent_to() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "a line that is no JSON; is that `groupflow probe --serve`?"),
-        (b"[1]\n", "a line that is no object"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "a line that is not JSON; is that `groupflow probe --serve`?"),
+        (b"[1]\n", "a line that is not an object"),
         (b"{}\n", "nonce: none, or not in ASCII; is that"),
         (b'{"groupflow_probe":1', "half a line"),
         (b"x" * 10_000, "a line that is too long"),
-        (b"", "it ended the connection"),
+        (b"", "the server ended the connection"),
         (b'{"refused":"version"}\n', "use the same groupflow on both sides"),
     ],
 )
@@ -350,7 +350,7 @@ async def test_a_client_with_the_token_is_bounded_too(request_: dict[str, Any]) 
     async with Server(SERVE) as far:
         near = client._Client(HOST, far.port, "c0ffee", ONE)  # pyright: ignore[reportPrivateUsage]
         await near.open()
-        with pytest.raises(ProbeError, match="it ended the connection"):
+        with pytest.raises(ProbeError, match="the server ended the connection"):
             await near._ask(request_)  # pyright: ignore[reportPrivateUsage]
         await near.close()
         assert (await measure(HOST, far.port, token="c0ffee", options=ONE)).bps > 0

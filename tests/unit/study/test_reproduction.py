@@ -226,7 +226,7 @@ def test_a_run_that_is_planned_twice_is_one(tmp_path: Path) -> None:
     [
         ([], "the paper runs nothing by itself"),
         ([study("none")], "none has no run"),
-        ([study("other", 2, simulation=replace(NUMBERS, simulate=always_one))], "says that it is of another"),
+        ([study("other", 2, simulation=replace(NUMBERS, simulate=always_one))], "names another run"),
         ([study("one", 1, 2, simulation=replace(NUMBERS, simulate=always_one))], "one: outcomes are missing"),
         (
             [study("local", 1, simulation=replace(NUMBERS, simulate=NO_DOT))],

@@ -207,7 +207,7 @@ async def test_who_has_another_token_or_does_not_know_the_tree_is_refused() -> N
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         cases: list[tuple[dict[str, Any], type[AgentError], str]] = [
-            ({"token": "bad"}, RefusedError, "the token is another one"),
+            ({"token": "bad"}, RefusedError, "the token is wrong"),
             ({"tls_pin": "0" * 64}, AgentError, "another certificate"),
             ({"tls_pin": None}, AgentError, "no dispatchers at"),
         ]
@@ -305,7 +305,7 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
         (("serve", "--token", "ab", "--max-children", "0"), "--max-children 0: write a number from 1"),
         (("serve", "--token", "ab", "--threshold-ms", "-1"), "--threshold-ms -1: write 0 or more"),
         (("serve", "--token", "ab", "--listen", "nowhere"), "--listen: 'nowhere' is no address"),
-        (("recv", "--to", "127.0.0.1:1", "--token", "ab"), "how are the dispatchers known?"),
+        (("recv", "--to", "127.0.0.1:1", "--token", "ab"), "no way to check the dispatchers: pass"),
         (("recv", "--to", "127.0.0.1:1", "--plain"), "--token: it must be"),
         (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--tls-pin", "12"), "--tls-pin 12: it must be 64"),
         (
@@ -339,5 +339,5 @@ def test_a_session_over_a_tree_names_its_class() -> None:
 
 async def test_records_need_their_size() -> None:
     session = groupflow.TreeSession("127.0.0.1:1", role="receiver")
-    with pytest.raises(ClientError, match="of which size are records"):
+    with pytest.raises(ClientError, match="the size of records is missing"):
         await anext(session.records())

@@ -75,7 +75,7 @@ async def test_what_is_measured_is_what_gfagent_is_told(monkeypatch: pytest.Monk
     ("options", "change", "reason"),
     [
         ({"measure_s": 0}, {}, "these dispatchers do not measure"),
-        ({}, {"token": "bad"}, "the token is another one"),
+        ({}, {"token": "bad"}, "the token is wrong"),
         ({}, {"tls_pin": "0" * 64}, "has another certificate; check --tls-pin"),
         ({}, {"tls_pin": None}, "ended the connection"),
         ({}, {"to": "127.0.0.1:1"}, "connection refused; check --to"),
@@ -105,7 +105,7 @@ async def test_who_has_no_token_makes_nobody_measure(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(answers, "measure", measure)
     async with serving() as where:
-        assert await refusal(where | {"token": "bad"}, port=1, key="x") == "the token is another one"
+        assert await refusal(where | {"token": "bad"}, port=1, key="x") == "the token is wrong"
         assert "port: 0 is none" in await refusal(where, port=0, key="x")
         assert "a line makes no sense" in await refusal(where)
 

@@ -139,5 +139,5 @@ async def test_a_store_that_stays_locked_ends_the_process_with_one_line(tmp_path
         errors.seek(0)
         said = errors.read().decode().splitlines()
     assert code == 1
-    cure = "end the process that holds it and stands still"
+    cure = "end the stopped process that holds the lock"
     assert said == [f"groupflow: {path}: database is locked; {cure}"]

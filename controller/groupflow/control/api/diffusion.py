@@ -27,18 +27,18 @@ class NewFlow(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal["flow", "session", "link"]
-    src: str | None = Field(None, description="flow: the sending host; link: the switch before it")
-    dst: str | None = Field(None, description="flow: the receiving host; link: the switch behind it")
+    src: str | None = Field(None, description="flow: the sending host; link: the switch at its near end")
+    dst: str | None = Field(None, description="flow: the receiving host; link: the switch at its far end")
     protocol: Literal["tcp", "udp"] | None = None
     src_port: int | None = Field(None, ge=1, le=65535)
     dst_port: int | None = Field(None, ge=1, le=65535)
     session: int | None = None
-    source: int | None = Field(None, description="the sender; none: the session's only one")
+    source: int | None = Field(None, description="the sending member; none: the session's only sender")
     d: str = Field(DEFAULT_D, description="diffusion coefficient, a decimal or a fraction")
     alpha: str = Field(DEFAULT_ALPHA, description="flow intensity multiplier, 1 to 2")
-    external: bool = Field(False, description="the sending host shapes to what it is told (eq. 9)")
+    external: bool = Field(False, description="the sending host shapes its packets (eq. 9)")
     packet_bytes: int = Field(DEFAULT_PACKET_BYTES, ge=64, le=9216)
-    measure: bool = Field(True, description="measure link delays first; else the topology's count")
+    measure: bool = Field(True, description="measure link delays first, else take the topology's")
 
 
 class HopView(BaseModel):
@@ -48,9 +48,9 @@ class HopView(BaseModel):
     queue: int
     delay: str
     delay_from: Literal["measured", "topology"]
-    d_i: float | None = Field(description="D / d in 1/s as the switch computes with it; none: last hop")
+    d_i: float | None = Field(description="D / d in 1/s as the switch has it; none: last hop")
     d_i_error: float | None = Field(description="its relative error, from three powers of two")
-    period: str | None = Field(description="between reports to the node upstream; none: nobody listens")
+    period: str | None = Field(description="from one report upstream to the next; none: no reports")
 
 
 class FlowView(BaseModel):
@@ -65,14 +65,14 @@ class FlowView(BaseModel):
 
 
 class StateView(BaseModel):
-    """A hop now. Rates in packets/s; none: no limit, or nothing heard yet."""
+    """The state of a hop now. Rates in packets/s; none: no limit, or no report yet."""
 
     switch: str
     to: str
     queue: int
     n: int | None = Field(description="packets waiting")
     r: float | None = Field(description="target rate heard from downstream")
-    next_n: int | None = Field(description="packets waiting downstream, heard with it")
+    next_n: int | None = Field(description="packets waiting downstream, from the same report")
     j: float | None = Field(description="max(0, J~): the queue's rate")
     share: float | None = Field(description="L of eq. 13")
     problem: str | None
@@ -93,7 +93,7 @@ class CellView(BaseModel):
     flow: int
     port: int
     queue: int
-    line_rate: int = Field(description="of the port, in 1/64 packet/s; 2^31-1: not limited")
+    line_rate: int = Field(description="rate of the port, in 1/64 packet/s; 2^31-1: not limited")
 
 
 class SwitchFlows(BaseModel):
@@ -130,7 +130,7 @@ def diffusion_routes(controller: Controller) -> APIRouter:
 
     @router.get("/{flow}/state")
     async def show_state(flow: int) -> list[StateView]:
-        """Read from the switches themselves."""
+        """The state of each hop, read from the switches themselves."""
         return [_state_view(reading) for reading in await service.readings(flow)]
 
     @router.delete("/{flow}", status_code=204)

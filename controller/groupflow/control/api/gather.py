@@ -1,4 +1,4 @@
-"""The REST API of a server that gathers: /v1/gather. What it measures and gives to each client, live."""
+"""The REST API of a server that gathers, /v1/gather: its measurements and targets of each client, live."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from groupflow.tuning.model import Client
 
 
 def make_gather_app(tuner: Tuner, policy: str) -> FastAPI:
-    """`policy` is its name."""
+    """The application; `policy` is the name of the policy that tunes the clients."""
     app = FastAPI(
         title="groupflow gather",
         version="1",
@@ -28,7 +28,7 @@ def gather_routes(tuner: Tuner, policy: str) -> APIRouter:
 
     def find(name: str) -> Client:
         if name not in tuner.clients:
-            raise HTTPException(404, f"no client {name!r}; list those there are")
+            raise HTTPException(404, f"no client {name!r}; list the clients")
         return tuner.clients[name]
 
     @router.get("/gather")
@@ -54,7 +54,7 @@ def gather_routes(tuner: Tuner, policy: str) -> APIRouter:
 
     @router.patch("/gather/clients/{name}")
     async def change_client(name: str, change: ClientChange) -> ClientView:
-        """Another target, minimum or priority, from the next round on."""
+        """Changes target, minimum or priority of a client, from the next round on."""
         client = find(name)
         target = client.target if change.target_bps is None else change.target_bps
         minimum = change.minimum_bps if "minimum_bps" in change.model_fields_set else client.minimum
@@ -70,7 +70,7 @@ def gather_routes(tuner: Tuner, policy: str) -> APIRouter:
 
 
 def client_view(tuner: Tuner, client: Client) -> ClientView:
-    """What is known of a client now."""
+    """A client's targets, and its measurements in the last round."""
     wanted = ClientView(
         name=client.name,
         target_bps=client.target,

@@ -1,4 +1,4 @@
-"""/v1/gather of a controller: what the REST API of a server that gathers says, passed on."""
+"""/v1/gather of a controller: requests passed on to the REST API of a server that gathers."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -11,20 +11,20 @@ from pydantic import TypeAdapter
 from groupflow.control.api.gather_schemas import ClientChange, ClientView, GatherView
 
 TIMEOUT = 10.0
-"""seconds that the server may take"""
+"""seconds until an answer of the server"""
 _Answer = TypeVar("_Answer")
 _GATHER, _CLIENT = TypeAdapter(GatherView), TypeAdapter(ClientView)
 _CLIENTS = TypeAdapter(list[ClientView])
 
 
 def gather_proxy_routes(server: str | None) -> APIRouter:
-    """`server`: URL of its API; None: this network has none."""
+    """The routes; `server`: URL of the server's API; None: the network has no server that gathers."""
     router = APIRouter(tags=["gather"])
 
     async def ask(
         kind: TypeAdapter[_Answer], method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> _Answer:
-        """What the server answers; its errors are ours."""
+        """The server's answer. Raises HTTPException with the status and text of the server's errors."""
         if server is None:
             raise HTTPException(404, "no server that gathers is known; run the controller with --gather URL")
         try:
@@ -59,7 +59,7 @@ def gather_proxy_routes(server: str | None) -> APIRouter:
 
     @router.patch("/gather/clients/{name}")
     async def change_client(name: str, change: ClientChange) -> ClientView:
-        """Another target, minimum or priority, from the next round on."""
+        """Changes target, minimum or priority of a client, from the next round on."""
         body = change.model_dump(exclude_unset=True)
         return await ask(_CLIENT, "PATCH", f"/clients/{quote(name, safe='')}", body)
 

@@ -1,4 +1,4 @@
-"""What /v1/gather takes and gives, at a server that gathers and at a controller."""
+"""Requests and answers of /v1/gather, at a server that gathers and at a controller."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -6,11 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 class GatherView(BaseModel):
     policy: str
     round: int = Field(description="tunings so far; one every half second")
-    tuning_ms: float = Field(description="that the last one took")
+    tuning_ms: float = Field(description="duration of the last tuning")
     clients: int
     sending: int
     buffer: int = Field(description="bytes of all receive buffers together")
-    windows: int = Field(description="of which clients have been given so many")
+    windows: int = Field(description="bytes of them that are given to clients")
     link_bps: int
 
 
@@ -21,19 +21,19 @@ class ClientView(BaseModel):
     priority: int
     sending: bool
     stream: str | None = None
-    throughput_bps: float | None = Field(default=None, description="in the last round")
-    bytes: int | None = Field(default=None, description="of the stream, delivered in order")
+    throughput_bps: float | None = Field(default=None, description="throughput in the last round")
+    bytes: int | None = Field(default=None, description="bytes of the stream, delivered in order")
     rtt_ms: float | None = None
     rto_ms: float | None = None
     loss_ratio: float | None = None
     window: int | None = Field(default=None, description="W, bytes; null: the kernel tunes")
-    advertised: int | None = Field(default=None, description="by TCP now, all connections together")
-    connections: int | None = Field(default=None, description="that are there now")
+    advertised: int | None = Field(default=None, description="window that TCP advertises now, in all")
+    connections: int | None = Field(default=None, description="connections that are open now")
     wanted: int | None = Field(default=None, description="N")
 
 
 class ClientChange(BaseModel):
-    """What is left out stays."""
+    """A change of a client; fields that are left out keep their values."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""The part of the REST API that places agents: /sessions/{id}/placement. It shows, and changes nothing."""
+"""The REST API that computes a placement of agents, /sessions/{id}/placement, and changes nothing."""
 
 import asyncio
 from typing import Annotated, Literal
@@ -21,8 +21,8 @@ class PlacementView(BaseModel):
     objective: Literal["bytes", "time"]
     agents: list[str] = Field(description="switches")
     connections: list[ConnectionView]
-    link_bytes: int = Field(description="on all links together, for one transfer of each sender")
-    seconds: float = Field(description="until the last member has the last byte, end-to-end")
+    link_bytes: int = Field(description="bytes on all links together, for one transfer of each sender")
+    seconds: float = Field(description="time until the last member has the last byte, end-to-end")
     exact: bool
 
 
@@ -38,7 +38,7 @@ def placement_routes(controller: Controller) -> APIRouter:
         size_bytes: Annotated[int, Query(ge=1)] = DEFAULT_SIZE_BYTES,
         candidates: Annotated[list[str] | None, Query()] = None,
     ) -> PlacementView:
-        """Where the session's agents would cost least, with its members as they are now.
+        """The switches where the session's agents would cost least, with its members as they are now.
 
         Without senders, as in TCP sessions, a host of every switch counts as one.
         """

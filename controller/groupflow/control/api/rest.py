@@ -1,4 +1,4 @@
-"""The REST API: what `groupflow ctl` shows and changes. Described at /docs and /openapi.json."""
+"""The REST API of the controller, which `groupflow ctl` uses. Described at /docs and /openapi.json."""
 
 import json
 import time
@@ -65,7 +65,7 @@ _STATUS = {
 
 
 def make_app(controller: Controller, gather: str | None = None) -> FastAPI:
-    """`gather`: URL of the API of the network's server that gathers, if it has one."""
+    """The application. `gather`: URL of the API of the network's server that gathers, if it has one."""
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
     app = FastAPI(title="groupflow controller", version="1", responses=problems)
     for router in (
@@ -130,7 +130,7 @@ def _sessions(controller: Controller) -> APIRouter:
 
     @router.post("/sessions/{session}/members", status_code=201)
     async def add_listener(session: int, new: NewMember) -> MemberView:
-        """For programs that do not join themselves with `groupflow member`."""
+        """Registers a member for a program that does not join itself with `groupflow member`."""
         member = await manager.register(session, new.host, new.port, new.name, new.start)
         return member_view(controller, manager.get(session), member)
 
@@ -171,7 +171,7 @@ def _switches(controller: Controller) -> APIRouter:
 
     @router.get("/switches/{name}/entries")
     async def list_entries(name: str, table: str | None = None) -> list[EntryView]:
-        """Read from the switch itself."""
+        """The entries of the switch's tables, read from the switch itself."""
         if table is not None and table not in TABLE_ORDER:
             raise HTTPException(404, f"no table {table!r}; there are {', '.join(TABLE_ORDER)}")
         entities = await controller.devices[known(name)].query(wildcards(controller.program))
@@ -179,7 +179,7 @@ def _switches(controller: Controller) -> APIRouter:
 
     @router.get("/switches/{name}/counters")
     async def list_counters(name: str, counter: str | None = None) -> dict[str, list[CountView]]:
-        """Read from the switch itself; cells that never counted are left out."""
+        """The switch's counters, read from the switch itself; cells that never counted are left out."""
         counters = controller.program.counters
         if counter is not None and counter not in counters:
             raise HTTPException(404, f"no counter {counter!r}; there are {', '.join(counters)}")
@@ -224,7 +224,7 @@ def _rest(controller: Controller) -> APIRouter:
 
     @router.get("/events", response_class=StreamingResponse)
     async def follow_events(recent: Annotated[int, Query(ge=0, le=256)] = 0) -> StreamingResponse:
-        """Server-sent events: first the `recent` latest, then each as it happens."""
+        """Server-sent events: first the latest `recent` events, then each event as it happens."""
 
         async def stream() -> AsyncIterator[str]:
             with controller.events.subscribed() as subscriber:
@@ -240,7 +240,7 @@ def _rest(controller: Controller) -> APIRouter:
 
 
 def answer_errors_in_one_line(app: FastAPI) -> None:
-    """Every error is a `Problem`."""
+    """Makes every error of the application a `Problem`."""
 
     def problem(status: int, text: str) -> JSONResponse:
         return JSONResponse({"error": text.splitlines()[0] if text else "failed"}, status)

@@ -1,4 +1,4 @@
-"""What the REST API takes and gives. FastAPI makes the OpenAPI document of these."""
+"""Requests and answers of the REST API. FastAPI makes the OpenAPI document of these."""
 
 from typing import Any, Literal
 
@@ -9,34 +9,34 @@ from groupflow.p4rt.messages import Mode, Policy
 
 
 class Problem(BaseModel):
-    """Every error: one line with the cause and the cure."""
+    """The answer to a request that failed: one line with the cause and the cure."""
 
     error: str
 
 
 class NewTcp(BaseModel):
-    """That TCP clients can send into the session. Sizes in bytes."""
+    """Settings with which TCP clients can send into the session. Sizes in bytes."""
 
     model_config = ConfigDict(extra="forbid")
 
-    ports: list[int] = Field(min_length=1, description="where clients connect to, at the session's address")
+    ports: list[int] = Field(min_length=1, description="TCP ports for clients, at the session's address")
     cache_bytes: int = Field(DEFAULT_CACHE, description="bound of each stream's cache at each agent")
-    history_bytes: int = Field(0, description="kept for members that join late, from the start")
+    history_bytes: int = Field(0, description="bytes kept for members that join late, from the start")
     congestion: str | None = Field(None, description="the kernel's congestion control; none: its default")
-    send_buffer: int | None = Field(None, description="of connections onward; none: the kernel adapts it")
+    send_buffer: int | None = Field(None, description="buffer of connections onward; none: kernel's")
     receive_buffer: int | None = Field(
-        None, description="of senders' connections; none: the kernel adapts it"
+        None, description="buffer of senders' connections; none: the kernel adapts it"
     )
-    replies: Literal["leader", "merge", "drop"] = Field("drop", description="what members send back")
+    replies: Literal["leader", "merge", "drop"] = Field("drop", description="use of members' replies")
     resume: bool = Field(False, description="streams outlive the restart of an agent")
     agents: list[str] = Field(
         default_factory=list[str], description="switches whose agents take part; []: all"
     )
-    budget: int = Field(0, ge=0, description="instead: let the controller choose at most so many; 0: no")
+    budget: int = Field(0, ge=0, description="most agents, if the controller is to choose them; 0: it is not")
 
 
 class TcpChange(BaseModel):
-    """What is left out stays. Holds for streams that begin afterwards."""
+    """A change of TCP settings, for streams that begin afterwards. Fields left out keep their values."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -48,20 +48,20 @@ class TcpChange(BaseModel):
     replies: Literal["leader", "merge", "drop"] | None = None
     resume: bool | None = None
     agents: list[str] | None = Field(None, description="switches whose agents take part; []: all")
-    budget: int | None = Field(None, ge=1, description="instead: choose at most so many anew")
+    budget: int | None = Field(None, ge=1, description="most agents, which the controller chooses anew")
 
 
 class TcpView(NewTcp):
     address: str
-    agents: list[str] = Field(description="switches; those chosen, where there is a budget")
+    agents: list[str] = Field(description="switches with agents; with a budget, those chosen")
 
 
 class NewSession(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: int | None = Field(None, ge=1, le=LAST_SESSION, description="chosen by the controller when left out")
-    mode: Mode = Field("e2e", description="who acknowledges: the receivers, or each cache")
-    policy: Policy = Field("strict", description="what a slow receiver does")
+    mode: Mode = Field("e2e", description="acknowledgements of the receivers, or of each cache")
+    policy: Policy = Field("strict", description="treatment of slow receivers")
     window: int = Field(DEFAULT_WINDOW, ge=1, le=LAST_WINDOW, description="packets outstanding at most")
     lifetime: int | None = Field(None, ge=1, description="seconds until the session expires; none: never")
     tcp: NewTcp | None = Field(None, description="none: TCP clients cannot send into it")
@@ -84,7 +84,7 @@ class NewMember(BaseModel):
     host: str
     port: int = Field(ge=1, le=65535)
     name: str = Field("", max_length=200, description="the host's when left out")
-    start: Literal["now", "start"] = Field("now", description="where it begins in a stream under way")
+    start: Literal["now", "start"] = Field("now", description="join point in a stream under way")
 
 
 class MemberView(BaseModel):
@@ -100,12 +100,12 @@ class MemberView(BaseModel):
     repairs: int
     complete: list[int] = Field(description="the streams it has received whole")
     isolated: bool = Field(description="too slow for a stream, and fed by its switch's cache")
-    tcp_port: int = Field(description="where a listener listens; 0: it is none")
+    tcp_port: int = Field(description="TCP port of a listener; 0: not a listener")
 
 
 class BranchView(BaseModel):
     node: str
-    member: int = Field(description="0: the next switch")
+    member: int = Field(description="the member behind the branch; 0: the next switch")
     isolated: bool
 
 
@@ -120,7 +120,7 @@ class NodeView(BaseModel):
 
 class StreamView(BaseModel):
     source: int
-    rate: int = Field(description="bit/s of the slowest link that counts; 0: not limited")
+    rate: int = Field(description="bit/s of the slowest link that limits the stream; 0: not limited")
     tree: list[NodeView]
 
 
@@ -134,7 +134,7 @@ class SessionView(BaseModel):
     senders: int
     receivers: int
     listeners: int = Field(description="members that take TCP streams")
-    address: str | None = Field(description="where TCP clients send into it")
+    address: str | None = Field(description="IPv4 address for TCP clients")
     tcp: TcpView | None
 
 
@@ -151,10 +151,10 @@ class ReceiptView(BaseModel):
 class TcpStreamView(BaseModel):
     stream: str
     peer: str = Field(description="the sender's IP:PORT; empty: not known")
-    switch: str = Field(description="where its agent is")
-    outcome: str = Field(description="empty: the stream is under way")
+    switch: str = Field(description="the switch beside the sender's agent")
+    outcome: str = Field(description="how the stream ended; empty: it is under way")
     receipts: list[ReceiptView]
-    failed: dict[int, str] = Field(description="members that were lost, and why")
+    failed: dict[int, str] = Field(description="the reason of each member's loss, by member")
 
 
 class TcpAgentView(BaseModel):
@@ -163,8 +163,8 @@ class TcpAgentView(BaseModel):
     switch: str
     host: str
     state: Literal["up", "down"]
-    problem: str | None = Field(description="why it is down, or refused the session")
-    counters: dict[str, Any] = Field(description="as the agent counts: docs/explanation/split.md")
+    problem: str | None = Field(description="why the agent is down, or refused the session")
+    counters: dict[str, Any] = Field(description="the agent's counters: docs/explanation/split.md")
 
 
 class TcpDetail(BaseModel):
@@ -176,7 +176,7 @@ class TcpDetail(BaseModel):
 class SplitAgentView(BaseModel):
     switch: str
     host: str
-    control: str = Field(description="where its control socket is")
+    control: str = Field(description="path or address of the control socket")
     state: Literal["up", "down"]
     problem: str | None
     sessions: int
@@ -191,7 +191,7 @@ class SessionDetail(SessionView):
 
 
 class Tokens(BaseModel):
-    """Whoever has one of these may join in its role; `join` is good for both."""
+    """A session's tokens. A bearer of one may join in its role; `join` is good for both roles."""
 
     join: str
     sender: str
@@ -220,7 +220,7 @@ class SwitchView(BaseModel):
     device_id: int
     grpc: str
     state: Literal["down", "syncing", "up"]
-    problem: str | None = Field(description="why it is not up")
+    problem: str | None = Field(description="why the switch is not up")
     agent: str | None
     streams: int
     entries: int = Field(description="table entries and groups it should hold")
@@ -236,7 +236,7 @@ class EntryView(BaseModel):
 
 
 class CountView(BaseModel):
-    index: str = Field(description="what is counted, e.g. a port or a stream")
+    index: str = Field(description="the counted object, e.g. a port or a stream")
     packets: int
     bytes: int
 

@@ -28,12 +28,12 @@ def tcp_routes(controller: Controller) -> APIRouter:
 
     @router.get("/sessions/{session}/tcp")
     async def show_tcp(session: int) -> TcpDetail:
-        """Read from the session's agents themselves."""
+        """A session's agents, streams and receipts, read from the agents themselves."""
         return await _detail(controller, controller.manager.get(session))
 
     @router.get("/split-agents")
     async def list_split_agents() -> list[SplitAgentView]:
-        """The split agents, there or not."""
+        """The split agents of the network, running or not."""
         agents = controller.splitting.agents.values()
         stats = await asyncio.gather(*(agent.stats() for agent in agents))
         return [_agent_view(agent, told or {}) for agent, told in zip(agents, stats, strict=True)]
@@ -42,7 +42,7 @@ def tcp_routes(controller: Controller) -> APIRouter:
 
 
 async def settings_of(controller: Controller, new: NewTcp) -> TcpSettings:
-    """Of a new session; the manager gives it its address. Raises RefusalError."""
+    """The settings of a new session, without the address, which the manager chooses. Raises RefusalError."""
     if new.agents and new.budget:
         raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
     return TcpSettings(
@@ -61,7 +61,7 @@ async def settings_of(controller: Controller, new: NewTcp) -> TcpSettings:
 
 
 async def changed_settings(controller: Controller, session: Session, change: TcpChange) -> TcpSettings:
-    """A session's settings with a change. Raises RefusalError."""
+    """A session's settings after a change. Raises RefusalError."""
     if session.record.tcp is None:
         raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
     given = change.model_dump(exclude_unset=True)

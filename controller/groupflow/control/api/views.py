@@ -141,7 +141,7 @@ def entry_views(program: Program, entries: Entries, table: str | None) -> list[E
 
 
 def counter_index(controller: Controller, switch: str, counter: str, index: tuple[int, ...]) -> str:
-    """What a counter's cell counts, in words where there are some."""
+    """The object that a counter's cell counts for, such as a port, in words where there are some."""
     number = index[0]
     if counter in ("port_in", "port_out"):
         end = controller.topology.switches[switch].ports.get(number)
@@ -196,7 +196,7 @@ def _entry_view(program: Program, key: Key, value: Value) -> EntryView:
 
 
 def _show(field: Field, number: int) -> int | str:
-    """Addresses as people write them."""
+    """A field's value as text where the field is an address, else the number."""
     if field.bitwidth == 48:
         return number.to_bytes(6, "big").hex(":")
     if field.bitwidth == 32 and field.name.rpartition(".")[2] in ("ip", "dst", "target_ip"):

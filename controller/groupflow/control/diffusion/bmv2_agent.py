@@ -1,8 +1,8 @@
-"""The rate agent: what gfswitch's traffic manager does for the control, done beside a BMv2 switch.
+"""The rate agent: the work of gfswitch's traffic manager for the control, done beside a BMv2 switch.
 
-It sends the ticks, keeps queue_depth and queue_share up to date, and applies queue_rate. What BMv2 cannot do
-stays so, and docs/explanation/diffusion.md says it: rates are whole packets/s, a pause is 1 packet/s because
-0 means no limit, and packets keep the departure time that they got when queued, which is why queues are kept
+It sends the ticks, keeps queue_depth and queue_share up to date, and applies queue_rate. Three limits of BMv2
+remain, as docs/explanation/diffusion.md says: rates are whole packets/s, a pause is 1 packet/s because 0
+means no limit, and packets keep the departure time that they got when queued, which is why queues are kept
 short.
 """
 
@@ -18,9 +18,9 @@ from groupflow.control.diffusion.plan import QUEUES
 
 NO_LIMIT = 2**32 - 1
 DEPTH_PACKETS = 64
-"""Of each controlled queue."""
+"""depth of each controlled queue"""
 LEAST_PERIOD_NS = 2_000_000
-"""A round is some ten calls a queue; below this the agent would be the load."""
+"""shortest time between rounds: a round is some ten calls a queue, and more of them would load the switch"""
 QUEUE_DEPTH = "GroupflowIngress.diffusion.state.queue_depth"
 QUEUE_RATE = "GroupflowIngress.diffusion.rate.queue_rate"
 QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
@@ -33,7 +33,7 @@ class Cell(NamedTuple):
     port: int
     queue: int
     line_rate: int
-    """of the port, in units; RATE_MAX: not limited"""
+    """rate of the port, in units; RATE_MAX: not limited"""
 
     @property
     def register(self) -> int:
@@ -46,7 +46,7 @@ class Tick(NamedTuple):
 
 
 class Bmv2(Protocol):
-    """What is asked of the switch; tests put a fake in its place."""
+    """The calls that the agent needs of the switch; tests put a fake in its place."""
 
     def read_register(self, name: str, index: int) -> int: ...
     def write_register(self, name: str, index: int, value: int) -> None: ...
@@ -55,19 +55,19 @@ class Bmv2(Protocol):
 
 
 class RateAgent:
-    """One switch's agent. `cells` and `ticks` may be replaced while it runs."""
+    """The agent of one switch. `control` replaces its cells and ticks while it runs."""
 
     def __init__(self, switch: Bmv2, send: Callable[[bytes], object]) -> None:
         self._switch = switch
         self._send = send
         self._cells: dict[int, Cell] = {}
         self._applied: dict[int, int] = {}
-        """packets/s by cell"""
+        """the rate set at the switch in packets/s, by register index"""
         self._ticks: tuple[Tick, ...] = ()
         self._due: dict[bytes, int] = {}
 
     def control(self, cells: Iterable[Cell], ticks: Iterable[Tick]) -> None:
-        """Takes over what the controller wants. Raises ThriftError."""
+        """Takes over the cells and ticks that the controller wants. Raises ThriftError."""
         wanted = {cell.register: cell for cell in cells}
         for cell in [cell for index, cell in self._cells.items() if index not in wanted]:
             self._switch.set_queue_rate(cell.port, cell.queue, 0)
@@ -83,13 +83,13 @@ class RateAgent:
         self._due = {frame: due for frame, due in self._due.items() if frame in frames}
 
     def round(self, now_ns: int) -> int:
-        """Everything that is due. Returns when the next round is. Raises ThriftError."""
+        """Does everything that is due. Returns the time of the next round in ns. Raises ThriftError."""
         self._update_registers()
         ready = [tick for tick in self._ticks if self._due.get(tick.frame, 0) <= now_ns]
         for tick in ready:
             self._send(tick.frame)
             due = self._due.get(tick.frame, now_ns) + max(tick.period_ns, LEAST_PERIOD_NS)
-            self._due[tick.frame] = max(due, now_ns)  # what was missed is not made up for
+            self._due[tick.frame] = max(due, now_ns)  # ticks that were not sent in time are not made up for
         return min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
 
     def _update_registers(self) -> None:
@@ -108,7 +108,7 @@ class RateAgent:
                     self._applied[cell.register] = rate
 
     def run(self, refresh: Callable[[], tuple[Sequence[Cell], Sequence[Tick]]], refresh_ns: int) -> None:
-        """Until an exception: KeyboardInterrupt, or ThriftError when the switch is gone."""
+        """Runs until an exception: KeyboardInterrupt, or ThriftError when the switch is gone."""
         look = 0
         while True:
             now = time.monotonic_ns()
@@ -132,7 +132,7 @@ def shares(queues: Sequence[tuple[Cell, int]]) -> list[int]:
 
 
 def packets_per_second(rate: int) -> int:
-    """BMv2's rate: whole packets/s, at least 1; 0 is no limit."""
+    """A rate in units, as BMv2 takes it: whole packets/s, at least 1; 0 is no limit."""
     if rate == NO_LIMIT or rate >= RATE_MAX:
         return 0
     return max(1, (rate + UNITS // 2) // UNITS)

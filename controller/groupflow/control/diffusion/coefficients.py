@@ -1,7 +1,7 @@
 """Coefficients of the control as the P4 wants them: three signed powers of two each. Pure functions.
 
 The switch cannot multiply two variables (p4src/stages/scaling.p4), so D_i = D / d_i and alpha are each
-written as a sum of at most three signed powers of two. What that costs in accuracy is told with the result.
+written as a sum of at most three signed powers of two. The loss of accuracy is told with the result.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ UNITS = 64
 RATE_MAX = 2**31 - 1
 """The largest rate in units, which also stands for `no limit`."""
 NO_TERM = 0x40
-"""The 8 bits of a term that is not there."""
+"""The 8 bits of an unused term."""
 TERMS = 3
 _NUMBER = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0-9]{1,18}))?", re.ASCII)
 
 DIFFUSION_EXPONENTS = range(-6, 23)
-"""Powers of two that scaling.p4 has actions for, of D_i in 1/s."""
+"""Exponents of the powers of two in D_i (1/s) for which scaling.p4 has actions."""
 ALPHA_EXPONENTS = range(-14, 2)
 
 
 class CoefficientError(ValueError):
-    """A coefficient that cannot be had. One line that names cause and cure."""
+    """A coefficient that no three terms can stand for. One line that names cause and cure."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Term:
 
     @property
     def code(self) -> int:
-        """Its 8 bits in a table entry: bit 7 the sign, bits 6..0 the exponent in two's complement."""
+        """The term's 8 bits in a table entry: bit 7 the sign, bits 6..0 the exponent in two's complement."""
         return (self.exponent & 0x7F) | (0x80 if self.negative else 0)
 
 
@@ -56,7 +56,7 @@ class Coefficient:
 
     @property
     def value(self) -> Fraction:
-        """What the switch computes with."""
+        """The number that the switch computes with."""
         return sum((term.value for term in self.terms), Fraction(0))
 
     @property
@@ -92,7 +92,7 @@ def diffusion_coefficient(d: Fraction, delay_ns: int) -> Coefficient:
 
 
 def alpha_coefficient(alpha: Fraction) -> Coefficient:
-    """The flow intensity multiplier. Raises CoefficientError."""
+    """The flow intensity multiplier alpha (eq. 1). Raises CoefficientError."""
     if not 1 <= alpha <= 2:
         raise CoefficientError(f"alpha {_decimal(alpha)} is out of range; give a number from 1 to 2")
     return Coefficient(alpha, _terms(alpha, ALPHA_EXPONENTS))
@@ -106,7 +106,7 @@ def clamp_limit(d: Coefficient) -> int:
 
 
 def line_rate(rate_bps: int | None, packet_bytes: int) -> int:
-    """A link's rate in units, of packets of this size on the wire. RATE_MAX: not limited."""
+    """A link's rate in units, for packets of this size on the wire. RATE_MAX: not limited."""
     if rate_bps is None:
         return RATE_MAX
     return max(1, min(RATE_MAX, rate_bps * UNITS // (8 * packet_bytes)))
@@ -121,7 +121,7 @@ def parse_number(text: str, name: str) -> Fraction:
 
 
 def _terms(wanted: Fraction, exponents: range) -> tuple[Term, ...]:
-    """Each term is the power nearest to what is left, as long as it makes that smaller."""
+    """At most three terms: each is the power nearest to the rest, as long as it makes the rest smaller."""
     terms: list[Term] = []
     left = wanted
     while left and len(terms) < TERMS:

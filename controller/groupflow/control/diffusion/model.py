@@ -1,4 +1,4 @@
-"""What is asked for and what is kept of a controlled flow."""
+"""A controlled flow as a request, and as it is stored."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Protocol: TypeAlias = Literal["tcp", "udp"]
 PROTOCOLS = {"tcp": 6, "udp": 17}
 DEFAULT_D, DEFAULT_ALPHA = "0.1", "1"
 DEFAULT_PACKET_BYTES = 1514
-"""Of the packets that a link's packets/s are counted in; the traffic manager's default, too."""
+"""size of the packets in which a link's packets/s are counted; the traffic manager's default, too"""
 
 
 class DiffusionError(Exception):
-    """A request that is not granted: one line that names cause and cure, and the HTTP status for it."""
+    """A refused request: one line that names cause and cure, and the HTTP status for it."""
 
     def __init__(self, text: str, status: int = 400) -> None:
         super().__init__(text)
@@ -29,23 +29,23 @@ class DiffusionError(Exception):
 
 @dataclass(frozen=True)
 class FlowRequest:
-    """What to control, and how."""
+    """A request for the control of a flow: the packets, and the control's parameters."""
 
     kind: Kind
     src: str | None = None
-    """flow: a host; link: the switch before it"""
+    """flow: the sending host; link: the switch at its near end"""
     dst: str | None = None
-    """flow: a host; link: the switch behind it"""
+    """flow: the receiving host; link: the switch at its far end"""
     protocol: Protocol | None = None
     src_port: int | None = None
     dst_port: int | None = None
     session: int | None = None
     source: int | None = None
-    """session: the sender; None: its only one"""
+    """session: the sender's member id; None: its only sender"""
     d: str = DEFAULT_D
     alpha: str = DEFAULT_ALPHA
     external: bool = False
-    """the sending host shapes what it sends to eq. 9's rate"""
+    """the sending host shapes its packets to eq. 9's rate"""
     packet_bytes: int = DEFAULT_PACKET_BYTES
 
     @property
@@ -58,7 +58,7 @@ class FlowRequest:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The flow's name in messages."""
         if self.kind == "session":
             return f"session {self.session} of {self.source}"
         if self.kind == "link":

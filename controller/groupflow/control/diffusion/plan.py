@@ -21,7 +21,7 @@ QUEUES = 8
 """Queues a port; a cell of the registers is port * QUEUES + queue."""
 FLOW_QUEUES = range(1, 7)
 FLOW_LEVEL = 1
-"""Of all controlled queues; feedback's is higher, what is not controlled lower."""
+"""Level of all controlled queues; feedback has a higher one, packets without control a lower one."""
 LAST_FLOW = 4095
 GENERATORS_OF_A_SWITCH = 64
 GENERATOR_PORT = 0
@@ -30,9 +30,9 @@ NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
 """The group address that no bridge passes on: feedback goes one hop."""
 LEAST_PERIOD_NS = 1_000
 IDLE_PERIOD_NS = 1_000_000
-"""Of ticks that only keep a last hop's rate set, where no delay says how often."""
+"""Period of ticks that only keep a last hop's rate set, where no link delay gives the period."""
 BRANCH_STEP_NS = 1_000
-"""Between the ticks of a flow's branches, which must keep their order."""
+"""Time between the ticks of a flow's branches, which must keep their order."""
 RULE_PRIORITY = 10
 FIRST, SLOWEST, FASTEST = range(3)
 """How a branch's report joins those of the branches before it: COMBINE_* in p4src/stages/metadata.p4."""
@@ -42,7 +42,7 @@ _LAST_BITS = {9: 0x1FF, 32: 0xFFFFFFFF, 8: 0xFF, 16: 0xFFFF}
 
 @dataclass(frozen=True)
 class Rule:
-    """Which packets belong to a flow; None: any."""
+    """The packets that belong to a flow; None: any value."""
 
     ingress_port: int | None = None
     egress_port: int | None = None
@@ -65,7 +65,7 @@ class Rule:
 
 
 class StreamRule(NamedTuple):
-    """The data of a session's sender."""
+    """The data packets of a session's sender."""
 
     session: int
     source: int
@@ -78,19 +78,19 @@ class Branch(NamedTuple):
     port: int
     delay_ns: int
     line_rate: int
-    """of the port, in units"""
+    """rate of the port, in units"""
     controlled: bool
-    """a switch that takes part, and not the end of the control"""
+    """the neighbour is a switch that takes part, and not the end of the control"""
 
 
 class Upstream(NamedTuple):
-    """Who is told."""
+    """The node before a switch, which gets its reports."""
 
     node: str
     port: int
     delay_ns: int
     external: bool
-    """a host that shapes, and is told eq. 9's rate"""
+    """the node is a host that shapes its packets, and is told eq. 9's rate"""
 
 
 class Part(NamedTuple):
@@ -102,13 +102,13 @@ class Part(NamedTuple):
     branches: tuple[Branch, ...]
     queue: int
     generators: tuple[int, ...]
-    """numbers of its packet generators, one a branch"""
+    """numbers of the switch's packet generators, one for each branch"""
 
 
 def part_entries(
     flow: int, rule: Rule | StreamRule, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
 ) -> Entries:
-    """All that a switch must hold for its part. Raises CoefficientError."""
+    """All entries of a switch for its part. Raises CoefficientError."""
     entries = _rule_entries(flow, rule, part)
     entries |= _queue_entries(part)
     for branch in part.branches:
@@ -128,7 +128,7 @@ def _rule_entries(flow: int, rule: Rule | StreamRule, part: Part) -> Entries:
 
 
 def _queue_entries(part: Part) -> Entries:
-    """Controlled flows share a level, so that eq. 13 shares the port between them."""
+    """Entries of the queues. Controlled flows share a level, so that eq. 13 shares the port between them."""
     ports = {branch.port for branch in part.branches}
     settings = QueueSettings(FLOW_LEVEL, 1)
     return {Key(QUEUE_SETTINGS, (port, queue)): settings for port in ports for queue in FLOW_QUEUES}
@@ -152,7 +152,7 @@ def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolat
 
 
 def _generator_entries(flow: int, part: Part) -> Entries:
-    """A tick a delay of the upstream link (tau_i = d_i-1); where nobody listens, of the link downstream."""
+    """One tick each delay of the upstream link (tau_i = d_i-1); without reports, of the link downstream."""
     delays = [branch.delay_ns for branch in part.branches]
     period = (part.upstream.delay_ns if part.upstream else max(delays, default=0)) or IDLE_PERIOD_NS
     return {
@@ -167,13 +167,13 @@ def _generator_entries(flow: int, part: Part) -> Entries:
 
 
 def tick_frame(flow: int, branch: int, mac: bytes) -> bytes:
-    """A tick as the packet generator sends it: 60 bytes, which the feedback that it becomes has, too."""
+    """A tick as the packet generator sends it: 60 bytes, the size of the feedback that the P4 makes of it."""
     ethernet = NEAREST_BRIDGE + mac + struct.pack("!H", ETHERTYPE_TICK)
     return (ethernet + struct.pack("!HH", flow, branch)).ljust(60, b"\0")
 
 
 def _limit_and(d: Fraction, delay_ns: int, *, alpha: Fraction | None = None) -> tuple[int, ...]:
-    """Limit and terms of a link, in the order of the action parameters."""
+    """The limit and the three terms of a link, in the order of the action parameters."""
     coefficient = diffusion_coefficient(d, delay_ns)
     terms = alpha_coefficient(alpha).codes if alpha is not None else ()
     return (clamp_limit(coefficient), *terms, *coefficient.codes)

@@ -1,4 +1,4 @@
-"""The control as it is at a moment: n, r, J and L of each hop, read from the switches' registers."""
+"""The state of the control at a moment: n, r, J and L of each hop, read from the switches' registers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
 
 
 class Reading(NamedTuple):
-    """One branch of one switch. Rates are in units; None: no limit, or nothing heard yet."""
+    """The state of one branch of one switch. Rates are in units; None: no limit, or no report yet."""
 
     switch: str
     branch: Branch
@@ -27,11 +27,11 @@ class Reading(NamedTuple):
     n: int | None = None
     """packets waiting"""
     j: int | None = None
-    """max(0, J~(alpha)), which the queue's rate is"""
+    """max(0, J~(alpha)): the rate of the queue"""
     r: int | None = None
-    """heard last from downstream"""
+    """target rate of the last report from downstream"""
     next_n: int | None = None
-    """n of the node downstream, heard with it"""
+    """n of the node downstream, from the same report"""
     share: int | None = None
     """L of eq. 13"""
     problem: str | None = None
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
 
 
 async def read_part(program: Program, part: Part, query: Query) -> list[Reading]:
-    """Each branch of a switch's part. What cannot be read is told in its place."""
+    """A reading for each branch of a switch's part; one that fails says so in `problem`."""
     return [await _read_branch(program, part, branch, query) for branch in part.branches]
 
 

@@ -1,4 +1,4 @@
-"""Which switches take part in a controlled flow, and who is before and behind each. Pure functions."""
+"""The switches that take part in a controlled flow, and the neighbours of each. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Delays = Callable[[str, str], int]
 
 
 class Place(NamedTuple):
-    """A switch in the way of a flow; what it is called by (queue, generators) is not decided yet."""
+    """A switch on the way of a flow, before it has numbers for its queues and generators."""
 
     switch: str
     rule: Rule | StreamRule
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 
 def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Place]:
-    """From one host to another, along the route that unicast packets take. Raises DiffusionError."""
+    """The places from one host to another, along the route of unicast packets. Raises DiffusionError."""
     for name in (request.src, request.dst):
         if name not in topology.hosts:
             known = ", ".join(topology.hosts)
@@ -56,9 +56,9 @@ def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
 
 
 def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Place]:
-    """All unicast packets that go over one link, from one switch to the next: control per input port.
+    """The places for all unicast packets over one link, from one switch to the next: control per input port.
 
-    The switch behind the link has a queue at each of its ports for what came in by it. Raises DiffusionError.
+    The switch behind the link has a queue at each of its ports for them. Raises DiffusionError.
     """
     before, behind = request.src or "", request.dst or ""
     for name in (before, behind):
@@ -84,7 +84,7 @@ def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
 def stream_places(
     topology: Topology, request: FlowRequest, tree: Mapping[str, Node], delays: Delays
 ) -> list[Place]:
-    """A sender's stream in a session: every switch of its tree. Cache agents are not counted."""
+    """The places for a sender's stream in a session: every switch of its tree, without cache agents."""
     rule = StreamRule(request.session or 0, request.source or 0)
     return [
         Place(
@@ -103,7 +103,7 @@ def stream_places(
 
 
 def _each_port(branches: Iterable[Branch]) -> tuple[Branch, ...]:
-    """Neighbours on one port share its queue."""
+    """The branches without repetitions of a port: neighbours on one port share its queue."""
     return tuple({branch.port: branch for branch in branches}.values())
 
 

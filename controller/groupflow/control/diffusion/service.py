@@ -1,4 +1,4 @@
-"""Controlled flows, installed: numbers given, switches told, link delays measured, kept in the store."""
+"""Controlled flows: gives them numbers, measures their links, tells the switches, and stores the flows."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class Diffusion:
         fabric.observers.append(self._stream_changed)
 
     def get(self, flow: int) -> Flow:
-        """Raises DiffusionError."""
+        """A controlled flow by its number. Raises DiffusionError."""
         if flow not in self.flows:
-            raise DiffusionError(f"no controlled flow {flow}; list those there are", 404)
+            raise DiffusionError(f"no controlled flow {flow}; list the controlled flows", 404)
         return self.flows[flow]
 
     async def install(self, request: FlowRequest, *, measure: bool = True) -> Flow:
@@ -88,7 +88,7 @@ class Diffusion:
         if measure:
             await self._measure_places(places)
             places = self._places(request)
-            request = self._complete(request)  # nobody else may have asked for it meanwhile
+            request = self._complete(request)  # another request may have taken the flow meanwhile
         number = self._free_number()
         names = {link_key(p.switch, b.node) for p in places for b in p.branches}
         delays = {name: self.measured[name] for name in names & self.measured.keys()}
@@ -102,7 +102,7 @@ class Diffusion:
         return flow
 
     async def remove(self, flow: int) -> None:
-        """Raises DiffusionError."""
+        """Ends the control of a flow. Raises DiffusionError."""
         gone = self.get(flow)
         for switch in gone.entries:
             self._devices[switch].desired.replace(("diffusion", flow), {})
@@ -121,7 +121,7 @@ class Diffusion:
                 self._events.tell("diffusion-lost", flow=record.flow, text=str(error))
 
     async def measure(self) -> dict[str, int]:
-        """Measures every link between two switches that answer."""
+        """Measures every link between two switches that are up. Returns delays in ns by `link_key`."""
         pairs = {
             (name, other) for name in self._topology.switches for other in self._topology.neighbours(name)
         }
@@ -137,13 +137,13 @@ class Diffusion:
         return [reading for row in rows for reading in row]
 
     def coefficient(self, flow: Flow, branch: Branch) -> Coefficient | None:
-        """D_i of a hop; None where nobody takes part downstream."""
+        """D_i of a hop; None where the node downstream does not take part."""
         if not branch.controlled:
             return None
         return diffusion_coefficient(flow.record.request.d_value, branch.delay_ns)
 
     def _complete(self, request: FlowRequest) -> FlowRequest:
-        """What can be refused or filled in without a switch."""
+        """The request with its defaults filled in. Raises DiffusionError if it cannot be granted at all."""
         request_d, request_alpha = request.d_value, request.alpha_value
         diffusion_coefficient(request_d, 10**6)
         if not 1 <= request_alpha <= 2:
@@ -175,7 +175,7 @@ class Diffusion:
         return stream_places(self._topology, request, tree, self._delay)
 
     def _delay(self, one: str, other: str) -> int:
-        """What D is divided by, and the period of reports: not less than whoever ticks can keep."""
+        """A link's delay in ns, for D / d and the reports' period; at least the period of BMv2's agent."""
         measured = self.measured.get(link_key(one, other))
         delay = measured if measured is not None else self._topology.link_between(one, other).spec.delay_ns
         switches = [self._devices[name] for name in (one, other) if name in self._devices]
@@ -200,7 +200,7 @@ class Diffusion:
         await asyncio.gather(*(one(*pair) for pair in sorted(pairs)))
 
     def _place(self, record: FlowRecord, places: list[Place]) -> Flow:
-        """Decides the numbers and enters all in the desired state, or raises and changes nothing."""
+        """Decides the numbers and enters the entries in the desired state, or raises and changes nothing."""
         request = record.request
         d, alpha = request.d_value, request.alpha_value
         parts = [self._part(record.flow, place) for place in places]
@@ -261,7 +261,7 @@ class Diffusion:
         return number
 
     def _stream_changed(self, stream: Stream) -> None:
-        """Members came or went: the tree that a session's control follows is another."""
+        """Follows a stream whose tree has changed because members came or left."""
         for flow in list(self.flows.values()):
             request = flow.record.request
             if request.kind == "session" and (request.session, request.source) == stream:

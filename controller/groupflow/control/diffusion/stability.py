@@ -1,4 +1,4 @@
-"""How large D may be. Pure functions; docs/explanation/diffusion.md derives what they compute.
+"""The largest stable D. Pure functions; docs/explanation/diffusion.md derives the formulas.
 
 Linear, all links of one delay d: node i sends at J_i = alpha r_i(t - d) - D/d (n_i+1(t - d) - n_i(t)) from
 one feedback to the next, and reports the same with alpha = 1. A disturbance that goes along the line as w^i,
@@ -21,20 +21,20 @@ import math
 from fractions import Fraction
 
 STABLE_D = Fraction(1)
-"""With alpha = 1, of small disturbances."""
+"""Bound of D with alpha = 1, for small disturbances."""
 BOUNDED_D = Fraction(1, 3)
-"""With alpha = 1, of disturbances that reach the bounds of eq. 1, too."""
+"""Bound of D with alpha = 1, also for disturbances that reach the bounds of eq. 1."""
 ANGLES = 180
 _ROUNDS = 200
 
 
 def growth(d: float, alpha: float = 1.0, angles: int = ANGLES) -> float:
-    """By which factor the worst disturbance of a long line grows in one link delay; up to 1 it does not."""
+    """Growth factor of the worst disturbance of a long line, for each link delay; above 1 it grows."""
     return max(_largest_root(d, alpha, math.pi * step / angles) for step in range(1, angles + 1))
 
 
 def warning(d: Fraction, alpha: Fraction = Fraction(1)) -> str | None:
-    """What to tell whoever asks for this D and alpha; None where the line is stable."""
+    """A warning about this D and alpha in one line; None where the line of switches is stable."""
     if d == 0:
         return "D 0 is no diffusion: queues do not even out"
     if alpha == 1:
@@ -59,7 +59,7 @@ def warning(d: Fraction, alpha: Fraction = Fraction(1)) -> str | None:
 
 
 def _largest_root(d: float, alpha: float, angle: float) -> float:
-    """Of z^3 - (1 - D) z^2 + D ((alpha - 1) w - 1/w) z - D (alpha - 1), by Durand and Kerner's iteration."""
+    """Largest |z| with z^3 - (1 - D) z^2 + D ((alpha - 1) w - 1/w) z - D (alpha - 1) = 0 (Durand-Kerner)."""
     w = cmath.exp(1j * angle)
     coefficients = (-(1 - d) + 0j, d * ((alpha - 1) * w - 1 / w), -d * (alpha - 1) + 0j)
     roots = [0.4 + 0.9j, (0.4 + 0.9j) ** 2, (0.4 + 0.9j) ** 3]

@@ -1,6 +1,6 @@
 """The four calls of BMv2's Thrift service that the rate agent needs, in Thrift's binary protocol.
 
-Why by hand: a client made by Thrift's compiler would be BMv2's code, and a few numbers and a text in fixed
+By hand: a client made by Thrift's compiler would be BMv2's code, and a few numbers and a text in fixed
 order need no library. The service names are those of BMv2's multiplexed server: `standard`, `simple_switch`.
 """
 
@@ -18,7 +18,7 @@ _LONGEST = 1 << 16
 
 
 class ThriftError(Exception):
-    """BMv2 cannot be reached, or refused. One line."""
+    """BMv2 cannot be reached, or refused a call. One line."""
 
 
 class I32(NamedTuple):
@@ -50,27 +50,27 @@ class ThriftClient:
         self._socket.close()
 
     def read_register(self, name: str, index: int) -> int:
-        """Raises ThriftError."""
+        """The value of one cell of a register. Raises ThriftError."""
         value = self._call("standard:bm_register_read", I32(0), name, I32(index))
         if value is None:
             raise ThriftError(f"BMv2 did not give register {name}[{index}]")
         return value & 0xFFFFFFFF
 
     def write_register(self, name: str, index: int, value: int) -> None:
-        """Raises ThriftError."""
+        """Sets one cell of a register. Raises ThriftError."""
         self._call("standard:bm_register_write", I32(0), name, I32(index), I64(value))
 
     def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None:
-        """0: no limit. Raises ThriftError."""
+        """Sets a queue's rate; 0: no limit. Raises ThriftError."""
         method = "simple_switch:set_egress_priority_queue_rate"
         self._call(method, I32(port), I32(priority), I64(packets_per_second))
 
     def set_queue_depth(self, port: int, priority: int, packets: int) -> None:
-        """Raises ThriftError."""
+        """Sets a queue's depth in packets. Raises ThriftError."""
         self._call("simple_switch:set_egress_priority_queue_depth", I32(port), I32(priority), I32(packets))
 
     def _call(self, method: str, *arguments: Argument) -> int | None:
-        """The number that the call returns, if it returns one."""
+        """Makes a call. Returns the number that it returns, if it returns one. Raises ThriftError."""
         self._sequence += 1
         try:
             self._socket.sendall(_message(method, self._sequence, arguments))

@@ -1,4 +1,4 @@
-"""What a switch should hold, computed: for the topology, and for its part in each stream. Pure functions.
+"""The desired entries of a switch: for the topology, and for its part in each stream. Pure functions.
 
 Ids of multicast groups say what the group is for, so that none needs allocating:
 
@@ -17,7 +17,7 @@ _ALONE, _WITH_AGENT = 0x2000, 0x4000
 
 
 def unicast_entries(topology: Topology, switch: str) -> Entries:
-    """Routing and proxy ARP: ping, TCP and the like work wherever sessions do."""
+    """Entries for routing and proxy ARP: ping, TCP and the like work wherever sessions do."""
     here = topology.switches[switch]
     mac = _mac(here.mac)
     entries: Entries = {Key("station", (mac,)): Action("for_us", ())}
@@ -38,7 +38,7 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
 def stream_entries(
     topology: Topology, node: Node, stream: Stream, numbers: NodeNumbers, mode: Mode, policy: Policy
 ) -> Entries:
-    """A switch's part in one stream."""
+    """The entries of a switch for its part in one stream."""
 
     entries: Entries = {
         Key("neighbours", (number,)): _address(topology, node.switch, neighbour)
@@ -85,7 +85,7 @@ def stream_entries(
 
 
 def _address(topology: Topology, switch: str, neighbour: Neighbour) -> Action:
-    """How a copy for a neighbour is addressed."""
+    """The action that addresses a copy for a neighbour."""
     here = _mac(topology.switches[switch].mac)
     if neighbour.node in topology.switches:
         return Action("to_switch", (here, _mac(topology.switches[neighbour.node].mac)))

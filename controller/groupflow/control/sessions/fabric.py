@@ -1,4 +1,4 @@
-"""All switches as one thing: streams go in, each switch learns its part."""
+"""All switches as one object: given a stream's tree, each switch gets the entries of its part."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -21,7 +21,7 @@ from groupflow.store.interface import Store
 
 
 class SwitchPort(Protocol):
-    """What the fabric needs of a device."""
+    """The part of a device that the fabric needs."""
 
     desired: DesiredState
     state: State
@@ -31,7 +31,7 @@ class SwitchPort(Protocol):
 
 
 class Fabric:
-    """Owns the numbers of every switch and what it should hold."""
+    """Owns the numbers of every switch and its desired entries."""
 
     def __init__(self, topology: Topology, devices: Mapping[str, SwitchPort]) -> None:
         self.topology = topology
@@ -39,7 +39,7 @@ class Fabric:
         self.trees: dict[Stream, dict[str, Node]] = {}
         """the streams that are installed, each with its nodes by switch"""
         self.observers: list[Callable[[Stream], None]] = []
-        """told when a stream's tree has changed"""
+        """functions called when a stream's tree has changed"""
         self._numbers = {name: SwitchNumbers(name) for name in devices}
         for name, device in devices.items():
             device.desired.replace("topology", unicast_entries(topology, name))
@@ -50,7 +50,7 @@ class Fabric:
             self._numbers[switch].check(stream, node)
 
     def place(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> "Installation":
-        """Installs a stream, or what changed of it. An empty tree removes it."""
+        """Installs a stream, or the changes of its tree. An empty tree removes it."""
         touched: dict[str, list[Key]] = {}
         for switch in self.trees.get(stream, {}).keys() - tree.keys():
             self._withdraw(switch, stream)
@@ -69,7 +69,7 @@ class Fabric:
         return Installation(self.devices, touched)
 
     def steer(self, session: int, routes: Mapping[str, Entries]) -> "Installation":
-        """The way to a TCP session's address, by switch; no entries: none, or not any more."""
+        """Installs the routes to a TCP session's address, by switch; no entries: removes them."""
         touched: dict[str, list[Key]] = {}
         for switch, entries in routes.items():
             self.devices[switch].desired.replace(("tcp", session), entries)
@@ -77,7 +77,7 @@ class Fabric:
         return Installation(self.devices, touched)
 
     def take_writes(self) -> dict[str, str | None]:
-        """What the store must hear of the numbers given and released."""
+        """The numbers given and released since the last call, as writes for the store."""
         writes: dict[str, str | None] = {}
         for numbers in self._numbers.values():
             writes |= numbers.writes
@@ -108,14 +108,14 @@ class Fabric:
                     numbers.release_stream(stream)
 
     def nothing(self) -> "Installation":
-        """Nothing at all."""
+        """An installation that changes nothing."""
         return Installation(self.devices, {})
 
     def streams_at(self, switch: str) -> list[Stream]:
         return [stream for stream, tree in self.trees.items() if switch in tree]
 
     def send(self, host: Host, frame: bytes) -> None:
-        """A frame for a host, out of its switch's port."""
+        """Sends a frame to a host, out of its switch's port."""
         self.devices[host.switch].send(host.port, frame)
 
     def _withdraw(self, switch: str, stream: Stream) -> None:
@@ -129,7 +129,7 @@ class Fabric:
 
 
 class Installation:
-    """What was changed on which switches: to be waited for."""
+    """The entries changed on switches, for waiting until the switches have them."""
 
     def __init__(self, devices: Mapping[str, SwitchPort], touched: dict[str, list[Key]]) -> None:
         self._devices = devices
@@ -142,6 +142,6 @@ class Installation:
         return Installation(self._devices, keys)
 
     async def settled(self) -> None:
-        """Waits until every switch that is there has it. Raises ApplyError."""
+        """Waits until every switch that is up has the entries. Raises ApplyError."""
         for name, keys in self._touched.items():  # all of them are at work already
             await self._devices[name].settled(keys)

@@ -43,14 +43,14 @@ log = logging.getLogger(__name__)
 
 
 class Follower(Protocol):
-    """Who carries sessions' TCP connections, and must know of every change."""
+    """The service that carries sessions' TCP connections, and must know of every change."""
 
     def changed(self, number: int) -> Installation:
-        """A session is new, other than before, or gone."""
+        """Follows a session that is new, changed, or gone."""
         ...
 
     async def settled(self, number: int) -> list[str]:
-        """Waits until it is known where it must be. What was refused, one line each."""
+        """Waits until every agent of a session knows its last change. Returns refusals, one line each."""
         ...
 
 
@@ -85,9 +85,9 @@ class SessionManager:
     # --- sessions ---
 
     def get(self, session: int) -> Session:
-        """Raises RefusalError."""
+        """A session by its id. Raises RefusalError."""
         if session not in self.sessions:
-            raise RefusalError("unknown_session", f"no session {session}; create it, or list those there are")
+            raise RefusalError("unknown_session", f"no session {session}; create it, or list the sessions")
         return self.sessions[session]
 
     async def create(
@@ -100,9 +100,9 @@ class SessionManager:
         expires: int | None = None,
         tcp: TcpSettings | None = None,
     ) -> Session:
-        """A new session; None: with an id of our choice. Raises RefusalError, ApplyError.
+        """A new session; `session` None: with a free id. Raises RefusalError, ApplyError.
 
-        `tcp`: that TCP clients can send into; its address is chosen here.
+        `tcp`: settings for TCP clients, without an address, which is chosen here.
         """
         if session is None:
             session = self._free_session()
@@ -150,9 +150,9 @@ class SessionManager:
         window: int | None = None,
         tcp: TcpSettings | None = None,
     ) -> Session:
-        """Changes how a session works while it does. Raises RefusalError, and changes nothing then.
+        """Changes a session while it runs. If it raises RefusalError, nothing has changed.
 
-        `tcp`: all its settings, of a session that has some; address and ports stay.
+        `tcp`: all TCP settings, of a session that has some; address and ports stay.
         """
         before = self.get(session)
         record = replace(
@@ -187,7 +187,7 @@ class SessionManager:
         await self._save({**writes, SESSIONS.key(session): None})
 
     async def end_expired(self) -> None:
-        """Sends the members of expired sessions home; the session stays, to be refused or deleted."""
+        """Removes the members of expired sessions; until deleted, such a session stays and refuses joins."""
         for session in list(self.sessions.values()):
             if session.members and session.expired(self._wall()):
                 self._post.notify(
@@ -199,7 +199,7 @@ class SessionManager:
     # --- members ---
 
     async def join(self, ask: JoinRequest) -> JoinAnswer:
-        """Takes a member in, again if it was one before. Raises RefusalError, ApplyError."""
+        """Takes a member in, also one that was a member before. Raises RefusalError, ApplyError."""
         before = self.get(ask.session)
         self._admit(before, ask)
         member, emptied = self._place_of(before, ask)
@@ -207,7 +207,7 @@ class SessionManager:
         if member.id not in before.members and member.id != ask.former:
             after = replace(after, record=replace(after.record, last_member=member.id))
         if emptied is not before:
-            self.install(emptied)  # its registers must begin anew
+            self.install(emptied)  # the branch's registers must begin anew
         try:
             installed = self.install(after)
         except RefusalError:
@@ -269,7 +269,7 @@ class SessionManager:
                     self._post.notify(found, [found.members[member]], "joined", name, about=source)
 
     async def remove(self, session: int, member: int, what: NoticeKind, text: str) -> None:
-        """Lets a member go, and tells the others why. Does nothing if it is gone already."""
+        """Removes a member, and tells the others why. Does nothing if it is gone already."""
         before = self.sessions.get(session)
         if before is None or member not in before.members:
             return
@@ -286,7 +286,7 @@ class SessionManager:
         )
 
     async def complete(self, session: int, member: int, source: int) -> None:
-        """A receiver has the whole of a stream."""
+        """Records that a receiver has the whole of a stream."""
         before = self.sessions[session]
         receiver = before.members[member]
         if source in receiver.complete or source not in before.sources or receiver.role != "receiver":
@@ -316,10 +316,10 @@ class SessionManager:
         self._events.tell(what, session=session, member=member, name=before.members[member].name)
         await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(after.record)})
 
-    # --- what both need ---
+    # --- for sessions and members ---
 
     def install(self, session: Session) -> Installation:
-        """Makes a session what the switches are to hold. Raises RefusalError, and changes nothing then."""
+        """Puts a session into the desired state of switches. Raises RefusalError, then changing nothing."""
         agents = self._caching.neighbours
         trees = {
             Stream(session.id, source): stream_tree(self._fabric.topology, session, source, agents)
@@ -381,11 +381,11 @@ class SessionManager:
                 )
         if len(session.listeners) >= MAX_LISTENERS:
             raise RefusalError(
-                "full", f"session {session.id} has {MAX_LISTENERS} members, which is all it can"
+                "full", f"session {session.id} has {MAX_LISTENERS} members, the highest number"
             )
 
     def _place_of(self, session: Session, ask: JoinRequest) -> tuple[Member, Session]:
-        """Who it is to be, and the session without whom it replaces."""
+        """The new member's record, and the session without the members that it replaces."""
         place = (ask.host.name, ask.udp_port)
         same = [m for m in session.members.values() if ask.udp_port and (m.host, m.udp_port) == place]
         former = session.members.get(ask.former)
@@ -447,7 +447,7 @@ class SessionManager:
         )
 
     def _start(self, session: Session, source: int, ask: JoinRequest) -> int:
-        """The first packet that a receiver is to deliver; 0: the first it sees."""
+        """The first packet that a receiver is to deliver; 0: the first packet that arrives."""
         if ask.start == "resume" and ask.seq:
             return ask.seq
         heard = self.presence.last((session.id, source))
@@ -455,7 +455,7 @@ class SessionManager:
         return 0 if started and ask.start == "now" else 1
 
     def _tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
-        """A receiver matters to the senders, a sender to all that receive it, a listener to nobody."""
+        """Tells senders about a receiver, and receivers about a sender; a listener needs no notice."""
         others = [
             other
             for other in session.members.values()
@@ -485,7 +485,7 @@ class SessionManager:
         return replace(checked(tcp, self._with_agents()), address=lowest_free(self.options.tcp_prefix, used))
 
     def _with_agents(self) -> set[str]:
-        """Switches that have an agent."""
+        """The switches that have a cache agent."""
         return {name for name, switch in self._fabric.topology.switches.items() if switch.agent}
 
     def _free_session(self) -> int:

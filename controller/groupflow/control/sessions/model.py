@@ -13,12 +13,12 @@ Role: TypeAlias = Literal["sender", "receiver", "listener"]
 """A listener takes a TCP session's streams as connections from its split agent."""
 Start: TypeAlias = Literal["now", "start", "resume"]
 Replies: TypeAlias = Literal["leader", "merge", "drop"]
-"""What becomes of what listeners send back: one's goes to the sender, everybody's, or nobody's."""
+"""Bytes that listeners send back: the sender gets one listener's, all listeners', or none."""
 
 FIRST_SESSION, LAST_SESSION = 1, 2**24 - 1
 """Session ids: a session's group address has 24 bits for it."""
 LAST_MEMBER = 0xEFFF
-"""Member ids are 1 to this; the rest of the 16 bits is for cache agents."""
+"""Member ids go from 1 to this; the rest of the 16 bits is for cache agents."""
 DEFAULT_WINDOW = 4096
 LAST_WINDOW = 2**20
 DEFAULT_CACHE = 64 << 20
@@ -26,7 +26,7 @@ DEFAULT_CACHE = 64 << 20
 
 
 class RefusalError(Exception):
-    """A request that is not granted: a code that hosts understand, and one line for people."""
+    """A refused request: a code that hosts understand, and one line for people."""
 
     def __init__(self, code: RefusalCode, text: str) -> None:
         super().__init__(text)
@@ -36,10 +36,10 @@ class RefusalError(Exception):
 
 @dataclass(frozen=True)
 class TcpSettings:
-    """How a session carries TCP connections. Sizes in bytes."""
+    """Settings of a session that carries TCP connections. Sizes in bytes."""
 
     address: str
-    """IPv4, out of the controller's prefix"""
+    """IPv4 address of the session, out of the controller's prefix"""
     ports: tuple[int, ...]
     cache_bytes: int = DEFAULT_CACHE
     """bound of each stream's cache at each agent"""
@@ -52,16 +52,16 @@ class TcpSettings:
     receive_buffer: int | None = None
     replies: Replies = "drop"
     resume: bool = False
-    """streams go on from the cache before when an agent is started again"""
+    """streams resume from the agent's stored cache when the agent is started again"""
     agents: tuple[str, ...] = ()
     """switches whose agents may take part; empty: all, or with a budget none yet"""
     budget: int = 0
-    """agents at most, which the controller chooses; 0: `agents` are as the session's maker wants them"""
+    """the most agents that the controller may choose; 0: `agents` were named by the session's creator"""
 
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """What is decided about a session, apart from its members."""
+    """A session without its members."""
 
     id: int
     mode: Mode
@@ -75,7 +75,7 @@ class SessionRecord:
     expires: int | None = None
     """seconds since 1970; None: never"""
     last_member: int = 0
-    """the member id given last: ids are used again as late as can be"""
+    """the latest member id: an id is used again as late as possible"""
     isolated: frozenset[tuple[int, int]] = frozenset()
     """(source, member): receivers too slow for the stream, fed by their switch's cache instead"""
     tcp: TcpSettings | None = None
@@ -92,15 +92,15 @@ class Member:
     role: Role
     host: str
     udp_port: int
-    """where it is heard from; 0: nowhere, the API registered it"""
+    """the process's UDP port; 0: none, the member was registered over REST"""
     joined: int
     """seconds since 1970"""
     complete: frozenset[int] = frozenset()
     """the streams it has received whole"""
     tcp_port: int = 0
-    """where a listener listens"""
+    """TCP port of a listener"""
     start: Start = "now"
-    """where a listener begins in a stream that is under way"""
+    """the listener's first byte of a stream under way: the next, or the first of all"""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Session:
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """Members that send, each the source of one stream."""
+        """Ids of the members that send, each the source of one stream."""
         return tuple(sorted(member.id for member in self.members.values() if member.role == "sender"))
 
     @property
@@ -123,7 +123,7 @@ class Session:
 
     @property
     def listeners(self) -> tuple[int, ...]:
-        """Members that take TCP streams."""
+        """Ids of the members that take TCP streams."""
         return tuple(sorted(member.id for member in self.members.values() if member.role == "listener"))
 
     def with_member(self, member: Member) -> "Session":
@@ -138,7 +138,7 @@ class Session:
         return self.record.expires is not None and now >= self.record.expires
 
     def next_member(self) -> int:
-        """A member id that nobody has. Raises RefusalError."""
+        """A free member id. Raises RefusalError."""
         for step in range(LAST_MEMBER):
             member = (self.record.last_member + step) % LAST_MEMBER + 1
             if member not in self.members:
@@ -151,7 +151,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Codec(Generic[_T]):
-    """A kind of value in the store: where, and how it is written."""
+    """Keys and form of one kind of value in the store."""
 
     folder: str
     kind: TypeAdapter[_T]
@@ -163,7 +163,7 @@ class Codec(Generic[_T]):
         return self.kind.dump_json(value).decode()
 
     def load(self, key: str, text: str) -> _T:
-        """Raises StoreError naming the key."""
+        """The value of a text in the store. Raises StoreError naming the key."""
         try:
             return self.kind.validate_json(text)
         except ValidationError as error:

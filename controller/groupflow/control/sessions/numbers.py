@@ -1,6 +1,6 @@
-"""The numbers a switch knows things by: streams, neighbours, branches.
+"""The numbers by which a switch knows streams, neighbours and branches.
 
-Each kind is given round robin, so that a number whose owner has left is used again as late as can be: packets
+Numbers of each kind are given round robin, so that a number is used again as late as possible: packets
 and register values of the former owner are gone by then.
 """
 
@@ -16,7 +16,7 @@ from groupflow.control.sessions.replication import Neighbour, Node
 MAX_BRANCHES = 16
 MAX_STREAMS = 4096
 MAX_NEIGHBOURS = 0x1FFF
-"""Below 2^13: a group id is that number and a base that says what the group is for (see `sessions.desired`).
+"""Below 2^13: a group id is the number plus a base that says what the group is for (see `sessions.desired`).
 
 BMv2 takes group ids below 2^15."""
 
@@ -30,7 +30,7 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeNumbers:
-    """What one switch calls a stream and its neighbours."""
+    """One switch's numbers of a stream and its neighbours."""
 
     index: int
     neighbours: Mapping[Neighbour, int]
@@ -59,7 +59,7 @@ class NeighbourRecord:
 
 @dataclass(frozen=True)
 class CursorRecord:
-    """The numbers given last."""
+    """The numbers given last, from which the round robin goes on."""
 
     switch: str
     stream: int
@@ -72,7 +72,7 @@ CURSORS = Codec("numbers/cursors", TypeAdapter(CursorRecord))
 
 
 def next_free(last: int, low: int, high: int, used: Container[int]) -> int | None:
-    """The number after `last`, going round from `high` to `low`, that is not used."""
+    """The first unused number after `last`, continuing at `low` after `high`; None: all are used."""
     size = high - low + 1
     for step in range(1, size + 1):
         number = low + (last - low + step) % size
@@ -82,7 +82,7 @@ def next_free(last: int, low: int, high: int, used: Container[int]) -> int | Non
 
 
 class SwitchNumbers:
-    """The numbers of one switch. Collects what the store must hear in `writes`."""
+    """The numbers of one switch. Collects in `writes` what the store must record."""
 
     def __init__(self, switch: str) -> None:
         self.switch = switch
@@ -107,18 +107,18 @@ class SwitchNumbers:
         if len(node.branches) > MAX_BRANCHES:
             raise RefusalError(
                 "full",
-                f"switch {self.switch} has {MAX_BRANCHES} branches in this stream, which is all it can",
+                f"switch {self.switch} has {MAX_BRANCHES} branches in this stream, the highest number",
             )
         if stream not in self._streams and len(self._streams) >= MAX_STREAMS:
-            raise RefusalError("full", f"switch {self.switch} has {MAX_STREAMS} streams, which is all it can")
+            raise RefusalError("full", f"switch {self.switch} has {MAX_STREAMS} streams, the highest number")
         new = sum(1 for neighbour in _neighbours(node) if neighbour not in self._neighbours)
         if len(self._neighbours) + new > MAX_NEIGHBOURS:
             raise RefusalError(
-                "full", f"switch {self.switch} has {MAX_NEIGHBOURS} neighbours, which is all it can"
+                "full", f"switch {self.switch} has {MAX_NEIGHBOURS} neighbours, the highest number"
             )
 
     def assign(self, stream: Stream, node: Node) -> NodeNumbers:
-        """Numbers for all of a node, which `check` has passed. What has a number keeps it."""
+        """Numbers for all parts of a node, which `check` has passed. A part that has a number keeps it."""
         former = self._streams.get(stream)
         record = former or self._new_stream(stream)
         kept = {(branch.neighbour, branch.member) for branch in node.branches}
@@ -154,7 +154,7 @@ class SwitchNumbers:
         neighbours: Iterable[NeighbourRecord],
         cursor: CursorRecord | None,
     ) -> None:
-        """Takes over what an earlier controller gave out."""
+        """Takes over the numbers that an earlier controller gave."""
         for stream in streams:
             self._streams[stream.stream] = stream
             self._indices.add(stream.index)

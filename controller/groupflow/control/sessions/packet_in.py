@@ -1,4 +1,4 @@
-"""Requests of hosts, as the switches hand them up: each is answered once, however often it is repeated."""
+"""Requests of hosts, handed up by the switches: each is answered once, however often it is repeated."""
 
 import asyncio
 import logging
@@ -22,13 +22,13 @@ from groupflow.store.interface import StoreError
 log = logging.getLogger(__name__)
 
 REQUESTS = 16384
-"""Requests in work, and answers remembered; beyond it new ones are dropped, and hosts ask again."""
+"""Bound of requests in work and answers remembered; further requests are dropped, and hosts ask again."""
 REMEMBERED_SECONDS = 2.0
-"""Hosts repeat a request every 200 ms until it is answered."""
+"""Time that an answer is kept for repetitions: hosts repeat a request every 200 ms until it is answered."""
 
 
 class _Asked(NamedTuple):
-    """What makes two packets the same request."""
+    """The fields that two packets of the same request share."""
 
     host: str
     udp_port: int
@@ -45,7 +45,7 @@ class _Answer(NamedTuple):
 
 
 class ControlPlane:
-    """Handles packet-ins. Nothing a host sends can end it."""
+    """Handles packet-ins. No packet of a host can end it."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ControlPlane:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.refused_packets = 0
-        """packet-ins that were no valid request"""
+        """packet-ins that were not valid requests"""
         self._topology = topology
         self._manager = manager
         self._watchdog = watchdog
@@ -71,7 +71,7 @@ class ControlPlane:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def handle(self, switch: str, port: int, frame: bytes) -> None:
-        """One packet-in."""
+        """Handles one packet-in."""
         host = self._topology.host_at(switch, port)
         try:
             message = parse_control(frame)
@@ -98,13 +98,13 @@ class ControlPlane:
                 self._refuse_packet(switch, port, "a reset from a host")
 
     async def close(self) -> None:
-        """Drops what is in work."""
+        """Drops the requests in work."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def idle(self) -> None:
-        """Waits until nothing is in work."""
+        """Waits until no request is in work."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -225,7 +225,7 @@ class ControlPlane:
             self._reply(host, message, self._answer(Unknown()))
 
     def _member(self, host: Host, message: Control) -> Member | None:
-        """Who asks, if it is who it says."""
+        """The member that sent a message; None: the sender is not the member that the message names."""
         session = self._manager.sessions.get(message.session)
         member = session.members.get(message.member) if session else None
         if member and (member.host, member.udp_port) == (host.name, message.udp_src):
@@ -237,7 +237,7 @@ class ControlPlane:
         return agent is not None and (agent.host, agent.udp_port) == (host.name, message.udp_src)
 
     def _is_behind(self, switch: str, message: Control) -> bool:
-        """Whether the member a REPORT is about is one that this switch's agent feeds."""
+        """Whether the member of a REPORT is one that this switch's agent feeds."""
         session = self._manager.sessions.get(message.session)
         member = session.members.get(message.about or 0) if session else None
         return member is not None and self._topology.hosts[member.host].switch == switch
@@ -279,5 +279,5 @@ class ControlPlane:
 
 
 def _role(message: Control) -> Role:
-    """What a member is to do; cache agents are no members."""
+    """The role that a JOIN asks for; cache agents are not members."""
     return message.role if message.role in ("sender", "listener") else "receiver"

@@ -36,9 +36,9 @@ class Post:
     def notify(
         self, session: Session, to: Iterable[Member], what: NoticeKind, name: str, *, about: int = 0
     ) -> None:
-        """Tells members what happened to the member `about`, or (0) to all of them.
+        """Tells members about an event of the member `about`, or (0) of all of them.
 
-        `name` is whose it is, a member's or a switch's: agents compare it, and put it into their errors.
+        `name` is the name of that member or switch: agents compare it, and put it into their errors.
         """
         notice = Notice(what=what, about=about, text=name[:200], receivers=len(session.receivers))
         for member in to:

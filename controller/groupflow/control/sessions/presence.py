@@ -1,4 +1,4 @@
-"""Who was heard from when. Members and agents say every half second that they are there."""
+"""The time when each member and agent was last heard. They report every half second."""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True)
 class Heard:
-    """The last words of somebody."""
+    """The last report of a member or an agent."""
 
     at: float
     """on the monotonic clock, seconds"""
@@ -32,7 +32,7 @@ class Presence(Generic[K]):
         )
 
     def excuse(self, who: K, seconds: float) -> None:
-        """Counts as heard `seconds` from now, because it cannot be expected before."""
+        """Counts `who` as heard `seconds` from now, because no report can be expected before."""
         former = self._heard.get(who, Heard(0))
         self._heard[who] = replace(former, at=max(former.at, self._clock() + seconds))
 
@@ -43,6 +43,6 @@ class Presence(Generic[K]):
         return self._heard.get(who)
 
     def silent(self, seconds: float) -> Iterator[K]:
-        """Those not heard from for so long."""
+        """Members or agents not heard for so many seconds."""
         deadline = self._clock() - seconds
         return iter([who for who, heard in self._heard.items() if heard.at < deadline])

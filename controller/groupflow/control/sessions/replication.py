@@ -1,4 +1,4 @@
-"""The tree of a stream: what each switch on it has above and below. Pure functions."""
+"""The tree of a stream: the neighbours of each switch on it. Pure functions."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -9,7 +9,7 @@ from groupflow.network.topology import Topology
 
 
 class Neighbour(NamedTuple):
-    """Who is next to a switch: a host's process, or (with UDP port 0) another switch."""
+    """A node next to a switch: a host's process, or (with UDP port 0) another switch."""
 
     node: str
     udp_port: int = 0
@@ -20,9 +20,9 @@ class Branch(NamedTuple):
 
     neighbour: Neighbour
     member: int
-    """0: the next switch"""
+    """the member behind the branch; 0: the next switch"""
     isolated: bool = False
-    """counts, but gets the stream from the cache"""
+    """the branch still counts, but gets the stream from the cache"""
 
 
 class Node(NamedTuple):
@@ -40,7 +40,7 @@ def stream_tree(
 ) -> dict[str, Node]:
     """The nodes of one sender's stream, by switch, along shortest paths from the sender.
 
-    `agents`: the cache agents that are there, by switch. Raises RefusalError if a receiver cannot be reached.
+    `agents`: the registered cache agents, by switch. Raises RefusalError if a receiver cannot be reached.
     """
     sender = session.members[source]
     root = topology.hosts[sender.host].switch
@@ -67,17 +67,17 @@ def stream_tree(
 
 
 def _cache(agent: Neighbour | None, branches: list[Branch], member_hosts: set[str]) -> Neighbour | None:
-    """An agent's port tells the switch who speaks, so an agent whose host is a member itself cannot cache."""
+    """The agent, unless its host is a member, which it cannot be told from: the port names the speaker."""
     return agent if agent and branches and agent.node not in member_hosts else None
 
 
 def lowest_rate(topology: Topology, nodes: Mapping[str, Node], *, leaves: bool) -> int:
-    """bit/s of the slowest link of a tree, with or without its receivers' links; 0: none is limited."""
+    """bit/s of the slowest link of a tree, with or without its receivers' links; 0: no link is limited."""
     return min(_rates(topology, nodes, leaves=leaves), default=0)
 
 
 def lowest_branch_rate(topology: Topology, node: Node) -> int:
-    """bit/s of the slowest link below a node; 0: none is limited."""
+    """bit/s of the slowest link below a node; 0: no link is limited."""
     rates = (topology.link_between(node.switch, branch.neighbour.node).spec.rate for branch in node.branches)
     return min((rate for rate in rates if rate), default=0)
 

@@ -1,4 +1,4 @@
-"""What is asked of the session manager, and how patient it is."""
+"""Requests to the session manager, and its options."""
 
 from dataclasses import dataclass
 from ipaddress import IPv4Network
@@ -12,21 +12,21 @@ from groupflow.p4rt.messages import Mode, Policy
 
 @dataclass(frozen=True)
 class Options:
-    """How patient the controller is, and what agents must know. Times in seconds."""
+    """Timeouts of the controller, and settings that agents must know. Times in seconds."""
 
     keepalive_ms: int = 500
     member_timeout: float = 3.0
     restart_grace: float = 5.0
-    """how long members are not missed after the controller starts"""
+    """time after the start of the controller in which silent members stay members"""
     switch_grace: float = 5.0
-    """how long the members behind a lost switch stay members"""
+    """time that the members behind a lost switch stay members"""
     apply_timeout: float = 10.0
     agent_token: str | None = None
-    """None: an agent is known by the port it registers from"""
+    """the token of cache agents; None: an agent is known by the port it registers from"""
     cache_bytes: int = 0
     """bound of each stream's cache; 0: the agent's own bound"""
     tcp_prefix: IPv4Network = DEFAULT_PREFIX
-    """where the addresses of TCP sessions come from"""
+    """prefix of the addresses of TCP sessions"""
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class JoinRequest:
     token: str
     start: Start = "now"
     seq: int = 0
-    """where to resume"""
+    """the packet at which to resume"""
     source: int = 0
     """the stream wanted; 0: any"""
     former: int = 0
-    """the member id it had before"""
+    """the member id that the host had before"""
     tcp_port: int = 0
-    """where a listener listens"""
+    """TCP port of a listener"""
 
 
 class JoinAnswer(NamedTuple):
-    """What a member learns when it is taken in: the fields of JOINED."""
+    """The answer to a member that is taken in: the fields of JOINED."""
 
     member: int
     source: int
@@ -66,7 +66,7 @@ class JoinAnswer(NamedTuple):
 
 
 def known_window(window: int) -> int:
-    """Raises RefusalError."""
+    """The window, if it is in range. Raises RefusalError."""
     if not 1 <= window <= LAST_WINDOW:
         raise RefusalError("bad_request", f"window {window} is out of range; use 1 to {LAST_WINDOW} packets")
     return window

@@ -1,4 +1,4 @@
-"""TCP sessions: which settings will do, and the addresses they are given. Pure functions."""
+"""TCP sessions: the check of their settings, and the choice of their addresses. Pure functions."""
 
 from collections.abc import Container
 from ipaddress import IPv4Network
@@ -6,17 +6,17 @@ from ipaddress import IPv4Network
 from groupflow.control.sessions.model import RefusalError, TcpSettings
 
 DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
-"""Addresses of TCP sessions. Agents own all of it; switches refuse what no session has."""
+"""Addresses of TCP sessions. Agents own the whole prefix; switches refuse addresses that no session has."""
 
 MIN_CACHE, MAX_CACHE = 1 << 16, 1 << 40
 MIN_BUFFER, MAX_BUFFER = 4096, 1 << 30
 MAX_PORTS = 16
 MAX_LISTENERS = 240
-"""Members of one TCP session: an agent takes 256 branches, some of which are other agents."""
+"""Most members of one TCP session: an agent takes 256 branches, some of which are other agents."""
 
 
 def checked(settings: TcpSettings, switches: Container[str]) -> TcpSettings:
-    """The same settings. Raises RefusalError naming what will not do, and what will."""
+    """The same settings. Raises RefusalError naming the setting that is out of range, and its range."""
 
     def refuse(text: str) -> RefusalError:
         return RefusalError("bad_request", text)

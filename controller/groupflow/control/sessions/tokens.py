@@ -1,4 +1,4 @@
-"""Tokens: who has one may join. HMAC-SHA256 of the controller's secret, so that none needs storing."""
+"""Tokens: a bearer may join. HMAC-SHA256 with the controller's secret, so that none needs storing."""
 
 import hmac
 import secrets

@@ -1,4 +1,4 @@
-"""Notices what comes and goes without a word: members, cache agents and switches."""
+"""Notices members, cache agents and switches that come or go without a message."""
 
 import asyncio
 import hmac
@@ -50,10 +50,10 @@ class Watchdog:
         self._options = manager.options
         self._down_since = dict.fromkeys(fabric.devices, clock())
         self._mourned: set[str] = set()
-        """switches that members were told are lost"""
+        """switches of whose loss members were told"""
 
     async def restore(self) -> None:
-        """Takes over what an earlier controller decided. Raises StoreError."""
+        """Takes over the sessions of an earlier controller. Raises StoreError."""
         await self._fabric.restore(self._store)
         grace = self._options.restart_grace
         for key, text in (await self._store.items(AGENTS.key(""))).items():
@@ -81,7 +81,7 @@ class Watchdog:
         self._fabric.drop_strays()
 
     async def run(self) -> None:
-        """Looks around for ever."""
+        """Sweeps again and again until cancelled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             try:
@@ -90,13 +90,13 @@ class Watchdog:
                 log.error("sweep failed: %s", error)
 
     async def sweep(self) -> None:
-        """Acts on everybody who has been silent for too long."""
+        """Removes every member and agent that has been silent for too long, and ends expired sessions."""
         await self._manager.end_expired()
         timeout = self._options.member_timeout
         for who in self._manager.presence.silent(timeout):
             session = self._manager.sessions.get(who[0])
             member = session.members.get(who[1]) if session else None
-            if member is None:  # went while another was waited for
+            if member is None:  # it left while the loop waited for another
                 self._manager.presence.forget(who)
                 continue
             switch = self._fabric.topology.hosts[member.host].switch
@@ -109,7 +109,7 @@ class Watchdog:
                 await self.lose_agent(switch, "lost")
 
     def switch_changed(self, switch: str, state: State) -> None:
-        """A device came or went."""
+        """Follows a device that came up or went down."""
         self._events.tell(f"switch-{state}", switch=switch)
         if state == "down":
             self._down_since.setdefault(switch, self._clock())
@@ -127,7 +127,7 @@ class Watchdog:
                 self._notify_users(switch, "switch_back", f"switch {switch}")
 
     async def register_agent(self, host: Host, udp_port: int, name: str, token: str) -> int:
-        """A cache agent says that it is there. Returns its member id. Raises RefusalError."""
+        """Registers a cache agent. Returns its member id. Raises RefusalError."""
         switch = host.switch
         if not self._is_placed(switch, host.name):
             raise RefusalError("bad_request", f"the topology makes {host.name} no cache agent of {switch}")
@@ -151,7 +151,7 @@ class Watchdog:
         return agent.id
 
     async def lose_agent(self, switch: str, how: str) -> None:
-        """Streams go on without the agent of a switch: requests for repairs go towards the sender."""
+        """Lets streams go on without a switch's agent: requests for repairs then go towards the sender."""
         agent = self._caching.agents.get(switch)
         self.agents.forget(switch)
         if agent is None:
@@ -162,7 +162,7 @@ class Watchdog:
         await self._reinstall(switch, {AGENTS.key(switch): None})
 
     async def agent_filled(self, switch: str, *, full: bool) -> None:
-        """An agent's cache reached its bound, or has room again."""
+        """Tells senders that an agent's cache reached its bound, or has room again."""
         agent = self._caching.agents.get(switch)
         if agent is not None and agent.full != full:
             self._caching.agents[switch] = replace(agent, full=full)
@@ -183,7 +183,7 @@ class Watchdog:
             log.error("switch=%s: the change of its cache agent failed: %s", switch, error)
 
     def _unisolated(self, session: Session, switch: str) -> Session:
-        """Only an agent can feed an isolated receiver, and a new agent does not know whom to feed."""
+        """The session with a switch's receivers fed directly: only the old agent knew the isolated ones."""
         isolated = frozenset(
             (source, member)
             for source, member in session.record.isolated
@@ -192,7 +192,7 @@ class Watchdog:
         return replace(session, record=replace(session.record, isolated=isolated))
 
     def _is_excused(self, switch: str) -> bool:
-        """Nobody behind a lost switch can be heard: they are given some time, like the switch itself."""
+        """Whether a host's switch is lost and still in its grace time, as nothing behind it can be heard."""
         since = self._down_since.get(switch)
         return since is not None and self._clock() - since < self._options.switch_grace
 

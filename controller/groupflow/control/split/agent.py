@@ -16,7 +16,7 @@ LAST_BACKOFF_SECONDS = 1.0
 
 
 class SplitAgent:
-    """The task and the state of one agent. It goes on without us, and so it is asked what it has."""
+    """Task and state of one agent. The agent outlives a connection, so it is asked for its sessions."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class SplitAgent:
         self.place = place
         self.state: AgentState = "down"
         self.problem = "not connected yet"
-        """why it is down, in one line"""
+        """why the agent is down, in one line"""
         self.refused: dict[int, str] = {}
         """why the agent refused a session, by session"""
         self._on_state = on_state
@@ -45,11 +45,11 @@ class SplitAgent:
 
     @property
     def sessions(self) -> tuple[int, ...]:
-        """Those it should have."""
+        """Ids of the sessions that the agent should have."""
         return tuple(sorted(self._desired))
 
     def want(self, session: int, form: Form | None) -> None:
-        """What the agent is to hold of a session; None: nothing."""
+        """Sets the desired state of a session at the agent; `form` None: the agent should not have it."""
         if form == self._desired.get(session):
             return
         if form is None:
@@ -60,13 +60,13 @@ class SplitAgent:
         self._changed.set()
 
     async def settled(self, session: int) -> str | None:
-        """Waits until the agent holds what is wanted of a session, or is down. Why it refused, if it did."""
+        """Waits until the agent has a session as desired, or is down. Returns why it refused, if it did."""
         async with self._settled:
             await self._settled.wait_for(lambda: self.state == "down" or self._is_settled(session))
         return self.refused.get(session)
 
     async def stats(self) -> Form | None:
-        """Its counters; None: it is down."""
+        """The agent's counters; None: the agent is down."""
         if self._link is None or self.state == "down":
             return None
         try:

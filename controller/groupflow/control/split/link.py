@@ -17,16 +17,16 @@ _ANSWER_SECONDS = 5.0
 
 
 class AgentDownError(Exception):
-    """The agent is not there, or went. The text is one line."""
+    """The agent cannot be reached, or closed the connection. The text is one line."""
 
 
 class AgentRefusedError(Exception):
-    """The agent refused a request, and said why in one line."""
+    """The agent refused a request. The text is its reason, in one line."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an agent's control socket is: a Unix socket's path, or an address."""
+    """The address of an agent's control socket: a Unix socket's path, or host and port."""
 
     path: Path | None
     host: str = ""
@@ -37,7 +37,7 @@ class Place:
 
 
 def place(text: str) -> Place:
-    """`HOST:PORT`, else a path. Raises ValueError."""
+    """A place from `HOST:PORT`, else from a path. Raises ValueError."""
     host, _, port = text.rpartition(":")
     if host and port.isdecimal() and "/" not in text:
         if not 1 <= int(port) <= 65535:
@@ -49,7 +49,7 @@ def place(text: str) -> Place:
 
 
 class Link:
-    """One connection. Made by `open`; `serve` ends when the agent goes."""
+    """One connection. Made by `open`; `serve` ends when the agent closes it."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Link:
 
     @staticmethod
     async def open(where: Place, on_event: Callable[[Form], None]) -> "Link":
-        """Raises AgentDownError."""
+        """Connects to an agent. Raises AgentDownError."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 if where.path is not None:
@@ -79,7 +79,7 @@ class Link:
         return Link(reader, writer, on_event)
 
     async def serve(self) -> None:
-        """Takes what the agent says. Raises AgentDownError when it ends."""
+        """Takes the agent's answers and events. Raises AgentDownError when the connection ends."""
         try:
             while line := await self._reader.readline():
                 self._take(line)
@@ -120,9 +120,9 @@ class Link:
         try:
             value = cast(object, json.loads(line))
         except ValueError:
-            raise AgentDownError(f"the agent said no JSON: {line[:80]!r}") from None
+            raise AgentDownError(f"the agent's line is not JSON: {line[:80]!r}") from None
         if not isinstance(value, dict):
-            raise AgentDownError(f"the agent said no object: {line[:80]!r}")
+            raise AgentDownError(f"the agent's line is not an object: {line[:80]!r}")
         said = cast(dict[str, object], value)
         if "event" in said:
             self._on_event(said)

@@ -1,8 +1,8 @@
-"""Which agent serves which member of a TCP session, and which agents are neighbours. Pure functions.
+"""The agent that serves each member of a TCP session, and the neighbours of each agent. Pure functions.
 
-Who will send is not known before a client connects, and it may connect at any agent: so the agents form one
+The sender is not known before a client connects, and a client may connect at any agent: so agents form one
 tree without a root, and each hands a stream on to all its neighbours that have members behind them, but not
-to the one it came from.
+to the one that the stream came from.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,9 +13,9 @@ from groupflow.control.sessions.model import Session, TcpSettings
 from groupflow.network.topology import Topology
 
 PEER_PORT = 26480
-"""Where agents listen for each other: `gfagent split --peer-port`."""
+"""TCP port at which agents listen for each other: `gfagent split --peer-port`."""
 MAX_NAME = 64
-"""Bytes of a member's name that agents take."""
+"""Most bytes of a member's name that agents take."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Part:
 
     switch: str
     forward: tuple[tuple[str, tuple[int, ...]], ...]
-    """neighbours with members behind them, and those members: streams go there"""
+    """neighbours with members behind them, and those members: streams go to these neighbours"""
     accept: tuple[str, ...]
-    """all neighbours: streams may come from there"""
+    """all neighbours: streams may come from any of them"""
     members: tuple[int, ...]
     """listeners that this agent connects to"""
 
 
 def nearest(topology: Topology, switch: str, agents: Collection[str]) -> str | None:
-    """The agent's switch nearest to a switch: fewest hops, least delay, by name. None: none is reached."""
+    """The switch of the nearest agent: fewest hops, then least delay, then by name. None: none is reached."""
     lengths = [(length, agent) for agent in agents if (length := _length(topology, switch, agent))]
     return min(lengths)[1] if lengths else None
 
 
 def neighbours(topology: Topology, agents: Collection[str]) -> dict[str, frozenset[str]]:
-    """A minimum spanning tree over the agents' distances (Kruskal); a forest of a network in pieces."""
+    """A minimum spanning tree over the agents' distances (Kruskal); a forest if the network is in pieces."""
     lengths = sorted(
         (length, pair)
         for pair in combinations(sorted(agents), 2)
@@ -75,7 +75,7 @@ def parts(topology: Topology, session: Session, agents: Collection[str]) -> dict
 
 
 def form(topology: Topology, session: Session, settings: TcpSettings, part: Part) -> dict[str, object]:
-    """What an agent is told of a session: the `session` of its control socket's `set_session`."""
+    """A session as an agent is told of it: the `session` of the control socket's `set_session`."""
     leader = min(session.listeners, default=None) if settings.replies == "leader" else None
     branches: list[dict[str, object]] = [
         {
@@ -130,7 +130,7 @@ def _behind(
 
 
 def _start(session: Session, members: Iterable[int]) -> str:
-    """Where a branch begins in a stream that is under way: at its start if anybody behind it wants that."""
+    """The join point of a branch in a stream under way: `start` if any member behind the branch wants it."""
     return "start" if any(session.members[number].start == "start" for number in members) else "now"
 
 

@@ -1,7 +1,7 @@
-"""Which of the agents that run take part in a session that may have only so many. Pure functions.
+"""Chooses the agents of a session that may have only so many. Pure functions.
 
-Who will send is not known before a client connects, so a host of every switch, or of some, counts as a
-sender; while nobody listens, all hosts count as members. Agents are joined as `overlay` joins them, which is
+The sender is not known before a client connects, so a host of every switch, or of some, counts as a
+sender; without listeners, all hosts count as members. Agents are joined as `overlay` joins them, which is
 also how `groupflow.placement` prices them: each host to the nearest, agents by a minimum spanning tree.
 """
 
@@ -13,7 +13,7 @@ from groupflow.placement.costs import connections, link_bytes
 from groupflow.placement.layout import nearest
 
 MOST_SENDERS = 8
-"""stand for all: the time that a choice takes grows with their number"""
+"""senders that stand for all hosts: the time of a choice grows with their number"""
 
 
 def place(
@@ -24,7 +24,7 @@ def place(
     *,
     keep: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Switches of at most `budget` agents, with the fewest link bytes that are found; by name.
+    """Switches of at most `budget` agents, with the fewest link bytes found, ordered by name.
 
     `candidates`: switches whose agents run; `listeners`: hosts; `keep`: switches that stay, because streams
     may run through their agents. None are chosen only where there are no candidates.
@@ -39,14 +39,14 @@ def place(
         if keep:
             return _extended(Problem.read(topology, senders, members, most, candidates=possible), keep)
         found = choose(topology, senders, members, most, candidates=possible).agents
-        # Where unicast is as good, none is; but without an agent the session could not be reached.
+        # Where unicast is as good, `choose` takes no agent; but without one the session could not be reached.
         return found or _extended(Problem.read(topology, senders, members, 1, candidates=possible), ())
     except PlacementError:  # a network of one host, or in pieces
         return tuple(sorted(keep)) or tuple(possible[:most])
 
 
 def hosts(topology: Topology) -> list[str]:
-    """All but those of agents."""
+    """All hosts but those of agents."""
     agents = {switch.agent for switch in topology.switches.values()}
     return [name for name in topology.hosts if name not in agents]
 
@@ -62,7 +62,7 @@ def anybody(topology: Topology) -> list[str]:
 
 
 def _extended(problem: Problem, keep: Collection[str]) -> tuple[str, ...]:
-    """Adds the agent that saves most, and the next, while they save and may be added; the first anyway."""
+    """`keep` with further agents, one at a time that saves most, while one saves; with one agent at least."""
     number = problem.routes.number
     chosen = [number[switch] for switch in keep]
     cost = _cost(problem, chosen) if chosen else None

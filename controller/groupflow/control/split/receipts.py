@@ -1,10 +1,10 @@
-"""What agents have told of streams: who has all of one, who failed. Bounded, and each told once."""
+"""Receipts and failures of streams, as agents told of them. Bounded, and each is told once."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
 STREAMS = 64
-"""Streams of a session that are remembered; the oldest go first."""
+"""Streams of a session that are remembered; the oldest are forgotten first."""
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,18 @@ class Receipt:
 
 @dataclass
 class StreamStory:
-    """What is known of one stream."""
+    """Everything known of one stream."""
 
     peer: str = ""
     """the sender's IP:PORT"""
     agent: str = ""
-    """the switch whose agent its sender is connected to"""
+    """the switch whose agent the sender is connected to"""
     outcome: str = ""
-    """how it ended at that agent; empty: it has not"""
+    """how the stream ended at that agent; empty: it has not ended"""
     receipts: dict[int, Receipt] = field(default_factory=dict[int, Receipt])
-    """by member"""
+    """receipts by member"""
     failed: dict[int, str] = field(default_factory=dict[int, str])
-    """why the stream went on without it, by member; it need not have left the session"""
+    """why the stream went on without a member, by member; the member need not have left the session"""
 
 
 class Stories:
@@ -41,7 +41,7 @@ class Stories:
         self.streams: OrderedDict[str, StreamStory] = OrderedDict()
 
     def of(self, stream: str) -> StreamStory:
-        """The story of a stream, begun if need be."""
+        """The story of a stream, begun if it is new."""
         story = self.streams.get(stream)
         if story is None:
             story = self.streams[stream] = StreamStory()

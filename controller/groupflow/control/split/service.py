@@ -1,4 +1,4 @@
-"""TCP sessions in the whole network: agents know their part, switches the way, people what was sent."""
+"""TCP sessions in the whole network: agents' parts, switches' routes, and receipts of streams."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ SWEEP_SECONDS = 0.25
 AGENT_GRACE = 3.0
 """seconds that a lost agent keeps its part in sessions: it may be started again"""
 RESUME_GRACE = 30.0
-"""the same in sessions that resume: `gfagent split --resume-timeout`"""
+"""the same for sessions with `resume`: `gfagent split --resume-timeout`"""
 SETTLE_SECONDS = 5.0
 
 _FOLDER = Path("/run/groupflow")
@@ -38,12 +38,12 @@ _PRESENT = "split/agents/"
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """Where agents are controlled."""
+    """Control sockets of the split agents."""
 
     folder: Path = _FOLDER
-    """has `<host>.split.sock` of each agent"""
+    """has the socket `<host>.split.sock` of each agent"""
     places: Mapping[str, Place] = field(default_factory=dict[str, Place])
-    """control sockets that are elsewhere, by the agent's host"""
+    """control sockets outside the folder, by the agent's host"""
 
     def place(self, host: str) -> Place:
         return self.places.get(host) or Place(self.folder / f"{host}.split.sock")
@@ -54,7 +54,7 @@ class SplitError(ValueError):
 
 
 class Splitting:
-    """Follows the session manager: told of each change, it tells agents and switches."""
+    """Follows the session manager: passes each change on to agents and switches."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Splitting:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Raises SplitError."""
+        """Raises SplitError for options that do not fit the network."""
         prefix = manager.options.tcp_prefix
         check(fabric.topology, prefix, options)
         self.stories: dict[int, Stories] = {}
@@ -93,16 +93,16 @@ class Splitting:
         self._clock = clock
         self._wall = wall
         self._lost: dict[str, float] = {}
-        """when agents that were there went, by switch"""
+        """times when lost agents were lost, by switch"""
         self._given_up: set[str] = set()
-        """those of them that only sessions that resume still wait for"""
+        """switches of lost agents for which only sessions with `resume` still wait"""
         self._tasks: set[asyncio.Task[None]] = set()
         manager.followers.append(self)
         for device in fabric.devices.values():
             device.desired.replace("refusal", steering.refusal(prefix))
 
     async def restore(self) -> None:
-        """Counts on the agents that an earlier controller had, for their streams. Raises StoreError."""
+        """Expects the agents that an earlier controller had, for their streams. Raises StoreError."""
         for key in await self._store.items(_PRESENT):
             switch = key.removeprefix(_PRESENT)
             if switch in self.agents:
@@ -144,7 +144,7 @@ class Splitting:
                 self._refit_all()
 
     def serving(self, session: Session) -> list[str]:
-        """The switches whose agents take part in a session, there or expected back."""
+        """The switches whose agents take part in a session, running or expected back."""
         settings = session.record.tcp
         if settings is None or session.expired(self._wall()):
             return []
@@ -160,7 +160,7 @@ class Splitting:
     async def choose(
         self, budget: int, session: Session | None = None, keep: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Switches of the agents for a session: at most `budget`, with `keep` and of those that run."""
+        """Switches of at most `budget` agents for a session: `keep`, and others whose agents run."""
         members = session.members.values() if session else ()
         listeners = [member.host for member in members if member.role == "listener"]
         running = [switch for switch, agent in self.agents.items() if agent.state == "up"]
@@ -169,7 +169,7 @@ class Splitting:
         return await asyncio.to_thread(place, topology, running, budget, listeners, keep=keep)
 
     def changed(self, number: int) -> Installation:
-        """A session is new, other than before, or gone: tells switches and agents."""
+        """Tells switches and agents of a session that is new, changed, or gone."""
         session = self._manager.sessions.get(number)
         settings = session.record.tcp if session else None
         topology = self._fabric.topology
@@ -189,7 +189,7 @@ class Splitting:
         return self._fabric.steer(number, routes)
 
     async def settled(self, number: int) -> list[str]:
-        """Waits until the agents that are there know a session. What they refused, one line each."""
+        """Waits until the running agents know a session. Returns their refusals, one line each."""
         waiting = {agent.host: asyncio.ensure_future(agent.settled(number)) for agent in self.agents.values()}
         if waiting:
             _, late = await asyncio.wait(waiting.values(), timeout=SETTLE_SECONDS)
@@ -217,7 +217,7 @@ class Splitting:
             self._refit_all()
 
     def _welcome(self, switch: str) -> None:
-        """Nobody waits for this agent any more."""
+        """Ends the wait for a lost agent that is back."""
         self._lost.pop(switch, None)
         self._given_up.discard(switch)
 
@@ -227,13 +227,13 @@ class Splitting:
                 self.changed(session.id)
 
     def _refit_all(self) -> None:
-        """An agent came, or is given up: sessions with a budget may need another."""
+        """Refits every session with a budget, after an agent came or was given up."""
         for session in list(self._manager.sessions.values()):
             if session.record.tcp and session.record.tcp.budget:
                 self._start(self._refit(session))
 
     async def _refit(self, session: Session) -> None:
-        """Fills up a session's agents. Those that serve it stay: streams may run through them."""
+        """Adds agents to a session up to its budget. Its agents stay: streams may run through them."""
         settings = session.record.tcp
         assert settings is not None
         keep = self.serving(session)
@@ -249,7 +249,7 @@ class Splitting:
             log.error("session=%d agents=%s: %s", session.id, ",".join(agents), error)
 
     def _event(self, switch: str, event: Form) -> None:
-        """Something that happened at an agent. What agents on the way to the sender repeat is told once."""
+        """Takes an event of an agent. An event that agents nearer to the sender repeat is told once."""
         number, stream = event.get("session"), str(event.get("stream", ""))
         session = self._manager.sessions.get(number) if isinstance(number, int) else None
         if session is None:
@@ -296,7 +296,7 @@ class Splitting:
             self._tell("receipt", session, stream, member=member, name=receipt.name, bytes=count)
 
     async def _recall(self, switch: str) -> None:
-        """What happened at an agent while nobody listened: it remembers its latest streams."""
+        """Asks a reconnected agent for its latest streams, whose events may have been lost."""
         stats = await self.agents[switch].stats()
         for form in _forms(stats, "sessions"):
             session = self._manager.sessions.get(_integer(form, "id"))
@@ -311,7 +311,7 @@ class Splitting:
                     self._receipt(session, stream, _integer(receipt, "member"), _integer(receipt, "bytes"))
 
     def _put_out(self, session: Session, number: int, text: str) -> None:
-        """A member that an agent cannot serve leaves, and hears why."""
+        """Removes a member that an agent cannot serve, and tells the member why."""
         member = session.members.get(number)
         if member is None:
             return
@@ -325,7 +325,7 @@ class Splitting:
             log.error("session=%d member=%d: %s", session, member, error)
 
     def _remember(self, switch: str, *, present: bool) -> None:
-        """Whether an agent counts as there outlives the controller."""
+        """Stores whether an agent counts as running, for the next controller."""
         self._start(self._commit({_PRESENT + switch: "true" if present else None}))
 
     async def _commit(self, writes: dict[str, str | None]) -> None:
@@ -345,7 +345,7 @@ class Splitting:
 
 
 def check(topology: Topology, prefix: IPv4Network, options: SplitOptions) -> None:
-    """Raises SplitError."""
+    """Raises SplitError for a prefix or control sockets that do not fit the network."""
     for host in topology.hosts.values():
         if host.ip in prefix:
             raise SplitError(

@@ -1,4 +1,4 @@
-"""What switches hold so that TCP clients reach an agent, or hear that there is none. Pure functions."""
+"""Entries with which TCP clients reach an agent, or are refused. Pure functions."""
 
 from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network
@@ -11,12 +11,12 @@ _TABLE = "ipv4_route"
 
 
 def refusal(prefix: IPv4Network) -> Entries:
-    """The sessions' prefix: what no session's own route takes is refused."""
+    """The entry for the sessions' prefix: refuses addresses for which no session has a route."""
     return {Key(_TABLE, (int(prefix.network_address), prefix.prefixlen)): Action("refuse", ())}
 
 
 def route(topology: Topology, switch: str, address: str, agents: Collection[str]) -> Entries:
-    """A session's address at a switch: towards the nearest of the switches whose agents serve it.
+    """The route to a session's address at a switch: towards the nearest switch with an agent of the session.
 
     Each hop is one nearer to an agent, so no packet goes in a circle, whichever agent each switch prefers.
     """

@@ -1,1 +1,1 @@
-"""Files to many caches in rounds: gfagent's hub and rim, and what a hub is told over HTTP."""
+"""Files to many caches in rounds: gfagent's hub and rim, and orders to a hub over HTTP."""

@@ -17,18 +17,18 @@ RIM_HTTP = "0.0.0.0:26503"
 
 @dataclass(frozen=True, kw_only=True)
 class BoneOptions(RoleOptions):
-    """What hub and rim have in common. None is gfagent's default."""
+    """Options that hub and rim share. None is gfagent's default."""
 
     folder: Path = field(metadata=flag("dir"))
     http: str
     """HOST:PORT of the HTTP server"""
     group: str | None = None
-    """multicast IP:PORT where rims listen"""
+    """multicast IP:PORT at which rims listen"""
     session: int | None = None
-    """multicast in this session, through its switches"""
+    """id of the session that carries the multicast, through its switches"""
     iface: str | None = field(default=None, metadata=flag("bind-iface"))
     address: str | None = field(default=None, metadata=flag("addr"))
-    """own IPv4 address, where the interface has several"""
+    """the program's own IPv4 address, where the interface has several"""
     seed: int | None = None
 
 
@@ -39,15 +39,15 @@ class HubOptions(BoneOptions):
     role = "bone-hub"
     http: str = HUB_HTTP
     everything: bool = field(default=False, metadata=flag("all"))
-    """send what is in the folder at the start, too"""
+    """also send files that are in the folder at the start"""
     method: Method = "scheduled"
     repair: Repair = "selective"
     rims: tuple[str, ...] = field(default=(), metadata=flag("rim"))
-    """of unicast, IP:PORT each"""
+    """IP:PORT of each rim, for unicast"""
     rate: int | None = None
-    """bit/s that packets fill, with all headers"""
+    """bit/s of the packets, with all headers"""
     packet: int | None = None
-    """bytes of a file in a packet"""
+    """file bytes in a packet"""
     per_round: int | None = None
     join_ms: int | None = None
     result_ms: int | None = None
@@ -65,10 +65,10 @@ class RimOptions(BoneOptions):
     role = "bone-rim"
     http: str = RIM_HTTP
     max_bytes: int | str | None = None
-    """of the store, e.g. 64MiB"""
+    """bound of the store, e.g. 64MiB"""
     hub: str | None = None
     """IP:PORT of the only hub that is heard"""
     miss_wait: int | None = None
-    """seconds that a client waits for a file to begin to come"""
+    """seconds that a client waits for the first byte of a file"""
     client_wait: int | None = None
-    """seconds until a client is let go that takes nothing of what it is sent"""
+    """seconds until a client that reads nothing is disconnected"""

@@ -1,4 +1,4 @@
-"""What a hub or a rim is asked over HTTP: which files it has, and to send one."""
+"""Requests to a hub or a rim over HTTP: for a list of its files, and to send one."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -10,7 +10,7 @@ _SECONDS = 10.0
 
 
 class OrderError(Exception):
-    """It was not done. One line with the cure; `found` is false where there is no such file."""
+    """A request that failed. One line with the cure; `found` is false where the file does not exist."""
 
     def __init__(self, text: str, *, found: bool = True) -> None:
         super().__init__(text)
@@ -22,7 +22,7 @@ class FileView:
     name: str
     size: int
     sha256: str | None
-    """None: it was not hashed yet"""
+    """None: the file is not hashed yet"""
     state: str
     """of a hub: idle, hashing, queued, sending, sent, failed; of a rim: stored"""
     done_bytes: int = 0
@@ -48,7 +48,7 @@ def list_files(at: str) -> Listing:
 
 
 def show_file(at: str, name: str) -> FileView:
-    """A hub's file. Raises OrderError."""
+    """The state of a hub's file. Raises OrderError."""
     return _file("GET", at, name)
 
 

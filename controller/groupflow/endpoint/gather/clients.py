@@ -1,4 +1,4 @@
-"""Reads the YAML list of who may send, what is wanted of each, and what the server has to give.
+"""Reads the YAML list of clients, the target of each, and the link and buffer that they share.
 
     link: 10mbit
     buffer: 100000 bytes
@@ -19,10 +19,10 @@ from groupflow.network.forms import FormReader, Map
 from groupflow.tuning.model import Client, Limits
 
 MOST_CONNECTIONS = 64
-"""of a client; gfagent's default"""
+"""connections of a client; gfagent's default"""
 DEFAULT_CONNECTIONS = 16
 LEAST_BUFFER = Limits(0).segment
-"""bytes of a client: one connection"""
+"""bytes of buffer that a client needs at least: one connection"""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _TOKEN = re.compile(r"[0-9a-fA-F]{1,255}")
 _NAME_RULE = "write 1 to 64 letters, digits, '.', '_' or '-', not '.' first"
@@ -43,7 +43,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class ClientList:
-    """Everyone who may send, and what is divided among them."""
+    """The clients that may send, and the link and buffer that are divided among them."""
 
     clients: tuple[Registered, ...]
     limits: Limits
@@ -52,7 +52,7 @@ class ClientList:
 
 
 def load(path: Path) -> ClientList:
-    """Raises ClientListError."""
+    """Reads a list of clients from a file. Raises ClientListError."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -63,7 +63,7 @@ def load(path: Path) -> ClientList:
 
 
 def parse(text: str, source: str) -> ClientList:
-    """Raises ClientListError."""
+    """Reads a list of clients from YAML text; `source` names it in errors. Raises ClientListError."""
     reader = _Reader(source, ClientListError)
     return reader.clients(reader.yaml(text))
 
@@ -77,7 +77,7 @@ class _Reader(FormReader):
             connections = self.integer(root, "", "connections", 1, MOST_CONNECTIONS)
         items = root.get("clients")
         if not isinstance(items, list) or not items:
-            self.refuse("clients", "no list; write `- {name: cam1, target: 1mbit, token: c0ffee}` and so on")
+            self.refuse("clients", "not a list; write `- {name: cam1, target: 1mbit, token: c0ffee}`, ...")
         found: list[Registered] = []
         for number, item in enumerate(cast(list[object], items)):
             key = f"clients[{number}]"
@@ -127,6 +127,6 @@ class _Reader(FormReader):
         value = form.get(field)
         if not isinstance(value, str) or pattern.fullmatch(value) is None:
             said = "missing" if value is None else f"{value!r} will not do"
-            # A token is nobody's to see.
+            # A token must not be shown.
             self.refuse(f"{key}.{field}", f"{'will not do' if field == 'token' and value else said}; {cure}")
         return value

@@ -13,16 +13,16 @@ class ServeOptions(RoleOptions):
     role = "gather-serve"
     name: str = field(default="gather-serve", metadata=flag(None))
     clients: Path
-    """JSON: who may send"""
+    """JSON list of the clients that may send"""
     listen: str = "0.0.0.0:26490"
     out: Path | None = None
     """folder for streams; None: they are counted and thrown away"""
     round_ms: int | None = None
     tls: tuple[Path, Path] | None = field(default=None, metadata=flag(None))
-    """certificate and key, PEM, made when neither is there; None: nothing is encrypted"""
+    """certificate and key, PEM, made if both are missing; None: no encryption"""
     memory: int | None = None
     buffer: int | None = None
-    """bound of all windows together"""
+    """bound of the sum of all windows"""
     max_connections: int | None = None
 
     def arguments(self) -> list[str]:
@@ -36,24 +36,24 @@ class GatherSendOptions(RoleOptions):
 
     role = "gather-send"
     name: str = field(metadata=flag("client"))
-    """the client's"""
+    """the client's name"""
     to: str
-    """IP:PORT"""
+    """IP:PORT of the server"""
     file: Path | None = None
-    """None: what is written to its stdin"""
+    """the file to send; None: the bytes written to gfagent's stdin"""
     duration: int | None = None
-    """seconds until the stream ends, whatever there is to read"""
+    """seconds until the stream ends, even if there is more to read"""
     congestion: str | None = None
     retry: int | None = None
     """seconds to find the server again"""
     tls_pin: str | None = None
-    """SHA-256 of the server's certificate, hexadecimal; without it and `tls_ca`, nothing is encrypted"""
+    """SHA-256 of the server's certificate, hexadecimal; without `tls_pin` and `tls_ca`, no encryption"""
     tls_ca: Path | None = None
-    """PEM: who vouches for the server's certificate"""
+    """PEM of the authority that signed the server's certificate"""
     tls_name: str | None = None
     """the server's name in its certificate; None: its address"""
     fec: str | None = None
-    """erasure coding over the connections, K+M; None: none"""
+    """erasure coding over the connections, K+M; None: no coding"""
 
     def arguments(self) -> list[str]:
         plain = ["--plain"] if self.tls_pin is None and self.tls_ca is None else []

@@ -9,9 +9,9 @@ from groupflow.endpoint.stream import AgentStream, OnEvent
 
 
 class GatherSender(AgentStream):
-    """A stream, from `async with` to its end: the block ends when the server has all of it where it goes.
+    """A stream, from `async with` to its end: the block ends when the server has delivered all of it.
 
-    Connections that die and a server that is started again cost nothing but time.
+    Connections that die and a restart of the server cost nothing but time.
     """
 
     begins_with = "started"
@@ -34,15 +34,15 @@ class GatherSender(AgentStream):
     ) -> None:
         """Nothing happens before `async with`.
 
-        `server`: IP:PORT. `name`, `token`: of this client, as the server's list has them. The server is known
-        by `tls_pin`, the fingerprint that it tells when it starts (SHA-256, hexadecimal), or by `tls_ca`, a
-        PEM file of who vouches for it, and `tls_name` (default: its address); `plain=True` goes without
-        encryption. `fec`: erasure coding over the connections, like "4+2". `congestion`: the kernel's, of all
-        connections. `retry`: seconds to find a server that is gone. `on_event`: is told everything. Raises
-        ClientError.
+        `server`: IP:PORT. `name`, `token`: this client's, as in the server's list. The server is identified
+        by `tls_pin`, the fingerprint that it prints at its start (SHA-256, hexadecimal), or by `tls_ca`, a
+        PEM file of the authority that signed its certificate, and `tls_name` (default: its address);
+        `plain=True` goes without encryption. `fec`: erasure coding over the connections, like "4+2".
+        `congestion`: the kernel's, of all connections. `retry`: seconds to look for a lost server. `on_event`
+        is called with every event. Raises ClientError for arguments that do not go together.
         """
         if [tls_pin is not None, tls_ca is not None, plain].count(True) != 1:
-            raise ClientError("how is the server known? pass one of tls_pin, tls_ca and plain=True")
+            raise ClientError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")
         options = GatherSendOptions(
             to=server, name=name, token=token, fec=fec, congestion=congestion, retry=retry,
             tls_pin=tls_pin, tls_ca=tls_ca, tls_name=tls_name,
@@ -54,5 +54,5 @@ class GatherSender(AgentStream):
         await self._write(data)
 
     async def write_file(self, path: str | Path) -> None:
-        """Appends a file to the stream."""
+        """Appends a file to the stream. Raises ClientError if the file cannot be read."""
         await self._write_file(path)

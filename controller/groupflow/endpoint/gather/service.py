@@ -1,5 +1,5 @@
-"""A server that gathers, run: gfagent measures and obeys, the policy decides, and what is known can be asked
-for."""
+"""A running server that gathers: gfagent measures and applies settings, the policy decides, and a REST API
+tells the state."""
 
 import json
 import logging
@@ -22,11 +22,11 @@ from groupflow.tuning.model import Policy
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1 << 20
-"""bytes of tunings that the server has not read: with more, a round is left out"""
+"""bytes of tunings not yet read by the server: with more, a round is left out"""
 
 
 class GatherService:
-    """`async with` starts the server and in the end stops it."""
+    """`async with` starts the server, and stops it at the end of the block."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class GatherService:
         on_event: Callable[[Event], None] = lambda _: None,
         launcher: tuple[str, ...] = (),
     ) -> None:
-        """`options.clients` is not used: the list is written to a file of its own, which only we can read."""
+        """`options.clients` is not used: the list goes to a file that only its owner can read."""
         self.tuner = Tuner(listed, policy)
         self.agent: AgentProcess
         self._listed = listed
@@ -65,7 +65,7 @@ class GatherService:
         await self._stack.aclose()
 
     async def ready(self) -> Event:
-        """The address it listens at. Raises AgentError when it cannot."""
+        """The event with the server's address. Raises AgentError when the server cannot listen."""
         return await self.agent.wait_for("ready")
 
     def _take(self, event: Event) -> None:
@@ -93,7 +93,7 @@ class GatherService:
 
 @contextmanager
 def _written(listed: ClientList) -> Generator[Path]:
-    """The list as gfagent reads it, while it is needed."""
+    """A file with the list as gfagent reads it, removed at the end of the block."""
     form = {"clients": [{"client": each.client.name, "token": each.token} for each in listed.clients]}
     handle, name = tempfile.mkstemp(prefix="groupflow-clients-", suffix=".json")  # for its owner only
     path = Path(name)

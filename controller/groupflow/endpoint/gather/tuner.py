@@ -1,5 +1,5 @@
-"""From a round that the server measured to what it is told: readings, the policy's settings, and what
-changed."""
+"""From a round measured by the server to its new settings: readings, the policy's settings, and the
+changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,19 +12,19 @@ from groupflow.tuning.model import Client, Policy, Reading, Setting, Settings
 
 
 class Measured(NamedTuple):
-    """One client in a round, as gfagent tells it (docs/reference/gather.md)."""
+    """One client in a round, as gfagent reports it (docs/reference/gather.md)."""
 
     client: str
     reading: Reading
     fields: Mapping[str, object]
-    """all of it"""
+    """all fields of the report"""
 
 
 class Tuner:
-    """The state between rounds: wanted targets, the policy's memory, and what clients were given.
+    """The state between rounds: the clients' targets, the policy's memory, and the settings given to clients.
 
-    The server remembers the settings of clients that are away, and counts their windows: these have the least
-    that a connection can have. So windows are never more than the buffer, when a client comes, too.
+    The server remembers the settings of absent clients, and counts their windows, which are the least that
+    a connection can have. So the sum of windows stays within the buffer also when a client comes.
     """
 
     def __init__(self, listed: ClientList, policy: Policy[Any]) -> None:
@@ -32,22 +32,22 @@ class Tuner:
         self.limits = listed.limits
         self.link = listed.link
         self.measured: dict[str, Measured] = {}
-        """of the clients that have a stream"""
+        """the reports of clients that have a stream"""
         self.settings: dict[str, Setting] = {}
-        """what clients were given last, as far as is known"""
+        """the settings given to clients last, as far as is known"""
         self.round = 0
         self.seconds = 0.0
-        """that the last tuning took"""
+        """duration of the last tuning"""
         self._policy = policy
         self._state: Any = None
         self._away = Setting(listed.limits.segment, 1)
 
     def begin(self) -> dict[str, object] | None:
-        """What to tell the server before anyone has come."""
+        """The message to the server before any client has come; None: no message."""
         return self._tell({})
 
     def take(self, event: Event) -> dict[str, object] | None:
-        """What to tell the server after a `round` event; None: nothing changes. Raises EventError."""
+        """The message to the server after a `round` event; None: nothing changes. Raises EventError."""
         started = perf_counter()
         found = [each for each in measurements(event) if each.client in self.clients]
         self.round = event.integer("round")
@@ -62,15 +62,15 @@ class Tuner:
         return line
 
     def change(self, client: Client) -> None:
-        """Another target, minimum or priority, from the next round on."""
+        """Changes target, minimum or priority of a client, from the next round on."""
         self.clients[client.name] = client
 
     def forget_given(self) -> None:
-        """The server did not get or obey a tuning: the next one says everything again."""
+        """Makes the next message repeat all settings, if the server did not get or apply the last one."""
         self.settings = {}
 
     def _tell(self, settings: Settings) -> dict[str, object] | None:
-        """Everyone's setting, where it is another than before."""
+        """The message with each client's setting that has changed; None: no setting has."""
         before, self.settings = self.settings, {name: settings.get(name, self._away) for name in self.clients}
         changes = [
             {"client": name, "window": setting.window, "connections": setting.connections}
@@ -93,7 +93,7 @@ _KINDS = {
     "connections": _NUMBER,
     "loss_ratio": _NUMBER,
 }
-"""of what is read of each client; exact types, for a bool is an int, too"""
+"""types of the fields read of each client; exact types, because a bool is an int, too"""
 
 
 def measurements(event: Event) -> Sequence[Measured]:
@@ -112,7 +112,7 @@ def measurements(event: Event) -> Sequence[Measured]:
 
 
 def _column(rows: Sequence[Mapping[str, Any]], field: str) -> Sequence[Any]:
-    """One field of all clients, checked."""
+    """One field of all clients, checked. Raises EventError."""
     kinds = _KINDS[field]
     column = [row.get(field) for row in rows]
     right = kinds.issuperset(map(type, column))
@@ -139,7 +139,7 @@ def _reading(
     connections: float,
     loss: float,
 ) -> Reading:
-    """As gfagent tells it: bit/s, ms, bytes."""
+    """A reading for the policy, from gfagent's units: bit/s, ms, bytes."""
     rtt = rtt or server_rtt
     return Reading(
         float(throughput),

@@ -1,4 +1,4 @@
-"""What the paper's silences decide."""
+"""Studies of the parameters that the paper leaves open."""
 
 from papers.cmt.sockets.studies import queue, range
 

@@ -1,4 +1,4 @@
-"""How large the queue at the narrowest link may be where twenty connections interfere (figure 2)."""
+"""The largest queue at the narrowest link with which twenty connections interfere (figure 2)."""
 
 from pathlib import Path
 
@@ -54,5 +54,5 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "how large the queue at the narrowest link may be", runs(_cases, QUICK_SEEDS), _judge, _draw
+    NAME, "the largest queue at the narrowest link", runs(_cases, QUICK_SEEDS), _judge, _draw
 )

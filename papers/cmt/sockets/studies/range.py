@@ -1,7 +1,7 @@
-"""Over which range of what is open, and of what was inferred, each claim of the tables and figure 2 holds.
+"""The range of open and inferred parameters in which each claim of the tables and figure 2 holds.
 
-One thing at a time. Where the queue, the TCP, its acknowledgements or the fixed time are others, the path is
-inferred anew; `rtt`, `loss` and `rate` are times what was inferred.
+One parameter varies at a time. For another queue, TCP, acknowledgement delay or fixed time, the path is
+inferred anew; `rtt`, `loss` and `rate` are factors of the inferred values.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ QUICK = ("delayed ack [ms]",)
 
 
 def cases(quick: bool) -> list[Case]:
-    """All cells that the claims need, with every choice."""
+    """All cases that the claims need, with every choice."""
     choices = dict.fromkeys(
         chosen for name, values in VALUES.items() if not quick or name in QUICK for chosen in values.values()
     )
@@ -77,7 +77,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def verdicts(outcomes: Outcomes) -> dict[str, dict[str, dict[str, Claim]]]:
-    """Claims by what is varied, the value, and their id."""
+    """Claims by parameter, its value, and the claim's id."""
     return {
         name: {
             value: {
@@ -101,7 +101,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
 
 
 def _over(name: str, key: str, by: Mapping[str, Claim]) -> Claim:
-    """At which values a claim holds."""
+    """A finding on the values at which a claim holds."""
     measured = ", ".join(f"{claim.measured:.3g}" for claim in by.values())
     holds = {value: claim.holds for value, claim in by.items()}
     said = next(iter(by.values())).claim
@@ -124,5 +124,5 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "over which range of what is open the claims hold", runs(cases, QUICK_SEEDS), _judge, _draw
+    NAME, "the range of open parameters in which the claims hold", runs(cases, QUICK_SEEDS), _judge, _draw
 )

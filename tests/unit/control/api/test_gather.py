@@ -93,8 +93,8 @@ async def test_ctl_asks_the_controller(told: Path, capfd: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "error"),
     [
-        ("GET", "/gather/clients/x", None, 404, "no client 'x'; list those there are"),
-        ("GET", "/gather/clients/a%3Fb", None, 404, "no client 'a?b'; list those there are"),
+        ("GET", "/gather/clients/x", None, 404, "no client 'x'; list the clients"),
+        ("GET", "/gather/clients/a%3Fb", None, 404, "no client 'a?b'; list the clients"),
         ("PATCH", "/gather/clients/cam1", {"target_bps": 0}, 422, "target_bps: input should be greater"),
         ("PATCH", "/gather/clients/cam1", {"target_bps": 20_000_000}, 400, "target_bps: 20000000 is beyond"),
     ],

@@ -98,7 +98,7 @@ async def test_a_member_is_removed() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "error"),
     [
-        ("GET", "/sessions/99", None, 404, "no session 99; create it, or list those there are"),
+        ("GET", "/sessions/99", None, 404, "no session 99; create it, or list the sessions"),
         ("GET", "/sessions/x", None, 422, "session: input should be a valid integer"),
         ("POST", "/sessions", {"id": 7}, 400, "session 7 exists already; choose another id"),
         ("POST", "/sessions", {"id": 0}, 422, "id: input should be greater than or equal to 1"),
@@ -188,7 +188,7 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list those there are"),
+        (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
         (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
         (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
         (["sessions", "set", "7"], 1, "groupflow: nothing to change; give --mode, --policy or --window"),

@@ -203,11 +203,11 @@ async def test_ctl_watches_until_the_controller_is_gone(
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("sessions create --cache 1MiB", "give --tcp-port, too"),
+        ("sessions create --cache 1MiB", "give it, too"),
         ("sessions create --tcp-port 0", "'0' is no port"),
         ("sessions create --tcp-port 1 --cache lots", "'lots' is no size"),
-        ("sessions create --tcp-port 1 --agents 0", "0 agents serve nobody"),
-        ("sessions watch 7 --interval 0", "'0' will not do"),
+        ("sessions create --tcp-port 1 --agents 0", "the number of agents is 0"),
+        ("sessions watch 7 --interval 0", "'0' is out of range"),
     ],
 )
 def test_a_command_line_that_will_not_do(line: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -167,7 +167,7 @@ def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[
         (["--thrift", "127.0.0.1:1", "--interface", "none0"], "groupflow: --interface none0: "),
         (
             ["--thrift", "127.0.0.1:1", "--interface", "lo", "--refresh", "0"],
-            "groupflow: --refresh 0 is no time",
+            "groupflow: --refresh 0 must be above 0",
         ),
     ],
 )

@@ -208,16 +208,16 @@ async def test_ctl_installs_shows_watches_and_removes(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["show", "9"], 4, "groupflow: no controlled flow 9; list those there are"),
-        (["remove", "9"], 4, "groupflow: no controlled flow 9; list those there are"),
+        (["show", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
+        (["remove", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
         (["install", "--flow", "h1", "x"], 4, "groupflow: no host 'x'; there are"),
-        (["install", "--session", "9"], 4, "groupflow: no session 9; create it, or list those there are"),
+        (["install", "--session", "9"], 4, "groupflow: no session 9; create it, or list the sessions"),
         (["install", "--session", "7", "--source", "3"], 4, "groupflow: session 7 has senders 1; give one"),
         (["install", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
         (["install", "--link", "s1", "s2", "--dst-port", "1"], 1, "groupflow: --dst-port belongs to --flow"),
         (["install", "--flow", "h1", "h2", "--source", "1"], 1, "groupflow: --source belongs to --session"),
         (["install"], 2, "groupflow ctl diffusion install: one of the arguments --flow --session --link"),
-        (["watch", "1", "--interval", "0"], 1, "groupflow: --interval 0 is no time to wait"),
+        (["watch", "1", "--interval", "0"], 1, "groupflow: --interval 0 must be above 0 seconds"),
     ],
 )
 async def test_ctl_fails_in_one_line(
