@@ -2,14 +2,28 @@
 # Prepares a fresh Debian 12, Debian 13 or Ubuntu 24.04: system packages, .venv with groupflow, and the Rust programs.
 # Looks before it installs; run again, it does only what changed.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
 
 MIN_RUST_MINOR=75   # dataplane/Cargo.toml: rust-version
 VENV=.venv
 PYTHON=/usr/bin/python3   # Debian's own: Mininet is one of its packages
 
+say() { printf 'setup: %3d s: %s\n' "$SECONDS" "$*"; }
 fail() { echo "setup: $*" >&2; exit 1; }
-say() { echo "setup: $*"; }
+
+# Reads the output of a long step, and says every 15 s that it goes on.
+follow() {
+    local line status=0 count=0 told=$SECONDS
+    until [ "$status" -eq 1 ]; do   # 1: the end of the output; above 128: no line within 5 s
+        status=0
+        IFS= read -r -t 5 line || status=$?
+        [ "$status" -ne 0 ] || count=$((count + 1))
+        if [ $((SECONDS - told)) -ge 15 ]; then
+            say "$1 ($count steps so far)"
+            told=$SECONDS
+        fi
+    done
+}
 
 rust_is_recent() {
     local minor
@@ -56,41 +70,71 @@ install_packages() {
     [ "$(id -u)" -eq 0 ] || fail "missing packages: ${missing[*]}; run 'sudo make setup'"
     say "installing ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -q >/dev/null || say "apt-get update reported errors; going on with the lists there are"
-    apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null \
+    apt-get update -q | follow "reading the lists of packages" \
+        || say "apt-get update reported errors; going on with the lists there are"
+    apt-get install -y -q --no-install-recommends "${missing[@]}" | follow "installing Debian packages" \
         || fail "apt-get could not install ${missing[*]}"
     rust_is_recent || fail "Rust 1.$MIN_RUST_MINOR or newer is needed and $(rustc --version 2>/dev/null || echo none) is there"
 }
 
-install_python() {
-    local stamp=$VENV/.requirements
-    [ -x $VENV/bin/python ] || $PYTHON -m venv $VENV
-    if ! cmp -s requirements.txt $stamp; then
-        say "installing Python packages into $VENV"
-        $VENV/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.txt \
-            || fail "pip could not install requirements.txt: is PyPI reachable?"
-        cp requirements.txt $stamp
+pip_install() { $VENV/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@"; }
+
+# The scripts of a virtual environment name their interpreter by its whole path, which is wrong once the checkout
+# has moved.
+prepare_venv() {
+    local old site
+    old=$(sed -n 's/^command = .* -m venv //p' $VENV/pyvenv.cfg 2>/dev/null) || old=
+    if [ -n "$old" ] && [ "$old" != "$PWD/$VENV" ]; then
+        say "this checkout was at ${old%/"$VENV"}: repairing $VENV"
+        grep -lIF "$old" $VENV/bin/* $VENV/pyvenv.cfg | xargs sed -i "s|$old|$PWD/$VENV|g"
+        rm -f $VENV/.groupflow
+        # Such as where the new path has a blank.
+        $VENV/bin/pip --version >/dev/null 2>&1 || rm -rf $VENV
     fi
+    if [ ! -x $VENV/bin/python ]; then
+        say "making $VENV"
+        $PYTHON -m venv $VENV
+    fi
+    site=$($VENV/bin/python -c 'import site; print(site.getsitepackages()[0])')
     # Mininet comes from the system's Python; nothing else of it is let in.
-    ln -sfn /usr/lib/python3/dist-packages/mininet "$($VENV/bin/python -c 'import site; print(site.getsitepackages()[0])')/mininet"
+    ln -sfn /usr/lib/python3/dist-packages/mininet "$site/mininet"
+    # gfswitch is built from the .proto files of finsy's wheel.
+    [ -d "$site/finsy/proto" ] || pip_install -q --no-deps --require-hashes \
+        -r <(sed -n '/^finsy==/,/[^\\]$/p' requirements.txt) \
+        || fail "pip could not install finsy: is PyPI reachable?"
 }
 
+install_requirements() {
+    cmp -s requirements.txt $VENV/.requirements && return
+    say "installing Python packages into $VENV"
+    pip_install --require-hashes -r requirements.txt | follow "installing Python packages" \
+        || fail "pip could not install requirements.txt: is PyPI reachable?"
+    cp requirements.txt $VENV/.requirements
+}
+
+# A fraction of a second when nothing changed.
 build_rust() {
-    # No-op in a fraction of a second when nothing changed.
-    (cd dataplane && cargo build --release --locked --quiet) || fail "cargo build failed (messages above)"
-    local program
+    local program built
+    [ -d dataplane/target/release ] || say "building the Rust programs"
+    if [ -t 2 ]; then
+        (cd dataplane && cargo build --release --locked)
+    else
+        (cd dataplane && cargo build --release --locked --quiet --message-format json-render-diagnostics) \
+            | follow "building the Rust programs"
+    fi || { wait; fail "cargo build failed (messages above)"; }
+    # Copies: Cargo puts programs with the tests' checks at the same place.
     for program in gfswitch gfagent; do
-        ln -sfn "../../dataplane/target/release/$program" $VENV/bin/$program
+        built=dataplane/target/release/$program
+        { [ ! -L $VENV/bin/$program ] && cmp -s $built $VENV/bin/$program; } || install $built $VENV/bin/$program
     done
 }
 
 install_groupflow() {
-    local stamp=$VENV/.groupflow library=dataplane/target/release/lib_native.so
-    if ! cmp -s pyproject.toml $stamp; then
+    local library=dataplane/target/release/lib_native.so
+    if ! cmp -s pyproject.toml $VENV/.groupflow; then
         say "installing groupflow into $VENV"
-        $VENV/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . \
-            || fail "pip could not install groupflow itself"
-        cp pyproject.toml $stamp
+        pip_install -q --no-deps --no-build-isolation -e . || fail "pip could not install groupflow itself"
+        cp pyproject.toml $VENV/.groupflow
     fi
     cmp -s $library controller/groupflow/_native.abi3.so || install -m 755 $library controller/groupflow/_native.abi3.so
 }
@@ -104,7 +148,10 @@ case "$ID-${VERSION_ID:-}" in
 esac
 
 install_packages
-install_python
+prepare_venv
+install_requirements &   # beside the compiler: pip waits for the network most of the time
+requirements=$!
 build_rust
+wait $requirements || exit 1
 install_groupflow
 say "ready: $VENV/bin/groupflow, gfswitch, gfagent"
