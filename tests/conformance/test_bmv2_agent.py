@@ -12,7 +12,7 @@ from fractions import Fraction
 import finsy as fy
 import pytest
 
-from groupflow.control.diffusion.bmv2_agent import QUEUE_DEPTH, QUEUE_RATE, Cell, RateAgent, Tick
+from groupflow.control.diffusion.bmv2_agent import QUEUE_DEPTH, QUEUE_RATE, RateAgent, RegisterCell, Tick
 from groupflow.control.diffusion.coefficients import alpha_coefficient, clamp_limit, diffusion_coefficient
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from tests.conformance.conftest import free_port
@@ -85,7 +85,7 @@ def data() -> bytes:
 def test_feedback_sets_a_rate_that_bmv2_obeys(bmv2: ProcessSwitch, generator: Wires) -> None:
     client = ThriftClient("127.0.0.1", THRIFT)
     agent = RateAgent(client, lambda sent: generator.send(0, sent))
-    agent.control([Cell(DOWN, QUEUE, LINE)], [Tick(10**9, tick())])
+    agent.control([RegisterCell(DOWN, QUEUE, LINE)], [Tick(10**9, tick())])
     agent.round(0)
     (told,) = wait_for_feedback(bmv2)
     assert (told.r, told.n) == (RATE_MAX, 0)  # nothing heard yet, and no rate to share the link by

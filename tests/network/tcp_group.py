@@ -107,7 +107,7 @@ class Group:
         self.programs: dict[str, Program] = {}
         self.members: dict[str, AgentProcess] = {}
         self.clients: list[Program] = []
-        self.agents: dict[str, split.SplitAgent] = {}
+        self.agents: dict[str, split.SplitAgentProcess] = {}
         """those that were started with the group, by host"""
 
     async def join(

@@ -59,7 +59,7 @@ def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
     """The switch's controlled queues and ticks, asked of the controller. Raises CommandError."""
     import httpx
 
-    from groupflow.control.diffusion.bmv2_agent import Cell, Tick
+    from groupflow.control.diffusion.bmv2_agent import RegisterCell, Tick
 
     try:
         url = f"{args.api.rstrip('/')}/v1/diffusion/switches/{args.switch}"
@@ -69,6 +69,6 @@ def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
     if answer.is_error:
         raise CommandError(str(answer.json().get("error", answer.status_code)), REFUSED)
     body = answer.json()
-    cells = [Cell(cell["port"], cell["queue"], cell["line_rate"]) for cell in body["cells"]]
+    cells = [RegisterCell(cell["port"], cell["queue"], cell["line_rate"]) for cell in body["cells"]]
     ticks = [Tick(tick["period_ns"], bytes.fromhex(tick["frame"])) for tick in body["ticks"]]
     return cells, ticks

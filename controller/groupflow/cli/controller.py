@@ -174,7 +174,7 @@ def _url(text: str) -> str:
 
 
 def _split_options(places: list[str]) -> "SplitOptions":
-    from groupflow.control.split.link import place
+    from groupflow.control.split.control_socket import control_address
     from groupflow.control.split.service import SplitOptions
 
     options = SplitOptions()
@@ -184,7 +184,7 @@ def _split_options(places: list[str]) -> "SplitOptions":
             options = replace(options, folder=Path(text))
             continue
         try:
-            options = replace(options, places={**options.places, host: place(where)})
+            options = replace(options, places={**options.places, host: control_address(where)})
         except ValueError as error:
             raise CommandError(f"--agent-control {text}: {error}") from None
     return options

@@ -26,7 +26,7 @@ class InUseError(Exception):
     """An interface that the network needs belongs to another program. One line with the cure."""
 
 
-class Claim:
+class Reservation:
     """This run's interfaces of the root namespace, and its processes. Removes those of dead runs."""
 
     def __init__(self, interfaces: Iterable[str], folder: Path = RUN_FOLDER) -> None:

@@ -19,7 +19,7 @@ from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
-from groupflow.lab.leftovers import Claim, delete_interfaces
+from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.p4switch import P4Switch
 from groupflow.network.topology import Topology
 
@@ -36,14 +36,14 @@ class NetworkError(Exception):
 class Network:
     """A running network. Made by `running`."""
 
-    def __init__(self, topology: Topology, mininet: Any, claim: Claim, kind: SwitchKind) -> None:
+    def __init__(self, topology: Topology, mininet: Any, reservation: Reservation, kind: SwitchKind) -> None:
         self.topology = topology
         self.mininet = mininet
         """the Mininet object, for Mininet's own tools, e.g. `mininet.cli.CLI(network.mininet)`"""
         self.hosts: dict[str, GroupHost] = {}
         self.switches: dict[str, P4Switch] = {}
         self.daemons: list[Daemon] = []
-        self._claim = claim
+        self._reservation = reservation
         self._kind: SwitchKind = kind
 
     def gfswitch(self, name: str) -> GfSwitch:
@@ -58,7 +58,7 @@ class Network:
         """Starts a process in the root namespace that ends with this network, such as the controller."""
         self.daemons.append(daemon)
         daemon.start()
-        self._claim.add_process(daemon.pid)
+        self._reservation.add_process(daemon.pid)
         return daemon
 
     def check(self) -> None:
@@ -69,7 +69,7 @@ class Network:
     def restart(self, name: str) -> None:
         """Starts a killed switch again."""
         self.switches[name].restart()
-        self._claim.add_process(self.switches[name].daemon.pid)
+        self._reservation.add_process(self.switches[name].daemon.pid)
 
     def change_link(self, one: str, other: str, change: str) -> None:
         """Changes a link at each switch that emulates it: `down`, `up`, `rate=1mbit`."""
@@ -94,7 +94,7 @@ class Network:
             host.set_up()
         for switch in self.switches.values():
             switch.start()
-            self._claim.add_process(switch.daemon.pid)
+            self._reservation.add_process(switch.daemon.pid)
 
     def tear_down(self) -> None:
         """Takes the network down. Goes on when a step fails: the next run removes the rest."""
@@ -123,9 +123,9 @@ def running(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> 
     # Mininet's own preparation raises limits of the whole machine for good; networks of this size need none.
     Mininet.inited = True
     folder.mkdir(parents=True, exist_ok=True)
-    with Claim(interfaces(topology, kind)) as claim:
+    with Reservation(interfaces(topology, kind)) as reservation:
         mininet = Mininet(controller=None, build=False)
-        network = Network(topology, mininet, claim, kind)
+        network = Network(topology, mininet, reservation, kind)
         try:
             network.build(folder, KINDS[kind])
             log.info("network started name=%s switch=%s", topology.name, kind)

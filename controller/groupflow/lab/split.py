@@ -13,7 +13,7 @@ from groupflow.network import variants
 from groupflow.network.topology import Host
 
 
-class SplitAgent(Daemon):
+class SplitAgentProcess(Daemon):
     """One agent, which may be killed and started again."""
 
     def __init__(
@@ -39,16 +39,16 @@ def start(
     prefix: IPv4Network = DEFAULT_PREFIX,
     control: Path = RUN_FOLDER,
     options: Iterable[str] = (),
-) -> dict[str, SplitAgent]:
+) -> dict[str, SplitAgentProcess]:
     """Starts agents in the hosts of all cache agents, or in `hosts`, until the network ends. By host.
 
     A controller looks for their control sockets in `control`. Raises DaemonError, ProgramNotFoundError.
     """
-    found: dict[str, SplitAgent] = {}
+    found: dict[str, SplitAgentProcess] = {}
     for host in sorted(variants.agents(network.topology) if hosts is None else hosts):
         # The session's address is an address of this host: packets need not be changed.
         network.hosts[host].run_script(f"ip route replace local {prefix} dev lo")
-        found[host] = SplitAgent(network, host, folder, control / f"{host}.split.sock", options)
+        found[host] = SplitAgentProcess(network, host, folder, control / f"{host}.split.sock", options)
         network.start_daemon(found[host])
     for agent in found.values():
         agent.wait_until_ready()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.lab import leftovers
-from groupflow.lab.leftovers import Claim, InUseError, start_time
+from groupflow.lab.leftovers import InUseError, Reservation, start_time
 
 
 @pytest.fixture(autouse=True)
@@ -32,20 +32,20 @@ def dead_run(folder: Path, interfaces: list[str], processes: list[tuple[int, int
 
 
 def test_a_claim_is_written_while_it_lasts(tmp_path: Path) -> None:
-    with Claim(["s1-eth1"], tmp_path):
+    with Reservation(["s1-eth1"], tmp_path):
         (path,) = tmp_path.glob("*.json")
         assert json.loads(path.read_text())["interfaces"] == ["s1-eth1"]
     assert not list(tmp_path.glob("*.json"))
 
 
 def test_two_live_runs_may_not_share_an_interface(tmp_path: Path) -> None:
-    claim = Claim(["s1-eth1", "s1-eth2"], tmp_path)
-    with claim, pytest.raises(InUseError, match="s1-eth2 belongs to another run"):
-        Claim(["s1-eth2"], tmp_path).__enter__()
+    reservation = Reservation(["s1-eth1", "s1-eth2"], tmp_path)
+    with reservation, pytest.raises(InUseError, match="s1-eth2 belongs to another run"):
+        Reservation(["s1-eth2"], tmp_path).__enter__()
 
 
 def test_two_live_runs_with_other_interfaces_are_fine(tmp_path: Path) -> None:
-    with Claim(["s1-eth1"], tmp_path), Claim(["s2-eth1"], tmp_path):
+    with Reservation(["s1-eth1"], tmp_path), Reservation(["s2-eth1"], tmp_path):
         assert len(list(tmp_path.glob("*.json"))) == 2
 
 
@@ -57,7 +57,7 @@ def test_what_a_dead_run_left_is_removed_and_told(
     started = start_time(left.pid)
     assert started is not None
     path = dead_run(tmp_path, ["s1-eth1", "s1-eth2"], [(left.pid, started)])
-    with caplog.at_level(logging.WARNING), Claim(["s1-eth1"], tmp_path):
+    with caplog.at_level(logging.WARNING), Reservation(["s1-eth1"], tmp_path):
         assert left.wait(5) == -9
         assert not path.exists()
     assert interfaces == {"eth0"}
@@ -68,7 +68,7 @@ def test_a_process_with_the_pid_but_another_start_is_left_alone(tmp_path: Path) 
     other = subprocess.Popen(["sleep", "60"])
     try:
         dead_run(tmp_path, [], [(other.pid, 1)])
-        with Claim([], tmp_path):
+        with Reservation([], tmp_path):
             assert other.poll() is None
     finally:
         other.kill()
@@ -78,14 +78,14 @@ def test_a_process_with_the_pid_but_another_start_is_left_alone(tmp_path: Path) 
 def test_a_strangers_interface_is_not_touched(tmp_path: Path, interfaces: set[str]) -> None:
     interfaces.add("s1-eth1")
     with pytest.raises(InUseError, match="ip link delete s1-eth1"):
-        Claim(["s1-eth1"], tmp_path).__enter__()
+        Reservation(["s1-eth1"], tmp_path).__enter__()
     assert interfaces == {"s1-eth1"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"interfaces": 1}'])
 def test_a_half_written_file_of_a_dead_run_is_no_obstacle(tmp_path: Path, text: str) -> None:
     (tmp_path / "999999-1.json").write_text(text)
-    with Claim(["s1-eth1"], tmp_path):
+    with Reservation(["s1-eth1"], tmp_path):
         pass
 
 
@@ -94,4 +94,4 @@ def test_a_file_that_is_locked_belongs_to_a_live_run(tmp_path: Path) -> None:
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(InUseError, match=r"another run \(pid 999999\)"):
-            Claim(["s1-eth1"], tmp_path).__enter__()
+            Reservation(["s1-eth1"], tmp_path).__enter__()

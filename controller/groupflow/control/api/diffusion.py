@@ -16,7 +16,7 @@ from groupflow.control.diffusion.model import (
 )
 from groupflow.control.diffusion.plan import Branch, Part
 from groupflow.control.diffusion.readings import Reading
-from groupflow.control.diffusion.service import Diffusion, Flow
+from groupflow.control.diffusion.service import ControlledFlow, Diffusion
 from groupflow.network import units
 from groupflow.p4rt.externs import Generator
 
@@ -140,7 +140,7 @@ def diffusion_routes(controller: Controller) -> APIRouter:
     return router
 
 
-def _flow_view(service: Diffusion, flow: Flow) -> FlowView:
+def _flow_view(service: Diffusion, flow: ControlledFlow) -> FlowView:
     request = flow.record.request
     return FlowView(
         flow=flow.number,
@@ -154,7 +154,7 @@ def _flow_view(service: Diffusion, flow: Flow) -> FlowView:
     )
 
 
-def _hop_view(service: Diffusion, flow: Flow, part: Part, branch: Branch) -> HopView:
+def _hop_view(service: Diffusion, flow: ControlledFlow, part: Part, branch: Branch) -> HopView:
     coefficient = service.coefficient(flow, branch)
     return HopView(
         switch=part.switch,

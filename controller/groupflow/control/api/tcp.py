@@ -19,7 +19,7 @@ from groupflow.control.api.schemas import (
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import RefusalError, Session, TcpSettings
 from groupflow.control.split.agent import SplitAgent
-from groupflow.control.split.link import Form
+from groupflow.control.split.control_socket import Form
 from groupflow.control.split.receipts import Stories
 
 

@@ -27,7 +27,7 @@ QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
 LEFT_BEHIND = "GroupflowEgress.queue_mirror.left_behind"
 
 
-class Cell(NamedTuple):
+class RegisterCell(NamedTuple):
     """A controlled queue of a port."""
 
     port: int
@@ -60,13 +60,13 @@ class RateAgent:
     def __init__(self, switch: Bmv2, send: Callable[[bytes], object]) -> None:
         self._switch = switch
         self._send = send
-        self._cells: dict[int, Cell] = {}
+        self._cells: dict[int, RegisterCell] = {}
         self._applied: dict[int, int] = {}
         """the rate set at the switch in packets/s, by register index"""
         self._ticks: tuple[Tick, ...] = ()
         self._due: dict[bytes, int] = {}
 
-    def control(self, cells: Iterable[Cell], ticks: Iterable[Tick]) -> None:
+    def control(self, cells: Iterable[RegisterCell], ticks: Iterable[Tick]) -> None:
         """Takes over the cells and ticks that the controller wants. Raises ThriftError."""
         wanted = {cell.register: cell for cell in cells}
         for cell in [cell for index, cell in self._cells.items() if index not in wanted]:
@@ -93,7 +93,7 @@ class RateAgent:
         return min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
 
     def _update_registers(self) -> None:
-        demands: dict[int, list[tuple[Cell, int]]] = defaultdict(list)
+        demands: dict[int, list[tuple[RegisterCell, int]]] = defaultdict(list)
         for cell in self._cells.values():
             depth = self._switch.read_register(LEFT_BEHIND, cell.register)
             self._switch.write_register(QUEUE_DEPTH, cell.register, depth)
@@ -107,7 +107,9 @@ class RateAgent:
                     self._switch.set_queue_rate(cell.port, cell.queue, rate)
                     self._applied[cell.register] = rate
 
-    def run(self, refresh: Callable[[], tuple[Sequence[Cell], Sequence[Tick]]], refresh_ns: int) -> None:
+    def run(
+        self, refresh: Callable[[], tuple[Sequence[RegisterCell], Sequence[Tick]]], refresh_ns: int
+    ) -> None:
         """Runs until an exception: KeyboardInterrupt, or ThriftError when the switch is gone."""
         look = 0
         while True:
@@ -119,7 +121,7 @@ class RateAgent:
             time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
 
 
-def shares(queues: Sequence[tuple[Cell, int]]) -> list[int]:
+def shares(queues: Sequence[tuple[RegisterCell, int]]) -> list[int]:
     """L of eq. 13 for each queue of one port: B * J~_j / sum J~, over the queues whose rate is set."""
     total = sum(demand for _, demand in queues if demand != NO_LIMIT)
     found: list[int] = []

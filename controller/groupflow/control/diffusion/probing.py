@@ -24,7 +24,7 @@ _HEADER = struct.Struct("!HHII")
 _TOKEN = 8
 
 
-class Sender(Protocol):
+class ProbeSender(Protocol):
     """The part of a device that sends packets."""
 
     def send(self, port: int, frame: bytes) -> None: ...
@@ -33,7 +33,7 @@ class Sender(Protocol):
 class Prober:
     """Sends probes and recognises them when they come back."""
 
-    def __init__(self, devices: Mapping[str, Sender]) -> None:
+    def __init__(self, devices: Mapping[str, ProbeSender]) -> None:
         self._devices = devices
         self._numbers = itertools.count(1)
         self._waiting: dict[bytes, asyncio.Future[int]] = {}

@@ -15,7 +15,7 @@ Delays = Callable[[str, str], int]
 """The delay in ns of the link between two adjacent nodes."""
 
 
-class Place(NamedTuple):
+class Waypoint(NamedTuple):
     """A switch on the way of a flow, before it has numbers for its queues and generators."""
 
     switch: str
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     branches: tuple[Branch, ...]
 
 
-def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Place]:
+def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Waypoint]:
     """The places from one host to another, along the route of unicast packets. Raises DiffusionError."""
     for name in (request.src, request.dst):
         if name not in topology.hosts:
@@ -45,7 +45,7 @@ def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
     )
     nodes = (src.name, *path, dst.name)
     return [
-        Place(
+        Waypoint(
             switch,
             rule,
             _upstream(topology, switch, before, delays, external=request.external),
@@ -55,7 +55,7 @@ def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
     ]
 
 
-def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Place]:
+def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Waypoint]:
     """The places for all unicast packets over one link, from one switch to the next: control per input port.
 
     The switch behind the link has a queue at each of its ports for them. Raises DiffusionError.
@@ -74,20 +74,20 @@ def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
         for port, end in sorted(topology.switches[behind].ports.items())
         if port != into
     ]
-    first = Place(before, Rule(egress_port=out), None, (_branch(topology, before, behind, delays, size),))
+    first = Waypoint(before, Rule(egress_port=out), None, (_branch(topology, before, behind, delays, size),))
     if not beyond:
         raise DiffusionError(f"{behind} has no port but the one to {before}; control another link")
     upstream = _upstream(topology, behind, before, delays, external=False)
-    return [first, Place(behind, Rule(ingress_port=into), upstream, tuple(beyond))]
+    return [first, Waypoint(behind, Rule(ingress_port=into), upstream, tuple(beyond))]
 
 
 def stream_places(
     topology: Topology, request: FlowRequest, tree: Mapping[str, Node], delays: Delays
-) -> list[Place]:
+) -> list[Waypoint]:
     """The places for a sender's stream in a session: every switch of its tree, without cache agents."""
     rule = StreamRule(request.session or 0, request.source or 0)
     return [
-        Place(
+        Waypoint(
             node.switch,
             rule,
             _upstream(topology, node.switch, node.upstream.node, delays, external=request.external),

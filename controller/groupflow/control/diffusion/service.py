@@ -19,7 +19,7 @@ from groupflow.control.diffusion.plan import (
 )
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
-from groupflow.control.diffusion.routes import Place, flow_places, link_places, stream_places
+from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
 from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
@@ -36,7 +36,7 @@ AGENT_PERIOD_NS = bmv2_agent.LEAST_PERIOD_NS
 
 
 @dataclass(frozen=True)
-class Flow:
+class ControlledFlow:
     """A controlled flow as it is on the switches."""
 
     record: FlowRecord
@@ -62,7 +62,7 @@ class Diffusion:
         store: Store,
         events: Events,
     ) -> None:
-        self.flows: dict[int, Flow] = {}
+        self.flows: dict[int, ControlledFlow] = {}
         self.measured: dict[str, int] = {}
         """link delays in ns, by `link_key`"""
         self.prober = Prober(devices)
@@ -75,13 +75,13 @@ class Diffusion:
         self._events = events
         fabric.observers.append(self._stream_changed)
 
-    def get(self, flow: int) -> Flow:
+    def get(self, flow: int) -> ControlledFlow:
         """A controlled flow by its number. Raises DiffusionError."""
         if flow not in self.flows:
             raise DiffusionError(f"no controlled flow {flow}; list the controlled flows", 404)
         return self.flows[flow]
 
-    async def install(self, request: FlowRequest, *, measure: bool = True) -> Flow:
+    async def install(self, request: FlowRequest, *, measure: bool = True) -> ControlledFlow:
         """Puts a flow under control. Raises DiffusionError, CoefficientError or ApplyError."""
         request = self._complete(request)
         places = self._places(request)
@@ -136,7 +136,7 @@ class Diffusion:
         )
         return [reading for row in rows for reading in row]
 
-    def coefficient(self, flow: Flow, branch: Branch) -> Coefficient | None:
+    def coefficient(self, flow: ControlledFlow, branch: Branch) -> Coefficient | None:
         """D_i of a hop; None where the node downstream does not take part."""
         if not branch.controlled:
             return None
@@ -160,7 +160,7 @@ class Diffusion:
             raise DiffusionError(f"session {session.id} has senders {senders}; give one of them as source")
         return request
 
-    def _places(self, request: FlowRequest) -> list[Place]:
+    def _places(self, request: FlowRequest) -> list[Waypoint]:
         if not self._program.has_diffusion:
             raise DiffusionError(
                 "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
@@ -183,7 +183,7 @@ class Diffusion:
             delay if all(switch.has_traffic_manager for switch in switches) else max(delay, AGENT_PERIOD_NS)
         )
 
-    async def _measure_places(self, places: list[Place]) -> None:
+    async def _measure_places(self, places: list[Waypoint]) -> None:
         switches = self._topology.switches
         await self._measure({(p.switch, b.node) for p in places for b in p.branches if b.node in switches})
 
@@ -199,7 +199,7 @@ class Diffusion:
 
         await asyncio.gather(*(one(*pair) for pair in sorted(pairs)))
 
-    def _place(self, record: FlowRecord, places: list[Place]) -> Flow:
+    def _place(self, record: FlowRecord, places: list[Waypoint]) -> ControlledFlow:
         """Decides the numbers and enters the entries in the desired state, or raises and changes nothing."""
         request = record.request
         d, alpha = request.d_value, request.alpha_value
@@ -209,7 +209,7 @@ class Diffusion:
             part.switch: part_entries(record.flow, place.rule, part, d, alpha, isolate=isolate)
             for place, part in zip(places, parts, strict=True)
         }
-        flow = Flow(record, tuple(parts), entries, stability.warning(d, alpha))
+        flow = ControlledFlow(record, tuple(parts), entries, stability.warning(d, alpha))
         before = self.flows.get(record.flow)
         for switch in before.entries.keys() - entries.keys() if before else ():
             self._devices[switch].desired.replace(("diffusion", record.flow), {})
@@ -218,7 +218,7 @@ class Diffusion:
         self.flows[record.flow] = flow
         return flow
 
-    def _part(self, number: int, place: Place) -> Part:
+    def _part(self, number: int, place: Waypoint) -> Part:
         switch = place.switch
         if len(place.branches) > MAX_BRANCHES:
             raise DiffusionError(

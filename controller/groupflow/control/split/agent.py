@@ -5,7 +5,13 @@ import logging
 from collections.abc import Callable
 from typing import Literal, TypeAlias, cast
 
-from groupflow.control.split.link import AgentDownError, AgentRefusedError, Form, Link, Place
+from groupflow.control.split.control_socket import (
+    AgentDownError,
+    AgentRefusedError,
+    ControlAddress,
+    ControlSocket,
+    Form,
+)
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +28,7 @@ class SplitAgent:
         self,
         switch: str,
         host: str,
-        place: Place,
+        place: ControlAddress,
         *,
         on_state: Callable[[str, AgentState], None],
         on_event: Callable[[str, Form], None],
@@ -41,7 +47,7 @@ class SplitAgent:
         self._told: dict[int, Form] = {}
         self._changed = asyncio.Event()
         self._settled = asyncio.Condition()
-        self._link: Link | None = None
+        self._link: ControlSocket | None = None
 
     @property
     def sessions(self) -> tuple[int, ...]:
@@ -80,7 +86,9 @@ class SplitAgent:
         backoff = FIRST_BACKOFF_SECONDS
         while True:
             try:
-                self._link = await Link.open(self.place, lambda event: self._on_event(self.switch, event))
+                self._link = await ControlSocket.open(
+                    self.place, lambda event: self._on_event(self.switch, event)
+                )
                 backoff = FIRST_BACKOFF_SECONDS
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._link.serve())
@@ -95,7 +103,7 @@ class SplitAgent:
             await asyncio.sleep(backoff)
             backoff = min(2 * backoff, LAST_BACKOFF_SECONDS)
 
-    async def _synchronise(self, link: Link) -> None:
+    async def _synchronise(self, link: ControlSocket) -> None:
         await link.request("watch")
         listed = await link.request("list")
         self._told = {number: form for form in _forms(listed) if isinstance(number := form.get("id"), int)}
@@ -111,7 +119,7 @@ class SplitAgent:
                 self._settled.notify_all()
             await self._changed.wait()
 
-    async def _push(self, link: Link) -> None:
+    async def _push(self, link: ControlSocket) -> None:
         for session in self._told.keys() - self._desired.keys():
             try:
                 await link.request("remove_session", session=session)

@@ -16,7 +16,7 @@ from groupflow.control.sessions.model import RefusalError, Session
 from groupflow.control.sessions.post import Post
 from groupflow.control.split import overlay, steering
 from groupflow.control.split.agent import AgentState, SplitAgent
-from groupflow.control.split.link import Form, Place
+from groupflow.control.split.control_socket import ControlAddress, Form
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
 from groupflow.network.topology import Topology
@@ -42,11 +42,11 @@ class SplitOptions:
 
     folder: Path = _FOLDER
     """has the socket `<host>.split.sock` of each agent"""
-    places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    places: Mapping[str, ControlAddress] = field(default_factory=dict[str, ControlAddress])
     """control sockets outside the folder, by the agent's host"""
 
-    def place(self, host: str) -> Place:
-        return self.places.get(host) or Place(self.folder / f"{host}.split.sock")
+    def place(self, host: str) -> ControlAddress:
+        return self.places.get(host) or ControlAddress(self.folder / f"{host}.split.sock")
 
 
 class SplitError(ValueError):

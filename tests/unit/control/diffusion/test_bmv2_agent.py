@@ -18,8 +18,8 @@ from groupflow.control.diffusion.bmv2_agent import (
     QUEUE_DEPTH,
     QUEUE_RATE,
     QUEUE_SHARE,
-    Cell,
     RateAgent,
+    RegisterCell,
     Tick,
     packets_per_second,
     shares,
@@ -54,7 +54,7 @@ class FakeBmv2:
 def test_rates_and_registers_follow_each_other() -> None:
     switch, sent = FakeBmv2(), list[bytes]()
     agent = RateAgent(switch, sent.append)
-    first, second = Cell(2, 1, 64_000), Cell(2, 3, 64_000)
+    first, second = RegisterCell(2, 1, 64_000), RegisterCell(2, 3, 64_000)
     agent.control([first, second], [])
     assert switch.depths == {(2, 1): DEPTH_PACKETS, (2, 3): DEPTH_PACKETS}
     agent.round(0)
@@ -95,7 +95,7 @@ def test_a_pause_is_one_packet_a_second(rate: int, applied: int) -> None:
 
 
 def test_shares_are_of_queues_with_a_rate() -> None:
-    a, b = Cell(1, 1, 640), Cell(1, 2, 640)
+    a, b = RegisterCell(1, 1, 640), RegisterCell(1, 2, 640)
     assert shares([(a, 100), (b, NO_LIMIT)]) == [640, NO_LIMIT]
     assert shares([(a, 0), (b, 0)]) == [640, 640]
     assert shares([(a._replace(line_rate=RATE_MAX), 100)]) == [NO_LIMIT]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupflow.control.sessions.model import RefusalError, TcpSettings
-from groupflow.control.split.link import Place
+from groupflow.control.split.control_socket import ControlAddress
 from groupflow.control.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
 from groupflow.network.topology import parse
 from groupflow.p4rt.device import ApplyError
@@ -371,7 +371,11 @@ def test_a_prefix_that_has_a_host_in_it_is_refused() -> None:
     with pytest.raises(SplitError, match="has the address of h1"):
         check(parse(TOPOLOGY), IPv4Network("10.0.0.0/16"), SplitOptions())
     with pytest.raises(SplitError, match="no switch has this agent"):
-        check(parse(TOPOLOGY), IPv4Network("10.200.0.0/16"), SplitOptions(places={"zz": Place(Path("/x"))}))
+        check(
+            parse(TOPOLOGY),
+            IPv4Network("10.200.0.0/16"),
+            SplitOptions(places={"zz": ControlAddress(Path("/x"))}),
+        )
 
 
 async def test_a_stalled_agent_does_not_stall_the_others(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class AgentRefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class ControlAddress:
     """The address of an agent's control socket: a Unix socket's path, or host and port."""
 
     path: Path | None
@@ -36,19 +36,19 @@ class Place:
         return str(self.path) if self.path else f"{self.host}:{self.port}"
 
 
-def place(text: str) -> Place:
+def control_address(text: str) -> ControlAddress:
     """A place from `HOST:PORT`, else from a path. Raises ValueError."""
     host, _, port = text.rpartition(":")
     if host and port.isdecimal() and "/" not in text:
         if not 1 <= int(port) <= 65535:
             raise ValueError(f"{text!r} is no address; write HOST:PORT like 127.0.0.1:26481, or a path")
-        return Place(None, host, int(port))
+        return ControlAddress(None, host, int(port))
     if not text:
         raise ValueError("'' is no control socket; write a path, or HOST:PORT")
-    return Place(Path(text))
+    return ControlAddress(Path(text))
 
 
-class Link:
+class ControlSocket:
     """One connection. Made by `open`; `serve` ends when the agent closes it."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Link:
         self._last = 0
 
     @staticmethod
-    async def open(where: Place, on_event: Callable[[Form], None]) -> "Link":
+    async def open(where: ControlAddress, on_event: Callable[[Form], None]) -> "ControlSocket":
         """Connects to an agent. Raises AgentDownError."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
@@ -76,7 +76,7 @@ class Link:
             raise AgentDownError(f"{where}: no answer") from None
         except OSError as error:
             raise AgentDownError(f"{where}: {(error.strerror or str(error)).lower()}") from None
-        return Link(reader, writer, on_event)
+        return ControlSocket(reader, writer, on_event)
 
     async def serve(self) -> None:
         """Takes the agent's answers and events. Raises AgentDownError when the connection ends."""
