@@ -11,16 +11,12 @@ use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
 use groupflow_transport::nack::Nack;
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::testing::{header, range};
 use groupflow_transport::wire::{Header, Kind, Packet};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-
-#[path = "../../transport/tests/strategies/mod.rs"]
-mod strategies;
-
-use strategies::{header, range};
 
 fn request() -> impl Strategy<Value = Request> {
     let id = any::<u32>().prop_map(RequestId);

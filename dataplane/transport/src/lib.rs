@@ -36,6 +36,8 @@ mod rtt;
 pub mod sender;
 pub mod source;
 pub mod terms;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod wire;
 
 pub use ids::{MemberId, Seq, SessionId};

@@ -5,14 +5,11 @@ use std::collections::BTreeSet;
 
 use groupflow_transport::intervals::IntervalSet;
 use groupflow_transport::nack::{Nack, PacketRange};
+use groupflow_transport::testing::{header, range};
 use groupflow_transport::wire::Packet;
 use groupflow_transport::Seq;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-mod strategies;
-
-use strategies::{header, range};
 
 /// The packets of a set, lowest first.
 fn packets(mut set: IntervalSet) -> Vec<u32> {

@@ -229,6 +229,12 @@ impl World {
         }
     }
 
+    /// Ends the parent's connection.
+    fn end(&mut self) {
+        let now = self.now;
+        self.link(0, CONN).end(now);
+    }
+
     fn connect(&mut self) {
         self.rest[1] = b"hello".to_vec();
         assert!(self.run(Duration::from_secs(10), |world| world.heard[0] == b"hello"));
@@ -259,9 +265,8 @@ fn a_stream_comes_as_it_was_written_over_any_path() {
         assert!(world.run(Duration::from_secs(10), |world| world.heard[0].len() >= up.len() + 5), "{name}");
         assert!(world.heard[0][5..] == up, "{name}");
         // The parent says a last word and ends.
-        let by = world.now + Duration::from_secs(5);
         world.rest[0] = b"bye".to_vec();
-        world.link(0, CONN).end(by);
+        world.end();
         assert!(world.run(Duration::from_secs(5), |world| world.closed[1]), "{name}");
         assert!(world.heard[1].ends_with(b"bye"), "{name}");
         assert_eq!(
@@ -270,6 +275,29 @@ fn a_stream_comes_as_it_was_written_over_any_path() {
             "{name}"
         );
     }
+}
+
+/// Last bytes that take seconds over a slow path all come; last bytes over a path that is blocked are given up
+/// after a second.
+#[test]
+fn last_bytes_are_waited_for_while_they_are_acknowledged() {
+    let shared = identity("last");
+    let queue = Duration::from_millis(500);
+    let mut world = World::new(Path { rate: 125_000, queue, ..Path::default() }, &shared, &shared);
+    world.connect();
+    world.rest[0] = data(300_000);
+    world.end();
+    let began = world.now;
+    assert!(world.run(Duration::from_secs(9), |world| world.closed[1]));
+    assert_eq!(world.heard[1].len(), 300_000);
+    assert!(world.now - began > Duration::from_secs(2), "{:?}", world.now - began);
+
+    let mut world = World::new(Path::default(), &shared, &shared);
+    world.connect();
+    world.path.blocked = true;
+    world.rest[0] = b"bye".to_vec();
+    world.end();
+    assert!(world.run(Duration::from_millis(1100), |world| world.closed[0]));
 }
 
 /// A child knows its parent by the tree's certificate.

@@ -39,15 +39,25 @@ pub(crate) struct Rare {
 
 type Entry = unsafe extern "C" fn(*mut Context);
 
+/// The functions of a program's machine code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum EntryPoint {
+    /// Parser, checksums, and the ingress control.
+    Ingress,
+    /// The egress control.
+    Egress,
+    /// Checksums and headers.
+    Deparse,
+}
+
 /// A program's machine code.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub layout: NativeLayout,
     pub rare: Rare,
     code: MachineCode,
-    pub ingress: usize,
-    pub egress: usize,
-    pub deparse: usize,
+    /// Where each [`EntryPoint`] lies in `code`.
+    places: [usize; 3],
 }
 
 impl Compiled {
@@ -85,7 +95,7 @@ impl Compiled {
         let egress = add(&mut rare, egress)?;
         let deparse = add(&mut rare, deparse)?;
         let code = MachineCode::new(&code).map_err(|error| error.to_string())?;
-        Ok(Compiled { layout, rare, code, ingress, egress, deparse })
+        Ok(Compiled { layout, rare, code, places: [ingress, egress, deparse] })
     }
 
     /// Whether it is faster than the interpreter, by guess.
@@ -93,16 +103,16 @@ impl Compiled {
         self.rare.ops.len() + self.rare.tests.len() + usize::from(self.rare.parser) <= MOST_RARE
     }
 
-    /// Runs the function at `at`: `ingress` (parser, checksums, ingress control), `egress` (its control) or
-    /// `deparse` (checksums and headers).
+    /// Runs a function.
     ///
     /// # Safety
     ///
-    /// `at` must be one of these fields. The context's pointers must be those of a pipeline of this program
-    /// that nothing else uses meanwhile, and `out` must have room for all headers.
-    pub unsafe fn run(&self, at: usize, context: &mut Context) {
-        // SAFETY: a function of type `Entry` starts there.
-        let entry: Entry = unsafe { mem::transmute(self.code.address(at)) };
+    /// The context's pointers must be those of a pipeline of this program that nothing else uses meanwhile,
+    /// and `out` must have room for all headers.
+    #[inline]
+    pub unsafe fn run(&self, function: EntryPoint, context: &mut Context) {
+        // SAFETY: `new` put a function of type `Entry` at each of these places.
+        let entry: Entry = unsafe { mem::transmute(self.code.address(self.places[function as usize])) };
         // SAFETY: the caller's promise.
         unsafe { entry(context) }
     }

@@ -6,7 +6,7 @@ use std::{mem, ptr};
 use groupflow_base::Nanos;
 
 use crate::interpret;
-use crate::native::compile::Compiled;
+use crate::native::compile::{Compiled, EntryPoint};
 use crate::native::context::{Context, CounterCells, RegisterCells};
 use crate::native::table::NativeTable;
 use crate::packet::metadata::{become_clone, preserve};
@@ -150,7 +150,7 @@ impl Native {
         (context.ingress_port, context.instance) = (u64::from(arrival.port.0), arrival.instance as u64);
         context.truncate = u64::MAX;
         // SAFETY: the context's pointers are to parts of this pipeline, which are all borrowed mutably here.
-        unsafe { self.compiled.run(self.compiled.ingress, &mut self.context) };
+        unsafe { self.compiled.run(EntryPoint::Ingress, &mut self.context) };
     }
 
     /// The bytes that ingress left, of those that arrived.
@@ -292,7 +292,7 @@ impl Native {
         context.deq_qdepth = u64::from(departure.deq_qdepth);
         context.deq_timedelta_us = departure.deq_timedelta.as_micros();
         // SAFETY: as in `decide`.
-        unsafe { self.compiled.run(self.compiled.egress, &mut self.context) };
+        unsafe { self.compiled.run(EntryPoint::Egress, &mut self.context) };
 
         if let Some(reason) = self.failed() {
             return EgressOutcome { fate: Fate::Drop(reason), clone: None };
@@ -308,7 +308,7 @@ impl Native {
         frame.bytes.reserve(self.most_header_bytes + payload.len());
         self.context.out = frame.bytes.as_mut_ptr();
         // SAFETY: as in `decide`; `out` has room for all headers.
-        unsafe { self.compiled.run(self.compiled.deparse, &mut self.context) };
+        unsafe { self.compiled.run(EntryPoint::Deparse, &mut self.context) };
         debug_assert!(self.context.out_len as usize <= self.most_header_bytes);
         // SAFETY: native code has written as many bytes, within the room reserved.
         unsafe { frame.bytes.set_len(self.context.out_len as usize) };

@@ -12,9 +12,6 @@ use crate::agent::tcp_link::BATCH;
 use crate::machine::datagram::{body, parse_body};
 use crate::machine::{ConnId, DatagramRelay};
 
-/// How long the last bytes of a connection may take to be acknowledged.
-const LAST_WORD: Duration = Duration::from_millis(1000);
-
 impl Host<'_> {
     /// Whether the edge to the parent was to be over UDP, and is over TCP.
     pub fn is_over_tcp(&self) -> bool {
@@ -127,7 +124,7 @@ impl Host<'_> {
     /// Closes a connection when its last bytes are acknowledged.
     pub(super) fn end_link(&mut self, conn: ConnId) {
         if let Some(link) = self.quic.as_mut().and_then(|quic| quic.links.get(conn)) {
-            link.end(self.drive.now + LAST_WORD);
+            link.end(self.drive.now);
         }
     }
 

@@ -28,8 +28,7 @@ pub(super) struct Bounded;
 
 impl ControllerFactory for Bounded {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let model = Arc::new(BbrConfig::default()).build(now, mtu);
-        Box::new(Bound { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, came: 0, lost: 0 })
+        Box::new(Bound::new(now, mtu))
     }
 }
 
@@ -46,6 +45,13 @@ struct Bound {
     rounds: u64,
     came: u64,
     lost: u64,
+}
+
+impl Bound {
+    fn new(now: Instant, mtu: u16) -> Bound {
+        let model = Arc::new(BbrConfig::default()).build(now, mtu);
+        Bound { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, came: 0, lost: 0 }
+    }
 }
 
 impl Controller for Bound {
@@ -100,5 +106,33 @@ impl Controller for Bound {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MTU: u16 = 1200;
+
+    #[test]
+    fn the_bound_grows_by_a_part_and_a_packet_in_each_round_trip_and_falls_with_losses() {
+        let now = Instant::now();
+        let mut bound = Bound::new(now, MTU);
+        bound.most = LEAST * u64::from(MTU);
+        for round in 0..20 {
+            let before = bound.most;
+            for number in 10 * round + 1..=10 * (round + 1) {
+                bound.on_sent(now, MTU.into(), number);
+            }
+            // The first of these acknowledgements ends a round trip, the others are within the next one.
+            for largest in 10 * round..10 * (round + 1) {
+                bound.on_end_acks(now, 0, false, Some(largest));
+                assert_eq!(bound.most, before + before / GROWTH + u64::from(MTU), "{largest}");
+            }
+        }
+        (bound.came, bound.lost) = (30 * u64::from(MTU), 10 * u64::from(MTU));
+        bound.on_end_acks(now, 0, false, Some(200));
+        assert_eq!(bound.most, 30 * u64::from(MTU));
     }
 }

@@ -16,6 +16,11 @@ const UNSENT: u64 = 128 << 10;
 /// Bytes of datagrams that may wait, whatever their deadline.
 const WAITING: usize = 1 << 20;
 
+/// A connection that is to end waits at most so long for the next acknowledgement of its last bytes,
+const LAST_WORD: Duration = Duration::from_secs(1);
+/// and so long for all of them, so that a peer that takes them slowly does not hold it for ever.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
 /// The news of an event, for the connection's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
@@ -39,8 +44,10 @@ pub struct Link {
     datagrams: VecDeque<(Instant, Bytes)>,
     waiting: usize,
     late: u64,
-    /// When the connection ends at the latest; written bytes are waited for until then.
-    ends: Option<Instant>,
+    /// When the connection ends if no further acknowledgement comes, and when it ends at the latest.
+    ends: Option<(Instant, Instant)>,
+    /// Acknowledgements that came.
+    acks: u64,
     /// Whether an event came that was not looked at yet.
     touched: bool,
     /// Whether there may be packets to send.
@@ -62,6 +69,7 @@ impl Link {
             waiting: 0,
             late: 0,
             ends: None,
+            acks: 0,
             touched: true,
             speaks: true,
             frames: 0,
@@ -84,11 +92,15 @@ impl Link {
             self.connection.handle_timeout(now);
             (self.touched, self.speaks) = (true, true);
         }
-        std::mem::take(&mut self.touched) || self.ends.is_some_and(|ends| ends <= now)
+        std::mem::take(&mut self.touched) || self.is_over(now)
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.ends.is_some_and(|(ends, _)| ends <= now)
     }
 
     pub(super) fn deadline(&mut self) -> Option<Instant> {
-        self.ends.into_iter().chain(self.connection.poll_timeout()).min()
+        self.ends.map(|(ends, _)| ends).into_iter().chain(self.connection.poll_timeout()).min()
     }
 
     pub(super) fn on_event(&mut self, now: Instant, event: &Event) -> Says {
@@ -122,7 +134,11 @@ impl Link {
 
     /// Gives written bytes to the connection, as it has room for them.
     pub(super) fn give(&mut self, now: Instant) {
-        if self.ends.is_some_and(|ends| ends <= now) {
+        let acks = self.connection.stats().frame_rx.acks;
+        if std::mem::replace(&mut self.acks, acks) != acks {
+            self.ends = self.ends.map(|(ends, latest)| (ends.max(now + LAST_WORD).min(latest), latest));
+        }
+        if self.is_over(now) {
             return self.close(now);
         }
         if !self.connection.is_handshaking() {
@@ -217,10 +233,9 @@ impl Link {
         self.speaks = true;
     }
 
-    /// Closes the connection when [`Link::finish`] was called and the peer has all bytes, at the latest
-    /// at `by`.
-    pub fn end(&mut self, by: Instant) {
-        self.ends.get_or_insert(by);
+    /// Closes the connection when [`Link::finish`] was called and the peer has all bytes, or takes no more.
+    pub fn end(&mut self, now: Instant) {
+        self.ends.get_or_insert((now + LAST_WORD, now + LAST_WORDS));
     }
 
     /// Ends the stream if the connection is to end: the last bytes were written.

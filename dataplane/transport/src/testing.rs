@@ -1,10 +1,11 @@
-//! Headers and ranges of packet numbers as properties of this crate and of groupflow-session want them.
+//! Strategies of property tests, of this crate and of groupflow-session: headers and ranges of packet numbers.
 
-use groupflow_transport::nack::PacketRange;
-use groupflow_transport::wire::{Flags, Header, Kind};
-use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::nack::PacketRange;
+use crate::wire::{Flags, Header, Kind};
+use crate::{MemberId, Seq, SessionId};
 
 /// Any header.
 pub fn header() -> impl Strategy<Value = Header> {
