@@ -1,4 +1,4 @@
-"""What the documentation shows is true: commands are accepted, examples parse, links lead somewhere."""
+"""The documentation's examples are true: commands are accepted, programs parse, links lead somewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A probe over the loopback: what it does, and what happens to those that do not belong."""
+"""A probe over the loopback: its measurements, and the refusal of strangers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SERVE = ServeOptions(HOST, 0, "c0ffee", answer_s=1.0)
 async def faked(
     answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
 ) -> AsyncGenerator[int]:
-    """Something else that listens; gives its port."""
+    """Another program that listens. Yields its port."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.CancelledError):

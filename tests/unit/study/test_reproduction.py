@@ -1,4 +1,4 @@
-"""What the frame of a paper decides, on a paper of numbers: what is run, what fails, what is told."""
+"""Decisions of the frame of a paper, on a paper of numbers: runs, failures, and output."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a hub and a rim refuse, or let wait, when there is too much: docs/bone.md names the bounds."""
+"""Requests that a hub and a rim refuse, or let wait, when there are too many: docs/bone.md has the bounds."""
 
 import asyncio
 import socket

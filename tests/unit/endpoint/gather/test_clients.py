@@ -1,4 +1,4 @@
-"""The list of clients: what it says, and what is refused in one line."""
+"""The list of clients: its contents, and refusals in one line."""
 
 from pathlib import Path
 

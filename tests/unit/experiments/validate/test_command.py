@@ -1,4 +1,4 @@
-"""What `python -m experiments.validate` says before it runs anything."""
+"""Refusals of `python -m experiments.validate` before it runs anything."""
 
 import pytest
 
