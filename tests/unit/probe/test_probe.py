@@ -251,7 +251,7 @@ async def test_something_silent_listens() -> None:
 
     async with faked(silent) as port:
         options = ProbeOptions((64 * KIB,), (1,), seconds=0.4, timeout=0.2)
-        assert "silent for 0.2 s" in str(await refusal(port, options=options))
+        assert "no answer for 0.2 s" in str(await refusal(port, options=options))
 
 
 async def test_one_client_at_a_time_and_the_next_when_it_is_gone() -> None:

@@ -85,7 +85,7 @@ def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureF
         " run where it is named: --study old whether tea is old"
     )
     assert main(["reproduce", "takano"]) == 2
-    assert "PAPER takano: there are tea" in capsys.readouterr().err
+    assert "PAPER takano: unknown; the papers are tea" in capsys.readouterr().err
 
 
 def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,7 @@ async def test_who_has_no_token_makes_nobody_measure(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(answers, "measure", measure)
     async with serving() as where:
         assert await refusal(where | {"token": "bad"}, port=1, key="x") == "the token is wrong"
-        assert "port: 0 is none" in await refusal(where, port=0, key="x")
+        assert "port: 0 is not a port" in await refusal(where, port=0, key="x")
         assert "a line makes no sense" in await refusal(where)
 
 
