@@ -1,4 +1,4 @@
-"""What holds for every test: those that `make check` runs are fast, or say that they are not."""
+"""Rules for every test: tests that `make check` runs are fast, or say that they are not."""
 
 import pytest
 
@@ -12,9 +12,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Names the tests of a run without slow ones that were slow: they need the marker, or a cure.
+    """Names the slow tests in a run without slow tests: each needs the marker, or a cure.
 
-    It is no failure: on a busy machine any test may take that long.
+    A slow test is no failure: on a busy machine any test may take that long.
     """
     if _late and "not slow" in config.option.markexpr:
         terminalreporter.section(f"took more than {FAST_SECONDS:g} s without the marker `slow`")

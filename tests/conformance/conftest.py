@@ -17,7 +17,7 @@ PORTS = [1, 2, 3, 4, 5, 6]
 
 
 def free_port() -> int:
-    """A TCP port that nobody uses."""
+    """A TCP port that no program uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,7 +1,7 @@
 """A running switch (gfswitch or simple_switch_grpc) behind the interface of `groupflow.Switch`.
 
 It lets one set of P4 tests run on the core in process, on gfswitch, and on the reference switch. A process
-has no "advance": after each packet markers follow it through every port; what left before them is the answer.
+has no "advance": after each packet, markers go through every port; frames before the markers are the answer.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ProcessSwitch:
             yield request
 
     def write(self, updates: Iterable[Any]) -> None:
-        """As `Switch.write`."""
+        """Like `Switch.write`."""
         messages = encode_updates(list(updates), self._schema)
         updates = [m for m in messages if isinstance(m, p4r.Update)]
         request = p4r.WriteRequest(device_id=self._device_id, updates=updates)
@@ -85,7 +85,7 @@ class ProcessSwitch:
             raise WriteError([(0, 2, str(error))]) from error
 
     def read(self, entities: Any) -> list[Any]:
-        """As `Switch.read`."""
+        """Like `Switch.read`."""
         wanted = encode_entities([entities], self._schema)
         request = p4r.ReadRequest(device_id=self._device_id, entities=wanted)
         return [
@@ -93,7 +93,7 @@ class ProcessSwitch:
         ]
 
     def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:
-        """As `Switch.packet_out`; time is the real one."""
+        """Like `Switch.packet_out`; time is real."""
         del now_ns
         if unknown := set(metadata) - set(self._out):
             raise ValueError(f"packet_out has no field {', '.join(sorted(unknown))}")
@@ -106,18 +106,18 @@ class ProcessSwitch:
         self._requests.put(p4r.StreamMessageRequest(packet=packet))
 
     def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
-        """As `Switch.inject`; time is the real one."""
+        """Like `Switch.inject`; time is real."""
         del now_ns
         if len(bytes(packet)) < 14:
             pytest.skip("no interface carries a frame shorter than an Ethernet header")
         self._wires.send(port, bytes(packet))
 
     def advance(self, now_ns: int) -> list[Output]:
-        """What left before the markers that are sent now.
+        """Frames that left before the markers that are sent now.
 
         Wires and packet-outs reach the switch by different ways. The first markers follow earlier
-        packet-outs, then come markers on the wires, behind earlier frames, and the last ones push out what
-        those caused.
+        packet-outs, then come markers on the wires, behind earlier frames, and the last ones push out those
+        frames' results.
         """
         del now_ns
         before = self._flush()
@@ -129,19 +129,19 @@ class ProcessSwitch:
         return before + self._flush()
 
     def _flush(self) -> list[Output]:
-        """Sends a marker out of every port; what left before them."""
+        """Sends a marker out of every port. Returns the frames that left before."""
         marker = MARKER + next(self._numbers).to_bytes(8, "big").rjust(40, b"\0")
         for port in self._wires.ports:
             self.packet_out(marker, egress_port=port, inject=0, padding=0)
         return [output for port in self._wires.ports for output in self._until(port, marker)]
 
     def run(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> list[Output]:
-        """As `Switch.run`."""
+        """Like `Switch.run`."""
         self.inject(port, packet)
         return self.advance(now_ns)
 
     def _collect_packet_ins(self, number: int) -> None:
-        """Packet-ins up to the markers: each is behind what its port sent before."""
+        """Packet-ins up to the markers: each marker is behind the packet-ins that its port sent before."""
         pending = len(self._wires.ports)
         while pending:
             answer = next(self._stream)
@@ -170,7 +170,7 @@ class ProcessSwitch:
         raise TimeoutError(f"no marker on port {port}: {self.problem()}")
 
     def clear(self) -> None:
-        """Takes out every entry, sets the counters of drops and refusals to 0, forgets packets.
+        """Removes every entry, sets the counters of drops and refusals to 0, forgets packets.
 
         Registers keep their values: P4Runtime cannot write them on BMv2, so tests start with a RESET.
         """
@@ -191,7 +191,7 @@ class ProcessSwitch:
         self.write([~fy.P4CounterEntry(name, index=i, data=fy.P4CounterData()) for name, i in counted])
 
     def problem(self) -> str:
-        """What the process said when it ended, if it did."""
+        """The last messages of a process that has ended; None: it runs."""
         code = self._process.poll()
         stderr = self._process.stderr
         return (

@@ -91,7 +91,7 @@ def test_feedback_sets_a_rate_that_bmv2_obeys(bmv2: ProcessSwitch, generator: Wi
     assert (told.r, told.n) == (RATE_MAX, 0)  # nothing heard yet, and no rate to share the link by
 
     def burst(count: int) -> int:
-        """How many of some packets leave before markers that are sent after them."""
+        """Number of packets of a burst that leave before markers sent after it."""
         for _ in range(count):
             bmv2.inject(UP, data())
         return len([port for port in ports(bmv2.advance(0)) if port == DOWN])

@@ -1,7 +1,7 @@
 # pyright: reportUnusedImport=false
 """The same P4 behaves alike on gfswitch and on BMv2: every test here is one of tests/unit/p4, on a process.
 
-Left out: what reads registers (simple_switch_grpc does not offer them), property tests that make a new
+Left out: tests that read registers (simple_switch_grpc does not offer them), property tests that make a new
 switch for each example, and port counters (they count the markers of process_switch.py, too).
 """
 

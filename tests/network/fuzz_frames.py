@@ -1,4 +1,4 @@
-"""Frames that no switch may forward, and putting them on an interface. Runs alone, as a script in a host."""
+"""Frames that no switch may forward, and their sending on an interface. Runs alone, as a script in a host."""
 
 import random
 import socket
@@ -12,7 +12,7 @@ GROUP_PORT = 26470
 
 
 def checksum(data: bytes) -> int:
-    """RFC 1071."""
+    """The Internet checksum (RFC 1071)."""
     data += bytes(len(data) % 2)
     total = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
@@ -21,7 +21,7 @@ def checksum(data: bytes) -> int:
 
 
 def group_frame(rng: random.Random, **changes: int) -> bytes:
-    """A frame in the form of the protocol for a session that nobody has; `changes` contradict it."""
+    """A frame in the form of the protocol for a session that does not exist; `changes` contradict it."""
     payload = rng.randbytes(rng.randrange(0, 200))
     session = changes.get("session", rng.randrange(1 << 20, 1 << 24))
     fields = {
@@ -50,7 +50,7 @@ def group_frame(rng: random.Random, **changes: int) -> bytes:
 
 
 def frames(seed: int) -> Iterator[bytes]:
-    """None of these may be forwarded by a switch that has no sessions."""
+    """Frames that a switch without sessions must not forward."""
     rng = random.Random(seed)
     contradictions: list[dict[str, int]] = [
         {},

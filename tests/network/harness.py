@@ -1,4 +1,4 @@
-"""A controlled network for a test, and what tests do with it: send, receive, wait, compare."""
+"""A controlled network for a test, and its operations: send, receive, wait, compare."""
 
 import asyncio
 import hashlib
@@ -92,7 +92,7 @@ class Lab:
 
     @asynccontextmanager
     async def caches(self) -> AsyncGenerator[dict[str, AgentProcess]]:
-        """Every cache agent of the topology, joined."""
+        """Starts every cache agent of the topology, and waits until all have joined."""
         async with AsyncExitStack() as stack:
             agents = {
                 name: await stack.enter_async_context(self.cache(name))
@@ -122,7 +122,7 @@ class Lab:
         sender: str = "ma1",
         receivers: Iterable[str] | None = None,
     ) -> AsyncGenerator["Transfer"]:
-        """The file on its way from `sender` to all `receivers` (default: everyone), all joined."""
+        """The file on its way from `sender` to all `receivers` (default: all), after all have joined."""
         names = list(self.receivers(sender) if receivers is None else receivers)
         async with AsyncExitStack() as stack:
             receiving = await stack.enter_async_context(self.receiving(session, names))
@@ -137,7 +137,7 @@ MakeLab: TypeAlias = Callable[[Topology], AbstractContextManager[Lab]]
 
 @dataclass
 class Transfer:
-    """One file on its way. A test may disturb it, then looks at `outcome`."""
+    """One file on its way. A test may disturb it, then reads `outcome`."""
 
     lab: Lab
     session: SessionAccess
@@ -186,13 +186,13 @@ class Transfer:
 @dataclass(frozen=True)
 class Outcome:
     sender: Event | AgentError
-    """its `complete` event, or why it failed"""
+    """the sender's `complete` event, or the error that ended it"""
     receivers: Mapping[str, Event | AgentError]
     equal: Mapping[str, bool]
-    """the received file is the sent one"""
+    """whether the received file is the sent one, by receiver"""
     started: Event | None = field(repr=False)
     sender_ended: float
-    """Unix time of its last word"""
+    """Unix time of the sender's last event"""
 
     def assert_everyone_has_it(self) -> None:
         assert isinstance(self.sender, Event), f"the sender failed: {self.sender}"
@@ -202,7 +202,7 @@ class Outcome:
         assert all(self.equal.values()), f"files differ: {[n for n, same in self.equal.items() if not same]}"
 
     def seconds(self) -> dict[str, float]:
-        """From the sender's first packet until each receiver was complete."""
+        """Time from the sender's first packet until each receiver was complete."""
         assert self.started is not None
         return {
             name: end.time - self.started.time
@@ -219,14 +219,14 @@ def laboratory(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") 
 
 
 ATTEMPTS = 4
-"""at a measurement: the machine may have had something else to do for a moment"""
+"""runs of a measurement: the machine may have been busy for a moment"""
 
 
 async def undisturbed(lab: Lab, measure: Callable[[], Awaitable[_Result]]) -> _Result:
-    """What a measurement finds while the switches keep their schedule.
+    """The result of a measurement during which the switches keep their schedule.
 
     It is repeated while they do not, and fails the test when they never do: figures would be about the
-    machine. What `measure` asserts itself has to hold every time.
+    machine. Assertions within `measure` have to hold every time.
     """
     bound: list[str] = []
     for _ in range(ATTEMPTS):

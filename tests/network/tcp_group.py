@@ -18,9 +18,9 @@ from tests.network.harness import MIB, Lab, MakeLab, eventually
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 PORT = 5000
-"""of the session's address"""
+"""port of the session's address"""
 QUICKLY = 3.0
-"""seconds, on a machine with much else to do; a SYN that nobody answers is repeated for over two minutes"""
+"""seconds, on a busy machine; a SYN without an answer is repeated for over two minutes"""
 
 # Run inside a host. Each is an ordinary TCP program.
 LISTENER = """
@@ -58,13 +58,13 @@ except OSError as error:
 
 
 def content(size: int, start: int = 0) -> str:
-    """The digest of what CLIENT sends, from a byte on."""
+    """The digest of the bytes that CLIENT sends, from a byte on."""
     data = random.Random(1).randbytes(MIB)
     return hashlib.sha256((data * (size // MIB + 1))[start:size]).hexdigest()
 
 
 class Program:
-    """A Python program in a host, and the lines it printed."""
+    """A Python program in a host, and the lines that it has printed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -77,7 +77,7 @@ class Program:
             self.lines.append(line.decode().split())
 
     async def says(self, number: int, seconds: float = 30.0) -> list[str]:
-        """Its line with this number, from 0."""
+        """Its line with this number, from 0, once it is printed."""
         await eventually(lambda: len(self.lines) > number, seconds, f"line {number} of {self.lines}")
         return self.lines[number]
 
@@ -98,7 +98,7 @@ async def run(lab: Lab, host: str, code: str, *arguments: object) -> Program:
 
 
 class Group:
-    """Listeners of one session on hosts, and who sends to them."""
+    """The listeners of one session on hosts, and its clients."""
 
     def __init__(self, lab: Lab, session: SessionAccess, address: str) -> None:
         self.lab = lab
@@ -108,7 +108,7 @@ class Group:
         self.members: dict[str, AgentProcess] = {}
         self.clients: list[Program] = []
         self.agents: dict[str, split.SplitAgentProcess] = {}
-        """those that were started with the group, by host"""
+        """agents that were started with the group, by host"""
 
     async def join(
         self, host: str, *, start: Start = "now", reply: str = "", listen: bool = True
@@ -132,7 +132,7 @@ class Group:
         return client
 
     async def assert_refused(self, host: str, *, address: str | None = None, port: int = PORT) -> None:
-        """A client hears so at once."""
+        """A client is refused at once."""
         began = time.monotonic()
         client = await self.send(host, 10, address=address, port=port)
         assert await client.says(0) == ["error", str(errno.ECONNREFUSED)]
@@ -159,7 +159,7 @@ class Group:
         }
 
     def told(self) -> dict[str, Any]:
-        """What the controller says of the session's agents and streams."""
+        """The controller's view of the session's agents and streams."""
         return cast(dict[str, Any], self.lab.controller.get(f"/sessions/{self.session.id}/tcp"))
 
     async def assert_all_have(self, size: int, hosts: Sequence[str], line: int = 1) -> None:
@@ -167,7 +167,7 @@ class Group:
             assert await self.programs[host].says(line) == ["end", str(size), content(size)], host
 
     async def receipts(self, count: int) -> dict[str, int]:
-        """By member's name, when there are so many."""
+        """Receipts by the member's name, once there are so many."""
         found: dict[str, int] = {}
 
         def there() -> bool:
@@ -186,7 +186,7 @@ class Group:
 
 @asynccontextmanager
 async def group(lab: Lab, mode: str = "e2e", **settings: object) -> AsyncGenerator[Group]:
-    """A session that nobody has joined yet."""
+    """A session without members."""
     session = lab.session(mode, tcp={"ports": [PORT], **settings})
     form = cast(dict[str, Any], lab.controller.get(f"/sessions/{session.id}"))
     made = Group(lab, session, form["tcp"]["address"])

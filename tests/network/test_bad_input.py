@@ -27,7 +27,7 @@ def run(*command: str, host: tuple[str, ...] = ()) -> subprocess.CompletedProces
 
 
 def one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
-    """The command failed, and said why in one line with these words."""
+    """The command failed, with one line that contains these words."""
     assert done.returncode not in (0, -6, -11, 101), done
     lines = done.stderr.splitlines()
     assert len(lines) == 1, done.stderr

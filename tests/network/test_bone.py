@@ -1,4 +1,4 @@
-"""A hub and its rims around a P4 switch, which copies what the hub multicasts, over links that lose."""
+"""A hub and its rims around a P4 switch, which copies the hub's multicast, over links that lose packets."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,13 +20,13 @@ from tests.network.harness import Lab, MakeLab, eventually, sha256
 
 SIZE = 300_000
 LOSS = 10_000_000
-"""parts per 10^9: 1 % in each direction of each link"""
+"""loss in parts per 10^9: 1 % in each direction of each link"""
 RIMS = ("h2", "h3", "h4", "h5")
 PORT = 26500
 
 
 class Node(AgentProcess):
-    """A hub or a rim in a host, with all that it said."""
+    """A hub or a rim in a host, with all its events."""
 
     def __init__(self, lab: Lab, options: HubOptions | RimOptions, *within: str) -> None:
         self.said: list[Event] = []
@@ -70,7 +70,7 @@ def rim_options(lab: Lab, host: str, session: SessionAccess | None) -> RimOption
 
 @asynccontextmanager
 async def started(*nodes: Node) -> AsyncGenerator[None]:
-    """All of them, one after the other; members have joined."""
+    """Starts all nodes, one after the other, and waits until the members have joined."""
     try:
         for node in nodes:
             await node.__aenter__()

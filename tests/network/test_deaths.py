@@ -80,7 +80,7 @@ async def test_a_restarted_switch_serves_new_sessions(make_lab: MakeLab) -> None
 
 
 def assert_delivered_or_told(outcome: Outcome, broken: float, culprit: str) -> None:
-    """Everyone has the file, or the sender failed in time and named a switch or a member."""
+    """Every receiver has the file, or the sender failed in time and named a switch or a member."""
     if isinstance(outcome.sender, Event):
         outcome.assert_everyone_has_it()
     else:

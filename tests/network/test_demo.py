@@ -15,7 +15,7 @@ DEMO = (sys.executable, "-m", "groupflow.cli.main", "demo", "--size", "4MiB", "-
 
 
 def undisturbed_report(out: Path, attempts: int = ATTEMPTS) -> dict[str, Any]:
-    """Of a demo with loss; it runs again where the machine had something else to do at each of its rates."""
+    """The report of a demo with loss, repeated if the machine was too busy at each of its rates."""
     command = [*DEMO, "--loss", "1%", "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
     report = cast(dict[str, Any], json.loads((out / "report.json").read_text()))
@@ -41,7 +41,7 @@ def test_a_small_demo(tmp_path: Path) -> None:
 
 
 def start(out: Path) -> subprocess.Popen[str]:
-    """A demo that runs for some seconds; returns when data flows."""
+    """Starts a demo that runs for some seconds; returns when data flows."""
 
     def hear_ctrl_c() -> None:
         # A test run in the background ignores it, and so would its children.
@@ -81,7 +81,7 @@ def test_a_switch_that_dies_fails_the_demo(tmp_path: Path) -> None:
 
 
 def switch_pid(parent: int) -> int:
-    """One of the switches that this demo started, and no other."""
+    """The pid of one of the switches that this demo started."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (entry / "comm").read_text().strip() == "gfswitch":
             fields = (entry / "stat").read_text().rpartition(")")[2].split()

@@ -29,7 +29,7 @@ for number in range(int(sys.argv[2])):
 
 
 def bottleneck() -> Topology:
-    """Line without loss, with a tenth of the rate from s2 to s3."""
+    """A line without loss, whose link from s2 to s3 has a tenth of the rate."""
     line = variants.with_loss(variants.named("line"), 0)
     slow = [
         replace(link, spec=replace(link.spec, rate=10_000_000)) if link.name == "s2-s3" else link

@@ -1,4 +1,4 @@
-"""`groupflow experiment ... --quick`, whole: what each finds on the real network, and its files."""
+"""`groupflow experiment ... --quick`, whole: the findings of each on the real network, and its files."""
 
 import csv
 import json
@@ -13,12 +13,12 @@ from tests.network.harness import ATTEMPTS
 
 ROOT = Path(__file__).parents[2]
 LIMIT_SECONDS = 240
-"""for one experiment"""
+"""limit for one experiment"""
 pytestmark = pytest.mark.timeout(ATTEMPTS * LIMIT_SECONDS + 30)
 
 
 def experiment(name: str, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """Runs its short variant. Where the machine is too slow it says so; what is checked holds even then."""
+    """Runs the short variant. On a machine that is too slow it says so; the checks hold even then."""
     command = [sys.executable, "-m", "groupflow.cli.main", "experiment", name, "--quick", "--json"]
     done = subprocess.run(
         [*command, *more, "--out", str(out)],
@@ -81,7 +81,7 @@ def test_split_connections_carry_the_stream_once(tmp_path: Path) -> None:
 
 
 def undisturbed_experiment(name: str, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """Of which the figures can be judged: repeated while the switches do not keep their schedule."""
+    """An experiment whose figures can be judged: repeated while the switches do not keep their schedule."""
     said = ""
     for _ in range(ATTEMPTS):
         done = experiment(name, out, *more)
@@ -173,4 +173,4 @@ def test_losses_do_not_slow_down_an_edge_over_quic(tmp_path: Path) -> None:
 
 
 CLIENTS = {"t0": 0.5, "t1": 0.5, "t2": 0.5, "t3": 1.0, "t4": 1.0, "t5": 1.0}
-"""targets, Mb/s"""
+"""targets by client, Mb/s"""

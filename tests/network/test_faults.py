@@ -1,4 +1,4 @@
-"""Something dies in the middle: the others get the whole file, or the sender says within 10 s why not."""
+"""Failures in the middle of a transfer: the others get the whole file, or the sender reports within 10 s."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""What a gfswitch takes from its interfaces is what was on the wire: lengths, tags, checksums, after down."""
+"""A gfswitch takes frames as they were on the wire: lengths, tags, checksums, and after it was down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE = 10.0
 
 
 class Listener:
-    """A gfswitch with one port, without a program, that writes down what it receives."""
+    """A gfswitch with one port, without a program, that records the frames it receives."""
 
     def __init__(self, wire: Wires, folder: Path) -> None:
         self.wire = wire
@@ -61,7 +61,7 @@ class Listener:
         return stats["ports"][0]
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends the switch."""
         self._process.terminate()
         self._process.wait(timeout=DEADLINE)
         assert self._process.stdout is not None
@@ -87,7 +87,7 @@ def plain(length: int, mark: int = 0) -> bytes:
 
 
 def test_frames_of_every_length_come_in_order(listener: Listener) -> None:
-    """Those that do not fit a slot of the ring take another way, and stay between their neighbours."""
+    """Frames that do not fit a slot of the ring take another way, and keep their place in the order."""
     # As a switch lives through it: the MTU is raised while it runs.
     for end in (listener.wire.switch_end(1), listener.wire.far_end(1)):
         link(end, "mtu", str(MTU))
@@ -100,7 +100,7 @@ def test_frames_of_every_length_come_in_order(listener: Listener) -> None:
 
 
 def test_many_frames_come_once_each_in_order(listener: Listener) -> None:
-    """More than the ring has slots."""
+    """More frames than the ring has slots."""
     frames = [plain(60 + n % 1400) + n.to_bytes(4, "big") for n in range(10_000)]
     for start in range(0, len(frames), 2000):  # not more than the ring holds
         for frame in frames[start : start + 2000]:
@@ -136,7 +136,7 @@ def test_a_checksum_left_to_hardware_is_completed(listener: Listener, length: in
 
 
 def ones_sum(data: bytes, start: int = 0) -> int:
-    """RFC 1071."""
+    """The sum of the Internet checksum (RFC 1071)."""
     total = start + sum(struct.unpack(f">{len(data) // 2}H", data))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)

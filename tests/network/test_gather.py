@@ -14,7 +14,7 @@ from tests.network.harness import Lab, MakeLab, sha256
 
 BUFFER = 60_000
 SIZES = {"cam1": 6_000_000, "cam2": 3_000_000}
-"""some ten rounds: in one or another of them what is advertised is a segment or two less than what was set"""
+"""some ten rounds: in some of them the advertised window is a segment or two smaller than the one set"""
 CLIENTS = f"""
 link: 20mbit
 buffer: {BUFFER} bytes
@@ -47,7 +47,7 @@ async def events(server: Process) -> AsyncGenerator[dict[str, Any]]:
 
 
 async def send(lab: Lab, host: str, client: str, token: str, file: Path, pin: str) -> tuple[int | None, str]:
-    """Exit code and last words of a client."""
+    """Exit code and last messages of a client."""
     to = f"{lab.topology.hosts['h1'].ip}:26490"
     words = ("send", "--to", to, "--client", client, "--token", token, "--file", str(file), "--tls-pin", pin)
     async with running(lab, host, *words) as sender:

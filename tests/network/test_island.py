@@ -1,4 +1,4 @@
-"""A tree that meets an island of P4 switches: their replication takes the stream on, and the other way."""
+"""A tree that meets an island of P4 switches, whose replication takes the stream on, and the other way."""
 
 import asyncio
 import hashlib
@@ -24,7 +24,7 @@ from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MIB, Lab, MakeLab
 
 OUTSIDE = "mb1"
-"""where the dispatchers and a host of the tree are"""
+"""host of the dispatchers and of a host of the tree"""
 BOTH = "ma1"
 INSIDE = ("mc1", "mc2", "md1")
 SIZE = 4 * MIB
@@ -39,7 +39,7 @@ def lab(make_lab: MakeLab) -> Any:
 
 @asynccontextmanager
 async def a_tree(lab: Lab) -> AsyncGenerator[dict[str, Any]]:
-    """What its hosts need to know."""
+    """Access to a tree, for its hosts."""
     token = secrets.token_hex(16)
     async with dispatchers(lab.network.hosts[OUTSIDE].launcher(), token, plain=False) as pin:
         yield {"to": address(lab.network, OUTSIDE), "token": token, "tls_pin": pin}
@@ -64,7 +64,7 @@ def received(receiver: AgentProcess) -> int:
 
 
 async def command(lab: Lab, *words: str) -> tuple[int, str]:
-    """Runs `groupflow` in the host that is in both; its exit code, and what it said."""
+    """Runs `groupflow` in the host that is in both. Returns its exit code and its messages."""
     program = (sys.executable, "-m", "groupflow.cli.main", *words)
     process = await asyncio.create_subprocess_exec(
         *lab.network.hosts[BOTH].launcher(), *program, stdout=PIPE, stderr=STDOUT

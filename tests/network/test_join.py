@@ -1,4 +1,4 @@
-"""Joining: how soon data comes, and what a late member gets."""
+"""Joining: the time until the first data, and the data that a late member gets."""
 
 import asyncio
 import statistics

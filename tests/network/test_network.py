@@ -1,4 +1,4 @@
-"""The network itself: it is taken down whatever happens, and says when a part of it has died."""
+"""The network itself: it is taken down in every case, and reports when a part of it has died."""
 
 import logging
 import os

@@ -17,7 +17,7 @@ from tests.network.harness import Lab, MakeLab, undisturbed
 
 RATE, DELAY_NS = 20_000_000, 20_000_000
 RTT_S = 2 * (DELAY_NS + 1_000_000) / 1e9
-"""over both links of the star"""
+"""round trip over both links of the star"""
 PRODUCT = RATE / 8 * RTT_S
 """bytes: bandwidth times delay"""
 KIB = 1 << 10
@@ -48,7 +48,7 @@ def serving(lab: Lab, host: str) -> Generator[None]:
 
 
 async def probed(lab: Lab, *more: str) -> Found:
-    """What the command in h2 says of the way to h1."""
+    """The command's result in h2 for the way to h1."""
     command = [*COMMAND, str(lab.topology.hosts["h1"].ip), "--token", TOKEN, "--json", *more]
     done = await asyncio.to_thread(lab.network.hosts["h2"].run, command, 90)
     assert done.returncode == 0, done.stderr

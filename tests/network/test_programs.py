@@ -61,7 +61,7 @@ print("listening", flush=True)
 async def servers(
     splitting: Lab, program: str, arguments: Mapping[str, Sequence[object]]
 ) -> AsyncGenerator[Group]:
-    """A session whose members are servers; what the first says goes back to the client."""
+    """A session whose members are servers; the first one's answers go back to the client."""
     async with served(splitting, replies="leader") as subject:
         for host, given in arguments.items():
             server = await run(subject.lab, host, program, 9000, *given)
@@ -79,7 +79,7 @@ def file(folder: Path, size: int) -> tuple[Path, str]:
 
 
 async def client(subject: Group, *command: object) -> str:
-    """What a command on ma1 prints; it must succeed."""
+    """The output of a command on ma1, which must succeed."""
     code = "import subprocess, sys; print(subprocess.run(sys.argv[1:], capture_output=True, text=True))"
     started: Program = await run(subject.lab, "ma1", code, *command)
     subject.clients.append(started)
@@ -133,7 +133,7 @@ async def test_rsync_copies_to_daemons(splitting: Lab, tmp_path: Path) -> None:
 
 
 def reports(log: Path) -> list[dict[str, Any]]:
-    """What an iperf3 server has written in full: one JSON object after another."""
+    """The complete JSON objects that an iperf3 server has written, one after another."""
     text = log.read_text().lstrip()
     found: list[dict[str, Any]] = []
     while text:
@@ -147,7 +147,7 @@ def reports(log: Path) -> list[dict[str, Any]]:
 
 
 async def report(log: Path, number: int) -> dict[str, Any]:
-    """The report with this number, from 0, when it is there."""
+    """The report with this number, from 0, once it is written."""
     await eventually(lambda: len(reports(log)) > number, 10.0, f"report {number} in {log}")
     return reports(log)[number]
 
@@ -159,7 +159,7 @@ async def report(log: Path, number: int) -> dict[str, Any]:
 async def test_iperf3_measures_to_its_servers(
     splitting: Lab, tmp_path: Path, hosts: Sequence[str], options: str
 ) -> None:
-    """The client says on one connection that the others are over; servers hang up on what is not read yet."""
+    """The client says on one connection that the others are over; servers drop unread bytes."""
     logs = {host: tmp_path / f"{host}.json" for host in hosts}
     arguments = {
         host: ["iperf3", "-s", "-p", 9000, "--json", "--forceflush", "--logfile", log]

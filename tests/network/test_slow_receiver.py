@@ -8,14 +8,14 @@ from groupflow.network import variants
 from tests.network.harness import MIB, MakeLab, undisturbed
 
 SIZE = 24 * MIB
-"""more than two windows ahead of what the slow one can take: its branch is taken out of the stream"""
+"""more than two windows ahead of the slow receiver: its branch is taken out of the stream"""
 SLOW = "mb1"
 FIG5 = variants.with_members(variants.named("fig5"), 2)
 THROTTLED = variants.with_link(FIG5, SLOW, "s1", lambda spec: replace(spec, rate=10_000_000))
 
 
 async def times(make_lab: MakeLab, topology: variants.Topology, mode: str, policy: str) -> dict[str, float]:
-    """Until each receiver had the file."""
+    """Time until each receiver had the file."""
     with make_lab(topology) as lab:
 
         async def once() -> dict[str, float]:

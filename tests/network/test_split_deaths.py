@@ -50,7 +50,7 @@ async def test_one_agent_of_two_is_chosen_and_replaced_when_it_is_gone(make_lab:
     async with served_alone(make_lab, "mb1", "mc1", budget=1) as subject:
 
         def serving() -> list[str]:
-            """Hosts of the session's agents that know it."""
+            """Hosts of the agents that know the session."""
             return [agent["host"] for agent in subject.told()["agents"] if agent["counters"]]
 
         (chosen,) = serving()

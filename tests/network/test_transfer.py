@@ -1,6 +1,6 @@
-"""The main job: one file to everyone, once per link, at the rate of the links, however many receivers.
+"""The main job: one file to everyone, once per link, at the rate of the links, for any number of receivers.
 
-Links run at a fifth of the paper's rate here, so that what is measured is the network even on a busy machine.
+Links run at a fifth of the paper's rate, so that the network is measured even on a busy machine.
 `make bench` has the figures at 100 Mb/s.
 """
 
@@ -10,11 +10,11 @@ from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, MakeLab, Outcome, un
 
 RATE = 20_000_000
 PATH_DELAY = 0.030
-"""s; three links of 10 ms to the farthest receiver"""
+"""s; delay of three links of 10 ms to the farthest receiver"""
 
 
 async def send(lab: Lab, size: int) -> tuple[Outcome, dict[tuple[str, str], float]]:
-    """Sends a file to everyone; copies of it on each direction of each link."""
+    """Sends a file to all receivers. Returns its copies on each direction of each link."""
 
     async def once() -> tuple[Outcome, dict[tuple[str, str], float]]:
         async with lab.caches():

@@ -13,7 +13,7 @@ from groupflow.tree.members import Edges
 from tests.network.harness import MakeLab, undisturbed
 
 WITH_LOSSES_S = 2.0
-"""what a repair says is lost, too, and each time that costs TCP's least timeout, 0.2 s: four are rare"""
+"""s; messages of a repair get lost, too, each at the cost of TCP's least timeout, 0.2 s: four are rare"""
 
 
 @pytest.mark.parametrize(

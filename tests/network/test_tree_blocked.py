@@ -18,7 +18,7 @@ common="--to {TO} --tls-pin $pin --token c0ffee --listen 127.0.0.1:0"
 "$@" tree send $common --file sent --json >send.log 2>&1 &
 "$@" tree recv $common --edges quic --output came --json
 """
-"""in a network where UDP has no route; who has its number 1 takes the others with it"""
+"""a shell in a network where UDP has no route; its processes end with the one that has pid 1"""
 APART = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 

@@ -1,4 +1,4 @@
-"""A tree over a satellite: there and back takes longer than hosts wait for each other where they are near."""
+"""A tree over a satellite, with round trips longer than hosts of a near tree wait for each other."""
 
 import asyncio
 import json

@@ -34,7 +34,7 @@ def path(loss: int) -> Topology:
 
 @contextmanager
 def dispatchers(lab: Lab) -> Generator[tuple[str, ...]]:
-    """In h2, whose TCP takes losses for congestion; how they are reached."""
+    """Dispatchers in h2, whose TCP takes losses for congestion. Yields access to them."""
     done = lab.network.hosts["h2"].run(["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"], 10)
     assert done.returncode == 0, done.stderr
     address = str(lab.topology.hosts["h2"].ip)
@@ -50,7 +50,7 @@ def dispatchers(lab: Lab) -> Generator[tuple[str, ...]]:
 
 
 async def carried(lab: Lab, file: Path, parallel: str) -> dict[str, dict[str, Any]]:
-    """The last event of each name at h1, which the file comes to from h2."""
+    """The last event of each name at h1, which gets the file from h2."""
     with dispatchers(lab) as where:
         sending = [*COMMAND, "send", *where, "--file", str(file)]
         receiving = [*COMMAND, "recv", *where, "--output", "/dev/null", "--json", "--parallel", parallel]

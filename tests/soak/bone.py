@@ -3,8 +3,8 @@
     python -m tests.soak.bone --seed 4 --seconds 60 --rims 4
 
 Files are put into the hub's folder, changed where they are, replaced, removed, ordered; rims and hub are
-killed, begin again and stand still for seconds; rims' files are damaged. What a rim gives out as whole must
-be what the file once was, folders stay within their bounds, no process may end by itself, and in the end
+killed, begin again and stand still for seconds; rims' files are damaged. A whole file from a rim must
+be a version of the hub's file, folders stay within their bounds, no process may end by itself, and in the end
 every rim gives out every file as it is. The seed decides what is done, not when the machine gets to it.
 """
 
@@ -31,7 +31,7 @@ log = logging.getLogger("soak")
 
 MOST_FILES = 12
 STORE = 1_500_000
-"""bytes of a rim's: less than all files may have"""
+"""bytes of a rim's store: less than all files may have"""
 READERS = 6
 RATE = 20_000_000
 """bit/s"""
@@ -39,13 +39,13 @@ PAUSE_S = (0.2, 4.0)
 BETWEEN_S = (0.05, 0.8)
 SLOW_S = 2.0
 WHOLE_S = 60.0
-"""from the last fault until every rim gives out every file"""
+"""time from the last fault until every rim gives out every file"""
 MEMORY_KB = 100_000
 FAULTS = {
     "put": 6, "change": 3, "remove": 2, "order": 2, "kill_rim": 2, "pause_rim": 2, "damage": 2, "kill_hub": 1,
     "pause_hub": 1,
 }  # fmt: skip
-"""how often each is, beside the others"""
+"""weight of each fault among the others"""
 
 
 class Soak:
@@ -72,7 +72,7 @@ class Soak:
         self.readers = Readers(self._versions, self._random, self._awake, self._fault)
 
     async def run(self) -> None:
-        """Raises what none of this should."""
+        """Runs the soak. Raises an error for any fault of the programs."""
         self._set_up()
         await self._start_hub()
         for name in self._rim_options:
@@ -162,7 +162,7 @@ class Soak:
         await node.agent.stop()
 
     async def _damage(self) -> None:
-        """Not while a client takes it: nothing can be known then of bytes that are already sent."""
+        """Damages a file, unless a client reads it: bytes already sent could not be judged then."""
         rim, name = self._random.choice(list(self._rims.values())), self._some_file()
         if name and not self.readers.busy[rim.http, name] and (path := rim.folder / name).exists():
             log.info("damage %s of %s", name, rim.folder.name)
@@ -204,7 +204,7 @@ class Soak:
                 self._fault(f"{rim.folder.name} holds {held} bytes")
 
     async def _settle(self) -> None:
-        """The hub sends every file once more, and every rim gives it out."""
+        """Makes the hub send every file once more, and every rim give it out."""
         log.info("the end: %d files, answers %s", len(self._versions.now), dict(self.readers.answers))
         for name in self._versions.now:
             await self._client.post(self._hub.url(name))
@@ -255,7 +255,7 @@ async def _run(options: argparse.Namespace) -> list[str]:
 
 
 def main() -> int:
-    """0: no fault."""
+    """Exit code 0: no fault."""
     options = _options()
     logging.basicConfig(level=logging.INFO, format="%(relativeCreated)7d ms %(message)s", stream=sys.stdout)
     logging.getLogger("asyncio").setLevel(logging.WARNING)

@@ -12,7 +12,7 @@ from tests.support.tree import until
 
 _SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--json", "--max-members", "8")
 _ATTENTION = 2.0
-"""seconds after which one that stood still has told all hosts where the others are"""
+"""seconds after which a process that stood still has told all hosts the others' addresses"""
 
 
 class Dispatchers:
@@ -30,7 +30,7 @@ class Dispatchers:
         self._awake_since = 0.0
 
     async def start(self, port: int = 0) -> "Dispatchers":
-        """At that port, or any."""
+        """Starts it at that port, or at a free one."""
         options = ("--token", self._token, "--store", str(self._store), "--listen", f"127.0.0.1:{port}")
         with self.log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(*_SERVE, *options, stdout=log, stderr=log)
@@ -63,7 +63,7 @@ class Dispatchers:
         self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """After a pause."""
+        """Lets it go on after a pause."""
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGCONT)
         self.paused, self._awake_since = False, time.monotonic()

@@ -1,4 +1,4 @@
-"""Clients of rims: they take files, parts of them, or go away; what they were given must be right."""
+"""Clients of rims: they take files, parts of them, or go away; the bytes they get must be right."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from tests.support.bone import Node
 OUGHT = {200, 206, 404, 416, 502, 503, 504, 507}
 """statuses that a rim may give while files, hub and rims come and go"""
 LONGEST_S = 40.0
-"""that an answer may take: a wait for a file to begin, pauses, the file"""
+"""longest time of an answer: a wait for a file to begin, pauses, the file"""
 
 
 class Readers:
@@ -27,7 +27,7 @@ class Readers:
         rims: Callable[[], list[Node]],
         fault: Callable[[str], None],
     ) -> None:
-        """`rims`: that run now."""
+        """`rims`: those that run now."""
         self._versions = versions
         self._random = rng
         self._rims = rims
@@ -37,7 +37,7 @@ class Readers:
         self.answers: Counter[str] = Counter()
 
     async def read_on(self, client: httpx.AsyncClient) -> None:
-        """Until it is cancelled."""
+        """Reads until cancelled."""
         while True:
             await asyncio.sleep(self._random.uniform(0, 0.3))
             if rims := self._rims():

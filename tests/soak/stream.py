@@ -1,4 +1,4 @@
-"""A stream whose bytes tell where they belong: the numbers of its words, of eight bytes each."""
+"""A stream whose bytes show their place: the numbers of its words, of eight bytes each."""
 
 import asyncio
 from array import array
@@ -6,11 +6,11 @@ from pathlib import Path
 
 WORD = 8
 _BATCH = 512
-"""words"""
+"""words written at once"""
 
 
 def words(first: int, count: int) -> bytes:
-    """So many of them, from that number on."""
+    """So many words of the stream, from a number on."""
     numbers = array("Q", range(first, first + count))
     numbers.byteswap()
     return numbers.tobytes()
@@ -26,7 +26,7 @@ def begins_at(data: bytes) -> int | None:
 
 
 def fault(path: Path, *, offset: int | None, end: int | None) -> str | None:
-    """What is wrong with a host's output that is to begin at `offset`, or anywhere, and to go to `end`, or
+    """The fault in a host's output that must begin at `offset`, or anywhere, and end at `end`, or
     anywhere."""
     data = path.read_bytes() if path.exists() else b""
     if not data and end is None:
@@ -46,7 +46,7 @@ def fault(path: Path, *, offset: int | None, end: int | None) -> str | None:
 
 
 async def write(to: asyncio.StreamWriter, *, seconds: float, rate: int) -> int:
-    """Writes the stream at `rate` bytes a second and ends it; how many bytes it has."""
+    """Writes the stream at `rate` bytes a second and ends it. Returns its number of bytes."""
     loop = asyncio.get_running_loop()
     begun, written = loop.time(), 0
     while (passed := loop.time() - begun) < seconds:

@@ -4,7 +4,7 @@
 
 Hosts join, also several at once, leave, are killed and stand still for seconds; so do the processes of the
 dispatchers, which come back at their address or another. No host that stays may get nothing for long or end
-early, none may miss or double a byte or begin where it should not, and no process may end by itself. The seed
+early, none may lack or double a byte or begin where it should not, and no process may end by itself. The seed
 decides what is done, not when the machine gets to it.
 """
 
@@ -36,13 +36,13 @@ log = logging.getLogger("soak")
 RATE = 250_000
 """bytes a second"""
 STUCK_S = 30.0
-"""without a new byte"""
+"""time without a new byte that is a fault"""
 FAREWELL_S = 60.0
-"""from the end of the stream to that of the last host"""
+"""time from the end of the stream to that of the last host"""
 QUIET_S = 5.0
-"""before the end nobody joins or stands still: the end may come before it is there again"""
+"""time before the end in which no host joins or stands still, as it might be back only after the end"""
 MOVES_S = 6.0
-"""between two processes that come back elsewhere; who stood still meanwhile must find one that it knows"""
+"""time between two processes that come back elsewhere; a host that stood still must find one that it knows"""
 PAUSE_S = (0.2, 4.0)
 BETWEEN_S = (0.1, 1.2)
 BURST = 6
@@ -55,7 +55,7 @@ FAULTS = {
     "kill_dispatchers": 2,
     "pause_dispatchers": 1,
 }
-"""how often each is, beside the others"""
+"""weight of each fault among the others"""
 
 
 @dataclass(eq=False)
@@ -66,13 +66,13 @@ class Member:
     output: Path
     from_start: bool
     expected: bool = True
-    """to stay to the end"""
+    """the host has to stay to the end"""
     paused: bool = False
     bytes: int = 0
     since: float = field(default_factory=time.monotonic)
-    """it has had no more"""
+    """time since when it has no new byte"""
     is_at_fault: bool = False
-    """which has been told"""
+    """the fault has been reported"""
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Soak:
         self._end = 0.0
 
     async def run(self) -> None:
-        """Raises what none of this should: TimeoutError, AgentError."""
+        """Runs the soak. Raises an error for any fault of the programs: TimeoutError, AgentError."""
         for _ in range(3):
             await self._serve()
         options = TreeSendOptions(name="source", members=4, **self._common())
@@ -157,7 +157,7 @@ class Soak:
     async def _agent(
         self, options: TreeSendOptions | TreeRecvOptions, *, piped_input: bool = False
     ) -> AgentProcess:
-        """With a file of its events."""
+        """An agent with a file of its events."""
         events = self._stack.enter_context((self._folder / f"{options.name}.log").open("w", buffering=1))
 
         def write(event: Event) -> None:
@@ -169,7 +169,7 @@ class Soak:
         )
 
     def _some(self) -> list[Member]:
-        """Hosts to which something may happen."""
+        """Hosts that may be disturbed."""
         return [member for member in self.members if member.runs and not member.paused]
 
     def _is_quiet(self) -> bool:
@@ -246,7 +246,7 @@ class Soak:
         self.faults.append(message)
 
     def _watch(self) -> None:
-        """While the stream runs."""
+        """Watches the hosts while the stream runs."""
         for process in [each for each in self._dispatchers if each.has_ended]:
             self._fault(f"{process.name} ended by itself")
             self._dispatchers.remove(process)
@@ -274,7 +274,7 @@ class Soak:
             self._fault(f"{name}: {error}")
 
     def _check(self, length: int) -> None:
-        """Also those that were killed or left: they have a part, but nothing wrong."""
+        """Checks all outputs, also of hosts that were killed or left, which have a correct part."""
         for member in self.members:
             offset, end = 0 if member.from_start else None, length if member.expected else None
             part = member.output.with_name(f"{member.output.name}.part")
@@ -316,7 +316,7 @@ def _tidy(folder: Path, *, keep: bool) -> None:
 
 
 def main() -> int:
-    """0: no fault."""
+    """Exit code 0: no fault."""
     options = _options()
     logging.basicConfig(level=logging.INFO, format="%(relativeCreated)7d ms %(message)s", stream=sys.stdout)
     logging.getLogger("asyncio").setLevel(logging.WARNING)

@@ -1,30 +1,30 @@
-"""The files of a hub's folder, and all that each of them ever was."""
+"""The files of a hub's folder, and all former versions of each."""
 
 import hashlib
 import random
 from pathlib import Path
 
 SIZES = (0, 400_000)
-"""bytes"""
+"""bytes, the least and the most"""
 
 
 class Versions:
-    """Changes the files; knows whether what a rim gives out has ever been one of them."""
+    """Changes the files; knows whether a rim's answer has ever been one of them."""
 
     def __init__(self, folder: Path, rng: random.Random) -> None:
         self._folder = folder
         self._random = rng
         self._contents: dict[str, dict[str, bytes]] = {}
-        """by name and hash; all that a file was"""
+        """all versions of a file, by name and hash"""
         self.now: dict[str, str] = {}
-        """hash of each that is there"""
+        """hash of each present file"""
 
     def put(self, name: str) -> None:
         """A new file, or another in its place, at once."""
         self._write(name, self._random.randbytes(self._random.randint(*SIZES)))
 
     def change(self, name: str) -> None:
-        """A part of it, where it is: who reads it meanwhile may see both."""
+        """Changes a part of a file in place: a reader may see both versions."""
         data = bytearray(self._contents[name][self.now[name]])
         at = self._random.randrange(len(data) + 1)
         data[at : at + 1000] = self._random.randbytes(self._random.randint(1000, 3000))
@@ -38,7 +38,7 @@ class Versions:
         (self._folder / name).unlink()
 
     def fault(self, name: str, tag: str, data: bytes, begin: int | None = None) -> str | None:
-        """What is wrong with an answer that calls its file `tag`, or with its part from `begin` on."""
+        """The fault in an answer that names the version `tag`, or in a part of it from `begin` on."""
         versions = self._contents.get(name, {})
         if tag not in versions:
             return f"{name} was never {tag[:8]}, which has {len(data)} bytes"

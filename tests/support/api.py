@@ -1,4 +1,4 @@
-"""A controller whose REST API is on a socket, and the command that asks it."""
+"""A controller whose REST API is on a socket, and the command that uses it."""
 
 import asyncio
 from collections.abc import AsyncGenerator

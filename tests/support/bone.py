@@ -41,7 +41,7 @@ async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> N
 
 @dataclass
 class Node:
-    """A hub or a rim that runs."""
+    """A running hub or rim."""
 
     agent: AgentProcess
     folder: Path
@@ -59,7 +59,7 @@ class Node:
         return f"http://{self.http}/{path}"
 
     def peak_kb(self) -> int:
-        """The most memory that it had."""
+        """Its peak memory, KiB."""
         status = Path(f"/proc/{self.agent.pid}/status").read_text()
         return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
@@ -120,7 +120,7 @@ class FalseHub:
         self._socket.close()
 
     def control(self, transfer: int, name: bytes, size: int, digest: bytes) -> None:
-        """Unscheduled, selective repeat, packets of 1,000 bytes."""
+        """Control parameters: unscheduled, selective repeat, packets of 1,000 bytes."""
         fixed = struct.pack(">BBQHHHIHH", 2, 2, size, 0o644, 1000, 64, 1000, 1000, 0)
         self._send(3, transfer, fixed + digest + bytes([len(name)]) + name)
 

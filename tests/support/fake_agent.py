@@ -1,4 +1,4 @@
-"""A split agent's control socket that does as it is told and remembers it, in place of `gfagent split`."""
+"""A split agent's control socket that obeys and records requests, in place of `gfagent split`."""
 
 import asyncio
 import json
@@ -15,11 +15,11 @@ class FakeAgent:
         self.requests: list[str] = []
         """operations, with their session"""
         self.refuse: dict[int, str] = {}
-        """sessions that are refused, and why"""
+        """reasons of refusals, by session"""
         self.streams: dict[int, list[dict[str, Any]]] = {}
         """statistics of streams, by session"""
         self.silent = False
-        """answers nothing"""
+        """whether it answers nothing"""
         self._server: asyncio.Server | None = None
         self._clients: list[asyncio.StreamWriter] = []
         self._watching: list[asyncio.StreamWriter] = []
@@ -36,20 +36,20 @@ class FakeAgent:
         self.path.unlink(missing_ok=True)
 
     async def break_off(self) -> None:
-        """Every client's connection ends; the agent goes on."""
+        """Ends every client's connection; the agent goes on."""
         for writer in self._clients:
             writer.close()
         self._clients.clear()
         self._watching.clear()
 
     def tell(self, event: str, session: int, **fields: object) -> None:
-        """An event for those who watch."""
+        """Sends an event to the clients that watch."""
         line = json.dumps({"event": event, "session": session, **fields}).encode() + b"\n"
         for writer in self._watching:
             writer.write(line)
 
     def say(self, line: bytes) -> None:
-        """Anything, to every client."""
+        """Sends any text to every client."""
         for writer in self._clients:
             writer.write(line)
 

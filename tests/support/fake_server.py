@@ -1,7 +1,7 @@
-"""A stand-in for gfagent: as a server it measures what its settings would give; as a client it says what it
-was told.
+"""A stand-in for gfagent: as a server it reports what its settings would give; as a client it records its
+orders.
 
-What comes by stdin is written to the file that the environment's GATHER_TOLD names.
+Bytes from stdin are written to the file that the environment's GATHER_TOLD names.
 """
 
 import io

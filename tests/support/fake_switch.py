@@ -1,4 +1,4 @@
-"""A switch that does what it is told and remembers it, in place of a P4Runtime connection."""
+"""A switch that obeys and records requests, in place of a P4Runtime connection."""
 
 import asyncio
 import struct
@@ -22,7 +22,7 @@ class FakeSwitch:
         self.writes: list[list[Change]] = []
         self.resets: list[tuple[int, int, int]] = []
         self.sent: list[tuple[int, Received]] = []
-        """port and reply"""
+        """port and reply of each packet-out"""
         self.reachable = True
         self.connections = 0
         self.refuse: set[str] = set()
@@ -31,7 +31,7 @@ class FakeSwitch:
         self.probe_us = 20_000
         """round trip of every link, as probes show it"""
         self.registers: dict[tuple[int, int], int] = {}
-        """by id and index"""
+        """values by register id and index"""
         self._connection: FakeConnection | None = None
 
     async def connect(self) -> "FakeConnection":
@@ -42,7 +42,7 @@ class FakeSwitch:
         return self._connection
 
     def stop(self) -> None:
-        """The switch's process ends, and all it held is gone."""
+        """Ends the switch's process: all that it held is gone."""
         self.reachable = False
         self.entries.clear()
         if self._connection is not None:
@@ -53,7 +53,7 @@ class FakeSwitch:
         self.reachable = True
 
     def punt(self, port: int, frame: bytes, reason: int = PUNT_CONTROL) -> None:
-        """A packet-in."""
+        """Sends a packet-in."""
         assert self._connection is not None, f"{self.name} is not connected"
         self._connection.deliver(PacketIn(port, reason, frame))
 
@@ -74,7 +74,7 @@ class FakeSwitch:
         }
 
     def carry_out(self, changes: Sequence[Change]) -> list[Failure]:
-        """As strict as P4Runtime about what exists; and a stream's groups must be there before it."""
+        """Carries out a change, as strict as P4Runtime; a stream's groups must exist before it."""
         self.writes.append(list(changes))
         failures: list[Failure] = []
         for change in changes:

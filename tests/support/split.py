@@ -24,7 +24,7 @@ class Lab:
         self.agents = agents
 
     def routes(self, switch: str) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """What a switch holds of the sessions' prefix."""
+        """The switch's routes for the sessions' prefix."""
         table = self.world.switches[switch].table("ipv4_route")
         return {match: params for match, params in table.items() if match[0] >> 16 == 0x0AC8}
 

@@ -1,4 +1,4 @@
-"""A host that speaks the dispatchers' lines, and what tests wait for."""
+"""A host that speaks the dispatchers' lines, and conditions that tests wait for."""
 
 import asyncio
 import inspect
@@ -15,11 +15,11 @@ from groupflow.tree.service import Dispatch
 TOKEN = "c0ffee"
 OPTIONS = DispatchOptions(token=TOKEN, listen=("127.0.0.1", 0), plain=True, patience_ms=20_000)
 HASTY = replace(OPTIONS, patience_ms=300)
-"""of tests in which patience ends"""
+"""options of tests in which patience ends"""
 
 
 class Host:
-    """Does what it is told, without data: it is connected to a parent as soon as it is told of it."""
+    """Obeys the dispatchers without data: it reports a parent as connected as soon as it is given one."""
 
     def __init__(self, number: int, *, source: bool = False, token: str = TOKEN, key: str = "") -> None:
         self.name = f"{number:x}"
@@ -31,9 +31,9 @@ class Host:
         self.joins = 0
         self.told: list[dict[str, Any]] = []
         self.lost: list[str] = []
-        """addresses of processes that it did not reach"""
+        """addresses of processes that it could not reach"""
         self.root: str | None = None
-        """the tree that it says to be in"""
+        """the tree that it claims to be in"""
         self.expected: set[str] = set()
         self.join: dict[str, Any] = {
             "peer": {"host": self.name, "address": f"127.0.0.1:{4000 + number}"},
@@ -43,7 +43,7 @@ class Host:
         }
 
     async def connect(self, port: int, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
-        """The first answer."""
+        """Connects. Returns the first answer."""
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
         who = {"join": self.join, "key": self.key, "source": self.source}
         hello = who | {"root": self.root, "lost": self.lost}
@@ -69,7 +69,7 @@ class Host:
         return self
 
     async def run(self) -> None:
-        """Obeys until the connection is lost; says that it is there."""
+        """Obeys until the connection is lost, and reports that it is alive."""
         async with asyncio.TaskGroup() as tasks:
             alive = tasks.create_task(self._say_alive())
             while "closed" not in (line := await self.next()):
@@ -121,7 +121,7 @@ async def until(condition: Any, *, seconds: float = 10) -> None:
 
 
 async def names(service: Dispatch) -> set[str]:
-    """Of the hosts in the tree."""
+    """Names of the hosts in the tree."""
     return {host["host"] for host in await service.forest.hosts()}
 
 

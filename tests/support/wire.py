@@ -1,4 +1,4 @@
-"""Reads what the controller sends to hosts, byte by byte: a second opinion on the wire format."""
+"""Reads the controller's frames to hosts, byte by byte: a second opinion on the wire format."""
 
 import struct
 from dataclasses import dataclass, field
@@ -42,13 +42,13 @@ class Received:
     request_id: int
     session: int
     member: int
-    """of the group header"""
+    """member of the group header"""
     udp_port: int
     eth_dst: str
     ip_dst: str
     values: dict[str, int] = field(default_factory=dict[str, int])
     word: str = ""
-    """code of a refusal, what of a notice"""
+    """code of a refusal, or kind of a notice"""
     text: str = ""
 
     def __getitem__(self, name: str) -> int:

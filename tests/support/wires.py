@@ -29,11 +29,11 @@ class Wires:
         self._tag = f"gf{os.getpid() % 100000}{chr(ord('a') + next(_numbers) % 26)}"
 
     def switch_end(self, port: int) -> str:
-        """The interface that the switch is given."""
+        """The switch's interface of a port."""
         return f"{self._tag}s{port}"
 
     def far_end(self, port: int) -> str:
-        """The interface that the test has."""
+        """The test's interface of a port."""
         return f"{self._tag}t{port}"
 
     def open(self) -> None:

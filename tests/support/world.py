@@ -1,4 +1,4 @@
-"""A whole controller over fake switches, with a clock that stands still until told."""
+"""A whole controller over fake switches, with a clock that moves only when told."""
 
 import asyncio
 import itertools
@@ -107,7 +107,7 @@ class World:
         await until(lambda: all(s.connections and self.state(n) == "up" for n, s in self.switches.items()))
 
     async def stop(self) -> None:
-        """Ends the controller, as it were by a kill: nothing is tidied up."""
+        """Ends the controller as a kill would: nothing is tidied up."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -128,7 +128,7 @@ class World:
             await asyncio.sleep(0.002)
 
     async def advance(self, seconds: float, *, alive: "tuple[FakeHost, ...]" = ()) -> None:
-        """Lets time pass, while some hosts say that they are there, then looks who is missing."""
+        """Lets time pass, while some hosts report that they are alive, then sweeps."""
         for _ in range(int(seconds * 2)):
             self.clock.now += 0.5
             for host in alive:
@@ -152,7 +152,7 @@ class World:
 
 
 class FakeHost:
-    """A process on a host: asks, and looks at what comes back."""
+    """A process on a host: sends requests, and reads the answers."""
 
     _ids = itertools.count(1)
 
@@ -171,7 +171,7 @@ class FakeHost:
         return [reply for port, reply in sent if port == self.host.port and reply.udp_port == self.udp_port]
 
     def notices(self) -> list[tuple[str, int, int]]:
-        """What, about whom, and how many receivers then."""
+        """Kind and subject of each notice, and its number of receivers."""
         return [(r.word, r["about"], r["receivers"]) for r in self.received if r.kind == "notice"]
 
     def ask(self, type_: Any, **fields: Any) -> int:
@@ -228,7 +228,7 @@ async def world(
     program: str = "groupflow",
     **options: Any,
 ) -> AsyncGenerator[World]:
-    """`split`: where split agents are; None: nowhere. `program`: one of p4src/build."""
+    """`split`: folder of the split agents; None: none. `program`: one of p4src/build."""
     nowhere = SplitOptions(folder=Path("/nonexistent"))
     made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere, program)
     await made.start()

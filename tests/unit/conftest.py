@@ -32,7 +32,7 @@ def gfagent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Installs fake_server.py as gfagent; gives the file where it writes what it was told."""
+    """Installs fake_server.py as gfagent. Returns the file of its recorded orders."""
     folder = tmp_path / "bin"
     folder.mkdir()
     python = sys.executable

@@ -22,7 +22,7 @@ FILE_BYTES = 3 << 20
 
 
 class Program:
-    """An example that runs. What it says is read as it comes."""
+    """A running example. Its output is read as it comes."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -81,7 +81,7 @@ async def outcome(name: str, *words: str) -> tuple[int, list[str]]:
 
 @asynccontextmanager
 async def tree() -> AsyncGenerator[tuple[str, ...]]:
-    """Dispatchers; what the examples are to be told of them."""
+    """Dispatchers, and the examples' options for them."""
     options = DispatchOptions(token=TOKEN, listen=("127.0.0.1", 0))
     async with Dispatch(options, MemoryStore()) as service:
         assert service.forest.identity

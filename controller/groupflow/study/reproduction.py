@@ -88,7 +88,7 @@ def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
             raise RefusedError(f"--scenario {name}: the paper has {', '.join(paper.scenarios)}")
     for name in studies:
         if name not in paper.studies:
-            raise RefusedError(f"--study {name}: the studies are {', '.join(paper.studies)}")
+            raise RefusedError(f"--study {name}: there are {', '.join(paper.studies)}")
         if scenarios:
             advice = "studies choose their scenarios; give --scenario or --study, not both"
             raise RefusedError(f"--study {name}: {advice}")

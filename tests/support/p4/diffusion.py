@@ -1,4 +1,4 @@
-"""What the tests of the diffusion stages share: table entries, registers and frames.
+"""Parts that the tests of the diffusion stages share: table entries, registers and frames.
 
 One flow through one node: it comes from the node behind port 1 and goes to the one behind port 2.
 """
@@ -44,7 +44,7 @@ def feedback(flow: int = FLOW, r: int = 0, n: int = 0, flags: int = 0) -> bytes:
 
 
 def tick(flow: int = FLOW, branch: int = 0) -> bytes:
-    """What the packet generator makes, 60 bytes."""
+    """A tick as the packet generator makes it, 60 bytes."""
     return _frame(TICK, struct.pack("!HH", flow, branch))
 
 
@@ -115,7 +115,7 @@ def external_entry(
     d: Terms = NONE,
     limit: int = RATE_MAX,
 ) -> fy.P4TableEntry:
-    """A host behind the port shapes the flow to what it is told."""
+    """A host behind the port shapes the flow to the rate that it is told."""
     parameters = {"limit": limit} | _terms("alpha", alpha) | _terms("d", d)
     return fy.P4TableEntry(
         "external_reports",
@@ -142,7 +142,7 @@ def rate(switch: Switch, at: int | None = None) -> int:
 
 
 def report(switch: Switch, flow: int = FLOW, branch: int = 0, to_port: int = UPSTREAM) -> Feedback:
-    """What a tick makes the switch report upstream."""
+    """The report that a tick makes the switch send upstream."""
     (output,) = switch.run(GENERATOR_PORT, tick(flow, branch))
     assert output.port == to_port
     return parsed(output)

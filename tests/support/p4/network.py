@@ -173,7 +173,7 @@ def reset(switch: Switch, branch: int = ALL_BRANCHES, seq: int = 0) -> list[Outp
 
 
 def ports(outputs: list[Output]) -> list[int]:
-    """On which ports frames left."""
+    """The ports on which frames left."""
     return sorted(output.port for output in outputs)
 
 

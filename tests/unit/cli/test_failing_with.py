@@ -1,4 +1,4 @@
-"""What goes wrong in a command, also in its tasks, is one line and an exit code."""
+"""An error in a command, also in its tasks, is one line and an exit code."""
 
 import asyncio
 

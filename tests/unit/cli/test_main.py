@@ -1,4 +1,4 @@
-"""What the command as a whole offers: version, completion, exit codes."""
+"""The command as a whole: version, completion, exit codes."""
 
 import re
 import subprocess

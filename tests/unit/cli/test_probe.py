@@ -1,4 +1,4 @@
-"""`groupflow probe` from its command line to what it prints."""
+"""`groupflow probe` from its command line to its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = ("--buffers", "16KiB,64KiB", "--connections", "1,2", "--seconds", "0.8")
 
 @contextmanager
 def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, object]]]:
-    """The command in a process of its own, and what it says when it is ready."""
+    """The command in a process of its own, and its line when it is ready."""
     command = [sys.executable, "-m", "groupflow.cli.main", "probe", "--serve", "--listen", "127.0.0.1"]
     environment = {key: value for key, value in os.environ.items() if key != "GROUPFLOW_TOKEN"}
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""How switches and hosts are started: command lines from the topology, without starting anything."""
+"""Command lines of switches and hosts from the topology, without starting anything."""
 
 from itertools import pairwise
 from pathlib import Path

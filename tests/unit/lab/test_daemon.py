@@ -1,4 +1,4 @@
-"""Processes that are watched: how they start, how their death is told, that none outlives its owner."""
+"""Watched processes: their start, the report of their death, and their end with their owner."""
 
 import os
 import signal

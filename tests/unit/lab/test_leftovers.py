@@ -1,4 +1,4 @@
-"""Who owns interfaces: a live run is respected, a dead one cleaned up after, strangers not touched."""
+"""Owners of interfaces: a live run is respected, a dead one cleaned up after, strangers not touched."""
 
 import fcntl
 import json

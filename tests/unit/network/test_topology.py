@@ -1,4 +1,4 @@
-"""Topology files: what is worked out from them, and what is said about bad ones."""
+"""Topology files: derived values, and refusals of bad files."""
 
 from pathlib import Path
 

@@ -161,7 +161,7 @@ def test_sixteen_branches_count(bare: Switch) -> None:
     st.integers(1, 7),
 )
 def test_any_order_of_acknowledgements_tells_the_minimum(acks: list[tuple[int, int]], active: int) -> None:
-    """Against a model: what goes up is the running minimum over active branches, strictly growing."""
+    """Against a model: the running minimum over active branches goes up, strictly growing."""
     switch = with_session(new_switch(), active=active)
     value, told = [0, 0, 0], 0
     for branch, seq in acks:

@@ -1,4 +1,4 @@
-"""What p4c made of the sources: up to date, and fit for a hardware target."""
+"""p4c's output: up to date with the sources, and fit for a hardware target."""
 
 from __future__ import annotations
 

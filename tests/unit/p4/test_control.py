@@ -1,4 +1,4 @@
-"""Signalling with the controller: packet-in, packet-out, and who may do what."""
+"""Signalling with the controller: packet-in, packet-out, and the ports that may use each."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def branching(switch: Switch, *, fastest: bool) -> Switch:
 
 
 def hear(switch: Switch, heard: dict[int, tuple[int, int]]) -> list[Feedback]:
-    """Feedback and depth of each branch, then a round of ticks: what is reported."""
+    """The report after feedback and depth of each branch, and a round of ticks."""
     for port, (r, n) in heard.items():
         switch.run(port, feedback(r=r))
         set_depth(switch, n, cell(port))
@@ -199,7 +199,7 @@ def hear(switch: Switch, heard: dict[int, tuple[int, int]]) -> list[Feedback]:
 def test_a_branching_node_reports_once_for_all(
     bare: Switch, fastest: bool, r: int, n: int, order: tuple[int, ...]
 ) -> None:
-    """strict: no branch is sent more than it takes; isolate: the fastest is sent what it takes."""
+    """strict: no branch is sent more than it takes; isolate: the fastest branch sets the rate."""
     node = branching(bare, fastest=fastest)
     values = [(1000, 20), (2000, 30), (3000, 10)]
     heard = {port: values[place] for port, place in zip(BRANCHES, order, strict=True)}

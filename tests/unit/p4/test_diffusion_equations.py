@@ -89,7 +89,7 @@ def prepare(alpha: Coefficient, d: Coefficient, n: int, share: int = NO_LIMIT) -
 
 
 def rounding(alpha: Coefficient) -> tuple[int, int]:
-    """How far below and above the exact value alpha r may be, in units: less than 1 for each halving term."""
+    """Bounds of alpha r below and above the exact value, in units: less than 1 for each halving term."""
     halving = [term for term in alpha.terms if term.exponent < 0]
     return sum(not term.negative for term in halving), sum(term.negative for term in halving)
 

@@ -1,4 +1,4 @@
-"""Addresses of TCP sessions that nobody serves: a reset at once, as RFC 9293 wants it."""
+"""Addresses of TCP sessions that no agent serves: a reset at once, as RFC 9293 requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A P4Runtime server that keeps what it is given, to try the client side of the wire."""
+"""A P4Runtime server that keeps its writes, to try the client side of the wire."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -137,7 +137,7 @@ def _matches(wanted: p4r.Entity, entity: p4r.Entity) -> bool:
 
 @asynccontextmanager
 async def p4runtime(service: FakeP4Runtime) -> AsyncGenerator[str]:
-    """Serves on a free port; gives the address."""
+    """Serves on a free port. Yields the address."""
     server = grpc.aio.server()
     p4r_grpc.add_P4RuntimeServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")

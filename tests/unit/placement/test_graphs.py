@@ -1,4 +1,4 @@
-"""Elsewhere the placement is near the best, within the bounds that docs/explanation/placement.md states."""
+"""On other networks the placement is near the best, within the bounds of docs/explanation/placement.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.placement.questions import graphs, problems
 BYTES_BOUND = 1.1
 TIME_BOUND_ALIKE = 1.1
 TIME_BOUND = 2.5
-"""where links differ in rate"""
+"""bound where links differ in rate"""
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

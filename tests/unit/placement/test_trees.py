@@ -1,4 +1,4 @@
-"""On trees the placement is the best there is."""
+"""On trees the placement is the best possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A probe over the loopback: what it does, and what happens to those that do not belong."""
+"""A probe over the loopback: its measurements, and the refusal of strangers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SERVE = ServeOptions(HOST, 0, "c0ffee", answer_s=1.0)
 async def faked(
     answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
 ) -> AsyncGenerator[int]:
-    """Something else that listens; gives its port."""
+    """Another program that listens. Yields its port."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.CancelledError):
@@ -251,7 +251,7 @@ async def test_something_silent_listens() -> None:
 
     async with faked(silent) as port:
         options = ProbeOptions((64 * KIB,), (1,), seconds=0.4, timeout=0.2)
-        assert "silent for 0.2 s" in str(await refusal(port, options=options))
+        assert "no answer for 0.2 s" in str(await refusal(port, options=options))
 
 
 async def test_one_client_at_a_time_and_the_next_when_it_is_gone() -> None:

@@ -1,4 +1,4 @@
-"""Which cell is recommended, and what can be asked."""
+"""The recommended cell, and the bounds of options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control put into a scenario: who is asked for too much is told, and a line under control loses nothing."""
+"""Control put into a scenario: excessive requests are refused, and a line under control loses nothing."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Routers that mark packets or pause their neighbours: from a scenario's text to what a run shows."""
+"""Routers that mark packets or pause their neighbours: from a scenario's text to the results of a run."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Clients that are tuned in virtual time: what a server measures, and what its settings do."""
+"""Clients that are tuned in virtual time: the server's measurements, and the effect of its settings."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +28,7 @@ TOPOLOGY = {
 
 @dataclass
 class Told:
-    """Obeys a table of when who gets what, and remembers what it was told."""
+    """A policy that follows a table of times and settings, and records its readings."""
 
     table: list[tuple[int, dict[str, Setting]]]
     rounds: list[dict[str, Reading]] = field(default_factory=list[dict[str, Reading]])

@@ -1,4 +1,4 @@
-"""Scenario files: what is read from them, and what is said about bad ones."""
+"""Scenario files: values that are read from them, and refusals of bad files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""TCP streams over split agents: scenario files, and what a run of one measures."""
+"""TCP streams over split agents: scenario files, and the results of a run."""
 
 import re
 

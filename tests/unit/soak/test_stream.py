@@ -1,4 +1,4 @@
-"""What the soak holds against a host's output."""
+"""The faults that the soak finds in a host's output."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where papers are found, and what `groupflow reproduce` says of them."""
+"""The search for papers, and their lines in `groupflow reproduce`."""
 
 import ast
 import json
@@ -36,7 +36,7 @@ def test_help_lists_every_paper_with_its_scenarios_and_studies(capsys: pytest.Ca
 
 
 def in_a_new_process(program: str, folder: Path) -> str:
-    """What a program in Python says where it ran in a folder."""
+    """The output of a Python program that runs in a folder."""
     command = [sys.executable, "-c", program]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -97,7 +97,7 @@ def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureF
         " run where it is named: --study old whether tea is old"
     )
     assert main(["reproduce", "takano"]) == 2
-    assert "PAPER takano: there are tea" in capsys.readouterr().err
+    assert "PAPER takano: unknown; the papers are tea" in capsys.readouterr().err
 
 
 def test_a_new_experiment_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is said of claims: for machines in valid JSON, for people with every bracket."""
+"""The printed form of claims: for machines valid JSON, for people with every bracket."""
 
 import json
 from pathlib import Path

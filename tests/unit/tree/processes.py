@@ -1,4 +1,4 @@
-"""Dispatchers of one tree in several processes that share a store, as tests have them."""
+"""Dispatchers of one tree in several processes that share a store, for tests."""
 
 import asyncio
 import json
@@ -14,17 +14,17 @@ from tests.support.tree import OPTIONS, Host, until
 
 PREFIX = "trees/tree/run/"
 APART = replace(OPTIONS, threshold_ms=0, patience_ms=3000, lease=0.4)
-"""each host founds a cluster, and a process that says nothing for a moment is replaced"""
+"""options with which each host founds a cluster, and a briefly silent process is replaced"""
 
 
 class Roamer(Host):
-    """Goes where it is sent; when its connection is lost, to whichever process there is."""
+    """Goes to the process it is sent to; when its connection is lost, to any process there is."""
 
     def __init__(self, number: int, processes: "list[Process]", *, source: bool = False) -> None:
         super().__init__(number, source=source)
         self.processes = processes
         self.sent: list[int] = []
-        """to which ports"""
+        """ports that it was sent to"""
         self.ended = False
         self.join["capacity"] = 3
 
@@ -168,7 +168,7 @@ class Lab:
         return host
 
     async def grow(self, hosts: int) -> Roamer:
-        """A tree of so many and their source, which is returned."""
+        """Makes a tree of so many hosts. Returns the source."""
         source = await self.host(source=True)
         for _ in range(hosts):
             await self.host()
@@ -185,7 +185,7 @@ class Lab:
         return {key.removeprefix(prefix): value for key, value in stored.items()}
 
     async def shares(self) -> dict[str, int]:
-        """How many clusters each process has, by its address."""
+        """Number of clusters of each process, by its address."""
         processes = await self.stored("processes")
         counts = dict.fromkeys((json.loads(said)["address"] for said in processes.values()), 0)
         for owner in (await self.stored("owners")).values():

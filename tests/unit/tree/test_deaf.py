@@ -1,4 +1,4 @@
-"""Hosts of a clustered tree that take nothing: what becomes of the others, and of everyone's memory."""
+"""Hosts of a clustered tree that read nothing: the effect on the others, and on the memory of all."""
 
 import asyncio
 import os
@@ -22,11 +22,11 @@ STREAM_BYTES = 640 * len(CHUNK)
 RATE_BPS = 80_000_000
 CACHE_BYTES = 4 << 20
 MEMORY_KIB = 24 << 10
-"""of a host with that cache, through which the stream comes"""
+"""bound of a host with that cache, through which the stream comes"""
 
 
 def peak_kib(agent: AgentProcess) -> int:
-    """The most memory that it had at one time (VmHWM)."""
+    """Peak memory of a process (VmHWM)."""
     status = Path(f"/proc/{agent.pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
@@ -42,7 +42,7 @@ async def give(source: AgentProcess) -> None:
 
 
 def progress(agent: AgentProcess) -> int:
-    """Bytes that it says to have."""
+    """Bytes that the host reports."""
     return agent.latest["progress"].integer("bytes") if "progress" in agent.latest else 0
 
 

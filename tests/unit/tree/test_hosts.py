@@ -237,7 +237,7 @@ async def test_a_source_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
 
 
 async def run_command(*words: str) -> tuple[int, str]:
-    """Exit code of `groupflow`, and what it says."""
+    """Exit code of `groupflow`, and its messages."""
     command = (sys.executable, "-m", "groupflow.cli.main", "tree", *words)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)

@@ -1,4 +1,4 @@
-"""How many connections a host has to its parent, as the dispatchers measure it."""
+"""The number of connections of a host to its parent, as the dispatchers measure it."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ FOUND = Probe(0, 4, 4e6, 0.01, CELLS, CELLS[0])
 
 @asynccontextmanager
 async def serving(**options: Any) -> AsyncGenerator[dict[str, Any]]:
-    """Dispatchers; where they are."""
+    """Dispatchers. Yields access to them."""
     given: dict[str, Any] = {"token": TOKEN, "listen": ("127.0.0.1", 0), "measure_s": 1.0} | options
     async with Dispatch(DispatchOptions(**given), MemoryStore()) as service:
         identity = service.forest.identity
@@ -106,7 +106,7 @@ async def test_who_has_no_token_makes_nobody_measure(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(answers, "measure", measure)
     async with serving() as where:
         assert await refusal(where | {"token": "bad"}, port=1, key="x") == "the token is wrong"
-        assert "port: 0 is none" in await refusal(where, port=0, key="x")
+        assert "port: 0 is not a port" in await refusal(where, port=0, key="x")
         assert "a line makes no sense" in await refusal(where)
 
 

@@ -51,7 +51,7 @@ class Served:
 
 
 async def owners(store: Path) -> dict[str, str]:
-    """Which address runs which cluster's dispatcher; the root's is `root`, too."""
+    """The address that runs each cluster's dispatcher; the root's is also under `root`."""
     database = await SqliteStore.open(store)
     try:
         prefix = "trees/tree/run/"

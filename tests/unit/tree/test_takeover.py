@@ -1,4 +1,4 @@
-"""What goes wrong between processes that share a store: races for what nobody runs, and who stands still."""
+"""Failures between processes that share a store: races for clusters without a process, and stopped ones."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ BRIEF = replace(OPTIONS, threshold_ms=0, max_members=1, lease=0.1)
 
 
 class Racing(Mortal):
-    """Before it takes over what nobody runs, something else happens."""
+    """A forest in which another event happens just before it takes over clusters."""
 
     before: Callable[[], Awaitable[Any]] | None = None
 
@@ -59,14 +59,14 @@ def found_cluster(forest: Forest, host: Host) -> str:
 
 
 def mail(forest: Forest, host: Host) -> None:
-    """The root's dispatcher has something to say to that of the host's cluster: data wait for its head."""
+    """Makes the root's dispatcher send to that of the host's cluster: data wait for its head."""
     assert forest.root and forest.source
     report = {"say": "backlog", "what": {"child": host.name}}
     forest.hear(forest.root, forest.source, json.dumps(report))
 
 
 async def live(forest: Forest, until_then: Callable[[], bool]) -> None:
-    """It looks and says that it is there, as a process does, and others do not."""
+    """Lets some processes look and report that they are alive, and others not."""
 
     async def turn() -> bool:
         await forest.look()
@@ -265,7 +265,7 @@ async def test_a_process_that_stood_still_gives_hosts_time_to_come_back() -> Non
 
 
 def stand_still(seconds: float) -> None:
-    """Nobody is served meanwhile."""
+    """Makes a process stand still; no host is served meanwhile."""
     time.sleep(seconds)
 
 
@@ -340,8 +340,8 @@ async def test_hosts_of_a_superseded_process_are_told_that_the_tree_has_ended() 
 
 
 async def one_who_does_not_reach_its_process(subject: Lab) -> tuple[Process, Host, dict[str, Any]]:
-    """A process, a host that is welcome there and says that it does not reach the one that runs its cluster,
-    and what it says when it comes back."""
+    """A process, a host that it admitted and that reports that it cannot reach the process of its cluster,
+    and the host's messages when it comes back."""
     await subject.grow(3)
     owners, processes = await subject.stored("owners"), await subject.stored("processes")
     here = subject.processes[0]

@@ -1,4 +1,4 @@
-"""Section III.A: who gets which buffer."""
+"""Section III.A: the buffer of each client."""
 
 import pytest
 from hypothesis import given

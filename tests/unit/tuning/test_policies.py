@@ -1,4 +1,4 @@
-"""All policies behind their interface, and what is the others' own."""
+"""All policies behind their interface, and the particular rules of the others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A controller passes on what a server that gathers says; here over a stand-in for gfagent."""
+"""A controller passes on the answers of a server that gathers; here over a stand-in for gfagent."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from tests.unit.endpoint.gather.test_service import until
 
 @asynccontextmanager
 async def at_a_port(app: FastAPI) -> AsyncGenerator[str]:
-    """Serves; the URL."""
+    """Serves an application. Yields its URL."""
     with listen("127.0.0.1", 0) as listener:
         serving = asyncio.create_task(serve_app(app, listener))
         try:
@@ -37,7 +37,7 @@ async def at_a_port(app: FastAPI) -> AsyncGenerator[str]:
 
 
 def controllers_api(server: str | None) -> FastAPI:
-    """What a controller serves of it."""
+    """A controller's API for that server."""
     app = FastAPI()
     app.include_router(gather_proxy_routes(server), prefix="/v1")
     answer_errors_in_one_line(app)

@@ -171,7 +171,7 @@ async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
 async def test_ctl_places_the_agents_of_a_tcp_session(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Its members are listeners; anybody may send."""
+    """The members are listeners; any client may send."""
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         for port in (9001, 9002):

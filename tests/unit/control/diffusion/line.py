@@ -87,7 +87,7 @@ def packet(flow: int) -> bytes:
 
 
 class Line:
-    """The switches, what is on the links, and what came out at the end."""
+    """The switches, packets on the links, and packets that came out at the end."""
 
     def __init__(self, rates: list[int], delay_ns: int = 5 * MS, buffer: int = 400) -> None:
         """`rates`: packets/s of each switch's downstream port."""
@@ -97,9 +97,9 @@ class Line:
         self.now = 0
         self.arrived: Counter[int] = Counter()
         self.told: list[Feedback] = []
-        """what the first switch reported to the source"""
+        """reports of the first switch to the source"""
         self.links = {(i, DOWN): (i + 1, UP) for i in range(len(rates) - 1)}
-        """from a switch's port to another's"""
+        """the port at the other end of each switch's port"""
         self.links |= {end: start for start, end in self.links.items()}
         self.wire: list[tuple[int, int, int, int, bytes]] = []
         self.order = itertools.count()
@@ -129,7 +129,7 @@ class Line:
     def send(
         self, flow: int, rate: Callable[[int], int], *, at: int = 0, port: int = UP
     ) -> Callable[[int], None]:
-        """A source that sends at `rate(now)` packets/s; call what is returned with each window's end."""
+        """A source that sends at `rate(now)` packets/s; call the returned function with each window's end."""
         frame, due = packet(flow), Fraction(self.now)
 
         def step(until: int) -> None:
@@ -167,7 +167,7 @@ class Line:
             self.arrived[self.counted_as(number, output.frame)] += 1
 
     def counted_as(self, number: int, frame: bytes) -> int:
-        """Under what a packet is counted that switch `number` sent out of the network: its flow."""
+        """The flow under which a packet is counted that switch `number` sent out of the network."""
         del number
         return int.from_bytes(frame[36:38], "big")
 

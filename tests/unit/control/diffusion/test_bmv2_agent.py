@@ -103,7 +103,7 @@ def test_shares_are_of_queues_with_a_rate() -> None:
 
 @contextmanager
 def answering(*answers: bytes) -> Generator[tuple[int, list[bytes]]]:
-    """A server that gives these answers, whatever is asked."""
+    """A server that gives these answers to any request."""
     asked = list[bytes]()
 
     def serve() -> None:

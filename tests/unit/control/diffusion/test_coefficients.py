@@ -1,4 +1,4 @@
-"""Coefficients as three signed powers of two: how near, within which limits, and what is refused."""
+"""Coefficients as three signed powers of two: errors, limits, and refusals."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_two_flows_share_the_link_in_proportion_to_what_they_ask_for() -> None:
 
 
 def swings(d: Fraction) -> list[int]:
-    """How much each node's rate varies when the source alternates, a link delay each way."""
+    """Variation of each node's rate when the source alternates, a link delay each way."""
     line = Line([4000] * 6 + [2000], buffer=4000)
     line.control(1, d=d, queue=1)
     source = line.send(1, lambda now: 4000 if now < 300 * MS else 3000 if now // (5 * MS) % 2 else 1000)

@@ -21,7 +21,7 @@ H1_TO_H4 = FlowRequest("flow", "h1", "h4", protocol="udp", dst_port=5001)
 
 
 def tables(w: World, switch: str) -> dict[str, int]:
-    """How many entries of the control a switch holds."""
+    """Number of a switch's entries for the control."""
     names = ("controlled_flows", "controlled_streams", "feedback_sources", "ticks", "generators")
     return {name: len(found) for name in names if (found := w.switches[switch].table(name))}
 

@@ -1,4 +1,4 @@
-"""The stability limit, derived and as a line of nodes behaves."""
+"""The stability limit, derived and in a simulated line of nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_alpha_above_1_lowers_the_limit() -> None:
 
 
 def simulated(d: float, steps: int = 400, nodes: int = 40) -> float:
-    """How large a disturbance is after some steps in a ring of nodes, compared with its beginning.
+    """Ratio of a disturbance after some steps in a ring of nodes to its beginning.
 
     n[i] packets, j[i] packets sent in a delay; r and n reach the neighbour a delay later, packets too.
     """

@@ -79,7 +79,7 @@ class Tree(Line):
         self.run(until)
 
     def waits(self) -> tuple[int, int, int, int]:
-        """Packets at the source's switch, at both branches of the branching node, and at the slow end."""
+        """Packets waiting at the source's switch, at both branches of the node, and at the slow end."""
         queue = [
             self.switches[number].queue(port, QUEUE)["packets"]
             for number, port in ((0, DOWN), (1, DOWN), (1, SIDE), (SLOW, DOWN))

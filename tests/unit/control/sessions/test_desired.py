@@ -1,4 +1,4 @@
-"""What switches should hold, as pure functions; and how a difference becomes updates."""
+"""Desired entries of switches, as pure functions; and updates from a difference."""
 
 import random
 

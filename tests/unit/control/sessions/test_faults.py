@@ -1,4 +1,4 @@
-"""What goes away without a word, and what comes back: members, agents, switches, the controller itself."""
+"""Members, agents, switches and controllers that vanish without a message, and come back."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tokens: who may join as what."""
+"""Tokens and the roles that they admit to."""
 
 import pytest
 

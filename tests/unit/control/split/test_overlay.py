@@ -86,7 +86,7 @@ def test_streams_go_only_where_members_are_whoever_sends() -> None:
 @pytest.mark.parametrize("sender", "abcd")
 @pytest.mark.parametrize("hosts", ["", "a", "ad", "bcd", "aabbccdd"])
 def test_every_member_gets_a_stream_once(sender: str, hosts: str) -> None:
-    """As agents do: to members, and to neighbours with members behind, but not back."""
+    """Passes a stream on as agents do: to members, and to neighbours with members behind, but not back."""
     asked = session(*hosts)
     parts = overlay.parts(LINE, asked, "abd")
     entry = overlay.nearest(LINE, sender, "abd")

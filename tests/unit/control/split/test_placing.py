@@ -1,4 +1,4 @@
-"""Which agents a session with a budget gets, as a pure function."""
+"""The agents of a session with a budget, as a pure function."""
 
 from itertools import pairwise
 

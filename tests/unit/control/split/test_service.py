@@ -109,7 +109,7 @@ async def test_another_agent_takes_over_when_one_stays_away(
 
 
 async def test_a_new_controller_goes_on_with_the_agents_of_the_old(tmp_path: Path) -> None:
-    """Streams run meanwhile: no route may go, no agent may be told to end what it does."""
+    """Streams run meanwhile: no route may go, no agent may be told to end its streams."""
     store = MemoryStore()
     async with lab(tmp_path, store=store) as subject:
         await subject.world.session(tcp=TCP)
@@ -241,7 +241,7 @@ async def test_a_member_that_fails_leaves_and_hears_why(tmp_path: Path) -> None:
 
 
 async def test_a_member_that_resets_a_stream_stays(tmp_path: Path) -> None:
-    """It is told of; when the member then cannot be reached, it leaves."""
+    """The controller hears of it; when the member then cannot be reached, it leaves."""
     async with lab(tmp_path) as subject:
         await subject.world.session(tcp=TCP)
         member = await subject.listener("h4")

@@ -1,4 +1,4 @@
-"""What a hub and a rim refuse, or let wait, when there is too much: docs/how-to/bone.md names the bounds."""
+"""Requests that a hub and a rim refuse, or let wait, when there are too many (docs/how-to/bone.md)."""
 
 import asyncio
 import socket

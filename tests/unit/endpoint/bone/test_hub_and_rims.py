@@ -1,4 +1,4 @@
-"""A hub's folder, orders and rims: files arrive, and what goes wrong with one leaves the others alone."""
+"""A hub's folder, orders and rims: files arrive, and a failure of one file leaves the others alone."""
 
 import asyncio
 import hashlib

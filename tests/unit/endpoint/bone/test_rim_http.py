@@ -1,4 +1,4 @@
-"""What clients of a rim get: files, parts of them, files that still arrive, files that the hub has."""
+"""Answers to clients of a rim: files, parts of them, files that still arrive, files of the hub."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The list of clients: what it says, and what is refused in one line."""
+"""The list of clients: its contents, and refusals in one line."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_what_will_not_do_is_refused_by_its_field(old: str, new: str, said: str)
 
 
 def test_no_clients_are_no_list() -> None:
-    with pytest.raises(ClientListError, match=r"clients: no list"):
+    with pytest.raises(ClientListError, match=r"clients: not a list"):
         parse("link: 1mbit\nbuffer: 10000 bytes\nclients: []", "c")
 
 

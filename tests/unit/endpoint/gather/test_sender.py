@@ -16,7 +16,7 @@ SERVER = "10.0.0.1:26490"
 
 
 def arguments(told: Path) -> dict[str, Any]:
-    """What gfagent was started with."""
+    """The arguments that gfagent was started with."""
     return json.loads(told.read_text())
 
 

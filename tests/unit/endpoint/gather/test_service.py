@@ -1,4 +1,4 @@
-"""A server over a stand-in for gfagent: it is tuned, asked over REST, and stopped."""
+"""A server over a stand-in for gfagent: it is tuned, read over REST, and stopped."""
 
 import asyncio
 import json
@@ -20,12 +20,12 @@ from tests.support.gather import GOOD
 
 
 def tunings(told: Path) -> list[Any]:
-    """What the stand-in was told."""
+    """The orders that the stand-in has recorded."""
     return [json.loads(line) for line in told.read_text().splitlines()]
 
 
 def look(file: Path) -> tuple[int, Any]:
-    """Its mode and its JSON."""
+    """Mode and JSON of a file."""
     return file.stat().st_mode, json.loads(file.read_text())
 
 
@@ -36,7 +36,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 def in_effect(service: GatherService) -> bool:
-    """Whether the server measures the windows that it was told."""
+    """Whether the server reports the windows that it was given."""
     tuner = service.tuner
     return all(each.reading.window == tuner.settings[name].window for name, each in tuner.measured.items())
 

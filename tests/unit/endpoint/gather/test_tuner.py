@@ -1,4 +1,4 @@
-"""From a round to what the server is told."""
+"""From a round to the message to the server."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`groupflow experiment bone` without the network: the plan in netsim, and how both are compared."""
+"""`groupflow experiment bone` without the network: the plan in netsim, and the comparison."""
 
 from __future__ import annotations
 

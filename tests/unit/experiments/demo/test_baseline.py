@@ -1,4 +1,4 @@
-"""The TCP baseline: how much is sent, and that the script really sends it."""
+"""The TCP baseline: its number of bytes, and their transfer by the script."""
 
 import asyncio
 import hashlib

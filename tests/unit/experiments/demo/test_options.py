@@ -1,4 +1,4 @@
-"""What the demo may be asked for, and the topology that makes of it."""
+"""Options of the demo, and the topology that they give."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Two runs side by side: every flow and every switch, and what "within" means."""
+"""Two runs side by side: every flow and every switch, and the meaning of "within"."""
 
 from dataclasses import replace
 

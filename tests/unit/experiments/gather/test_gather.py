@@ -1,4 +1,4 @@
-"""`groupflow experiment gather` without a network: what is run, what is heard, how it is judged and told."""
+"""`groupflow experiment gather` without a network: runs, events, claims, and output."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is counted of a run: bytes that are missing, silences, who is killed."""
+"""Figures of a run: missing bytes, silences, the subscriber to kill."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ from experiments.tree.stream import Arrival
 
 
 class Fake:
-    """A subscriber that gets a share of what is published, until it is killed."""
+    """A subscriber that gets a share of the published bytes, until it is killed."""
 
     def __init__(self, share: float) -> None:
         self.arrivals: list[Arrival] = []
@@ -40,7 +40,7 @@ class Fake:
 
 @asynccontextmanager
 async def system(fakes: dict[str, Fake]) -> AsyncGenerator[System]:
-    """Carries what is written to all of them."""
+    """Carries written bytes to all subscribers."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while chunk := await reader.read(1 << 16):

@@ -1,4 +1,4 @@
-"""`groupflow experiment split` without a network: what both sides run, and how they are compared."""
+"""`groupflow experiment split` without a network: the runs of both sides, and the comparison."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What `groupflow validate` and `groupflow bench` say before they run anything."""
+"""Refusals of `groupflow validate` and `groupflow bench` before they run anything."""
 
 import pytest
 

@@ -107,7 +107,7 @@ def test_a_run_repeats_and_seeds_differ() -> None:
 
 
 def papers(**other: float) -> Found:
-    """The paper's own times as if they had been measured, and for what is not told, some."""
+    """The paper's own times as if they had been measured, and made-up times for cases without one."""
     cells = {(b, 1): s for b, s in TABLE_1_S.items()} | {(SMALL, n): s for n, s in TABLE_2_S.items()}
     cells |= {(MIDDLE, n): 10.0 + abs(n - 10) / 2 for n in range(2, 21)}
     return Found(Wire(0.0265, 0.005, 20e6), {(b, n): other.get(f"{b}-{n}", s) for (b, n), s in cells.items()})

@@ -68,7 +68,7 @@ def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_claims_can_fail() -> None:
-    """What nobody moved had, as if somebody had been, and the other way round."""
+    """Outcomes with the goodput of runs without demotion and with demotion exchanged."""
     never, slowest = run_one(Run("never", "skip", 1)), of_the_slowest()
     runs = [Run("never", mode, 1) for mode in MODES]
     runs += [Run(rule, mode, 1) for rule in DEMOTIONS[1:] for mode in MODES]

@@ -1,4 +1,4 @@
-"""What decides whether a reproduction agrees with the split-connection paper, on points made up."""
+"""The judgement whether a reproduction agrees with the split-connection paper, on made-up points."""
 
 import csv
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What decides in the studies beyond the split-connection paper, on points made up; and their figures."""
+"""The judgement in the studies beyond the split-connection paper, on made-up points; and their figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides whether a reproduction agrees with the receiver-tuning paper, on outcomes made up."""
+"""The judgement whether a reproduction agrees with the receiver-tuning paper, on made-up outcomes."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ def outcome(case: Case, rate: Rate) -> Outcome:
 
 
 def cases(study: AnyStudy) -> list[Case]:
-    """Of the full variant."""
+    """Cases of the full variant."""
     return list(dict.fromkeys(run.case for run in study.runs(False, 1)))
 
 
@@ -61,7 +61,7 @@ def changed(
     change: float, *, method: str = "both", names: tuple[str, ...] = HIGH, tcp: str | None = None,
     disturbed: bool | None = None,
 ) -> Rate:  # fmt: skip
-    """The paper's figures, times `change` where all that is named is so."""
+    """The paper's figures, times `change` where all named conditions hold."""
 
     def rate(case: Case, client: str, now: bool) -> float:
         hit = case.method == method and client in names and tcp in (None, case.tcp)

@@ -1,4 +1,4 @@
-"""Outcomes made up for tests of what is made of them."""
+"""Made-up outcomes, for tests of claims and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides whether a run agrees with the paper, on runs made up to agree or not."""
+"""The judgement whether a run agrees with the paper, on runs made up to agree or not."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which simulations the reproduction consists of."""
+"""The simulations of the reproduction."""
 
 from collections import Counter
 

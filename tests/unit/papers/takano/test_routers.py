@@ -1,4 +1,4 @@
-"""Drop-tail, marks and pauses on the paper's line: what is built, and short runs on a small line."""
+"""Drop-tail, marks and pauses on the paper's line: scenarios, and short runs on a small line."""
 
 from dataclasses import replace
 from pathlib import Path

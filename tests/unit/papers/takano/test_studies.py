@@ -1,4 +1,4 @@
-"""What decides in the studies beyond the paper, on outcomes made up; and figures of them."""
+"""The judgement in the studies beyond the paper, on made-up outcomes; and figures of them."""
 
 from __future__ import annotations
 
