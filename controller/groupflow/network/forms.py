@@ -76,7 +76,7 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> object:
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Written:
     """Annotates a value that `parse` reads, which raises ValueError(what is wrong; what to write instead)."""
 
@@ -112,6 +112,7 @@ def _finite_rate(value: object) -> int:
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
 _RATE = rf"{_NUMBER}[kKmMgG]?([bB][iI][tT]|[bB]/[sS])"
+FINITE_RATE = Written(_finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE))
 DELAY = Written(
     units.parse_delay, "a time with its unit, as in '10ms'", number_or(0, 0, f"{_NUMBER}[nNuUmM]?[sS]")
 )
@@ -125,9 +126,7 @@ Rate: TypeAlias = Annotated[
     int | None,
     Written(units.parse_rate, "a rate such as 10mbit, or 'unlimited'", text_like(f"{_RATE}|unlimited")),
 ]
-FiniteRate: TypeAlias = Annotated[
-    int, Written(_finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE))
-]
+FiniteRate: TypeAlias = Annotated[int, FINITE_RATE]
 Delay: TypeAlias = Annotated[int, DELAY]
 Loss: TypeAlias = Annotated[
     int,

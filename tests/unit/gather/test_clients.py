@@ -83,7 +83,7 @@ def test_what_will_not_do_is_refused_by_its_field(old: str, new: str, said: str)
 
 
 def test_no_clients_are_no_list() -> None:
-    with pytest.raises(ClientListError, match=r"clients: no list"):
+    with pytest.raises(ClientListError, match=r"clients: none given; write at least one"):
         parse("link: 1mbit\nbuffer: 10000 bytes\nclients: []", "c")
 
 
