@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Never, Self, TypeAlias, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError
-from pydantic import model_validator as validator
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
@@ -23,9 +22,7 @@ _REFUSED = "refused"
 _PROBLEMS = {
     "missing": "missing",
     "dict_type": "not a mapping",
-    "list_type": "not a list",
-    "is_instance_of": "not a list",
-    "sequence_str": "not a list",
+    **dict.fromkeys(("list_type", "is_instance_of", "sequence_str"), "not a list"),
     "greater_than": "is zero",  # only `gt=0` is used, of what is never negative
 }
 
@@ -66,9 +63,7 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> object:
     for key_node, _ in node.value:
         key = cast(object, loader.construct_object(key_node, deep=True))  # pyright: ignore[reportUnknownMemberType]
         if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"duplicate name {key!r}", key_node.start_mark
-            )
+            raise yaml.MarkedYAMLError(problem=f"duplicate name {key!r}", problem_mark=key_node.start_mark)
         seen.add(key)
     return loader.construct_mapping(node, deep=True)
 
@@ -85,8 +80,10 @@ class Written:
     schema: Mapping[str, Any]
     """JSON schema of what is written"""
 
-    def __get_pydantic_core_schema__(self, *_: object) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.parse)
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: Callable[[object], CoreSchema]
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.parse, handler(source))
 
     def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
         return {**self.schema, "description": self.cure}
@@ -97,9 +94,9 @@ def text_like(pattern: str) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^({pattern})$"}
 
 
-def number_or(low: float, high: float, pattern: str) -> dict[str, Any]:
-    """JSON schema of a number or a text."""
-    kind = "number" if isinstance(high, float) else "integer"
+def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
+    """JSON schema of a number (whole, if `high` is) or a text."""
+    kind = "integer" if isinstance(high, int) else "number"
     return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
 
 
@@ -112,37 +109,26 @@ def _finite_rate(value: object) -> int:
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
 _RATE = rf"{_NUMBER}[kKmMgG]?([bB][iI][tT]|[bB]/[sS])"
+_LOSS = number_or(0, 1.0, r"[0-9]*\.?[0-9]+([eE]-?[0-9]+)?%?")
+_COUNT = number_or(1, 1_000_000, "0*[1-9][0-9]*( ?packets?)?")
+_TIME = number_or(0, 0, rf"{_NUMBER}[nNuUmM]?[sS]")
+_ANY_RATE = text_like(f"{_RATE}|unlimited")
 FINITE_RATE = Written(_finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE))
-DELAY = Written(
-    units.parse_delay, "a time with its unit, as in '10ms'", number_or(0, 0, f"{_NUMBER}[nNuUmM]?[sS]")
-)
-BYTES = Written(units.parse_bytes, "a number of bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"))
-PACKETS = Written(
-    units.parse_packets,
-    "a number of packets, as in '1500 packets'",
-    number_or(1, 1_000_000, "[0-9]+( ?packets?)?"),
-)
-Rate: TypeAlias = Annotated[
-    int | None,
-    Written(units.parse_rate, "a rate such as 10mbit, or 'unlimited'", text_like(f"{_RATE}|unlimited")),
-]
+DELAY = Written(units.parse_delay, "a time with its unit, as in '10ms'", _TIME)
+LOSS = Written(units.parse_loss, "a fraction from 0 to 1 or a percentage like 1%", _LOSS)
+BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"))
+PACKETS = Written(units.parse_packets, "a number of packets, as in '1500 packets'", _COUNT)
+Rate: TypeAlias = Annotated[int | None, Written(units.parse_rate, "a rate or 'unlimited'", _ANY_RATE)]
 FiniteRate: TypeAlias = Annotated[int, FINITE_RATE]
 Delay: TypeAlias = Annotated[int, DELAY]
-Loss: TypeAlias = Annotated[
-    int,
-    Written(
-        units.parse_loss,
-        "a fraction from 0 to 1 or a percentage like 1%",
-        number_or(0, 1.0, r"[0-9]*\.?[0-9]+([eE]-?[0-9]+)?%?"),
-    ),
-]
+Loss: TypeAlias = Annotated[int, LOSS]
 Bytes: TypeAlias = Annotated[int, BYTES]
 Packets: TypeAlias = Annotated[int, PACKETS]
 
 
-def default(written: object) -> Any:
+def default(written: object, **more: Any) -> Any:
     """What a field is when the file does not have it, as a file has it."""
-    return Field(written, validate_default=True)
+    return Field(written, validate_default=True, **more)
 
 
 def number(low: int, high: int, otherwise: object = ...) -> Any:
@@ -160,10 +146,12 @@ class Form(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    @validator(mode="wrap")
+    @model_validator(mode="wrap")
     @classmethod
     def _in_words(cls, value: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Refuses unknown keys first, then the first field that is wrong, both in our words."""
+        if isinstance(value, cls):
+            return value
         if not isinstance(value, dict):
             raise refusal("not a mapping; write `key: value` pairs")
         fields = {field.alias or name: field for name, field in cls.model_fields.items()}
@@ -195,12 +183,12 @@ def _in_words(error: ErrorDetails, key: str, field: FieldInfo, given: object) ->
     if kind == "value_error":
         return str(context["error"])
     if kind == "literal_error":
-        return f"unknown {key} {given!r}; write {context['expected']}"
-    if kind == "too_short" and not given:
-        problem = "none given"
-    else:
-        shown = f"{given!r} " if field.repr else ""  # a secret is not
-        problem = _PROBLEMS.get(kind, f"{shown}will not do")
+        known = context["expected"].replace("'", "").replace(" or ", ", ")
+        return f"unknown {key} {given!r}; known are {known}"
+    shown = f"{given!r} " if field.repr else ""  # a secret is not
+    problem = (
+        "none given" if kind == "too_short" and not given else _PROBLEMS.get(kind, f"{shown}will not do")
+    )
     cures = (each.cure for each in field.metadata if isinstance(each, Written))
     return f"{problem}; write {field.description or next(cures)}"
 

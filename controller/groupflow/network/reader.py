@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from pydantic import Field
 
 from groupflow.network import forms
-from groupflow.network.forms import Delay, Form, Loss, Rate, Written, default, number, refuse, some
+from groupflow.network.forms import Delay, Form, Loss, Packets, Rate, Written, default, number, refuse, some
 from groupflow.network.topology import CPU_PORT, End, Host, Link, LinkSpec, Switch, Topology, TopologyError
 
 _NAME = re.compile(r"[a-z][a-z0-9]{0,9}")  # `<name>-eth12` must fit Linux's 15 characters
@@ -39,7 +39,7 @@ def _name(value: object) -> str:
     return value
 
 
-def _address(value: object) -> IPv4Interface:
+def read_address(value: object) -> IPv4Interface:
     try:
         address = IPv4Interface(str(value))
     except ValueError:
@@ -47,12 +47,8 @@ def _address(value: object) -> IPv4Interface:
     last = int(address.ip) & 0xFF
     if address.network.prefixlen != 24 or last in (0, 254, 255):
         raise ValueError(f"{value!r} will not do; write a /24 address ending in .1 to .253")
-    if (
-        address.ip.is_multicast
-        or address.ip.is_loopback
-        or address.ip.is_reserved
-        or int(address.ip) < 1 << 24
-    ):
+    ip = address.ip
+    if ip.is_multicast or ip.is_loopback or ip.is_reserved or int(ip) < 1 << 24:
         raise ValueError(f"{value!r} is no host's address; write one like 10.0.1.1/24")
     return address
 
@@ -66,31 +62,24 @@ def _grpc(value: object) -> str:
     return text
 
 
-Name: TypeAlias = Annotated[
-    str, Written(_name, "the name of a node", {"type": "string", "allOf": [forms.text_like(_NAME.pattern)]})
-]
-Address: TypeAlias = Annotated[
-    IPv4Interface,
-    Written(_address, "an address like 10.0.1.1/24", forms.text_like(r"([0-9]{1,3}\.){3}[0-9]{1,3}/24")),
-]
-Grpc: TypeAlias = Annotated[
-    str, Written(_grpc, "a port or HOST:PORT", forms.number_or(1, 65535, ".+:[0-9]{1,5}"))
-]
+_PATTERN = {"type": "string", "allOf": [forms.text_like(_NAME.pattern)]}  # a bare one allows all other keys
+_ADDRESS = forms.text_like(r"([0-9]{1,3}\.){3}[0-9]{1,3}/24")
+_GRPC = forms.number_or(1, 65535, ".+:[0-9]{1,5}")
+Name: TypeAlias = Annotated[str, Written(_name, "the name of a node", _PATTERN)]
+Address: TypeAlias = Annotated[IPv4Interface, Written(read_address, "an address like 10.0.1.1/24", _ADDRESS)]
+Grpc: TypeAlias = Annotated[str, Written(_grpc, "a port or HOST:PORT", _GRPC)]
 
 
 class LinkSpecForm(Form):
     rate: Rate = default("100mbit")
     delay: Delay = default("10ms")
     loss: Loss = default(0)
-    queue: int = number(1, 1_000_000, 200)
+    queue: Packets = default("200 packets")
 
     def spec(self, others: "LinkSpecForm") -> LinkSpec:
         """What the file says of a link, or else of all."""
-        chosen = {key: getattr(self if key in self.model_fields_set else others, key) for key in _SPEC}
-        return LinkSpec(chosen["rate"], chosen["delay"], chosen["loss"], chosen["queue"])
-
-
-_SPEC = tuple(LinkSpecForm.model_fields)
+        keys = ("rate", "delay", "loss", "queue")
+        return LinkSpec(*(getattr(self if key in self.model_fields_set else others, key) for key in keys))
 
 
 class DefaultsForm(Form):
@@ -147,13 +136,17 @@ def build(form: NetworkForm) -> Topology:
         if switch.agent is not None and switch.agent not in form.hosts:
             refuse(f"switches.{name}.agent", f"unknown host {switch.agent!r}; declare it under hosts")
     links = _links(form)
-    return Topology(
-        name=form.name,
-        description=form.description,
-        switches=MappingProxyType(_build_switches(form.switches, links)),
-        hosts=MappingProxyType(_build_hosts(form.hosts, form.switches, links)),
-        links=links,
-    )
+    ends: dict[str, dict[int, End]] = {}
+    for link in links:
+        for near, far in ((link.a, link.b), (link.b, link.a)):
+            ends.setdefault(near.node, {})[near.port] = far
+    macs = {name: router_mac(switch.device_id) for name, switch in form.switches.items()}
+    switches = {
+        name: Switch(name, at.device_id, at.grpc, at.agent, macs[name], MappingProxyType(ends.get(name, {})))
+        for name, at in form.switches.items()
+    }
+    hosts = {name: _host(name, host.ip, ends[name][0], macs) for name, host in form.hosts.items()}
+    return Topology(form.name, form.description, MappingProxyType(switches), MappingProxyType(hosts), links)
 
 
 def _no_duplicate(nodes: Mapping[str, _T], kind: str, field: str, value: Callable[[_T], object]) -> None:
@@ -210,43 +203,14 @@ def host_mac(ip: IPv4Address) -> str:
     return "02:00:" + ip.packed.hex(":")
 
 
-def _build_switches(switches: Mapping[str, SwitchForm], links: tuple[Link, ...]) -> dict[str, Switch]:
-    ports: dict[str, dict[int, End]] = {name: {} for name in switches}
-    for link in links:
-        for near, far in ((link.a, link.b), (link.b, link.a)):
-            if near.node in ports:
-                ports[near.node][near.port] = far
-    return {
-        name: Switch(
-            name=name,
-            device_id=switch.device_id,
-            grpc=switch.grpc,
-            agent=switch.agent,
-            mac=router_mac(switch.device_id),
-            ports=MappingProxyType(ports[name]),
-        )
-        for name, switch in switches.items()
-    }
-
-
-def _build_hosts(
-    hosts: Mapping[str, HostForm], switches: Mapping[str, SwitchForm], links: tuple[Link, ...]
-) -> dict[str, Host]:
-    uplinks: dict[str, End] = {}
-    for link in links:
-        for near, far in ((link.a, link.b), (link.b, link.a)):
-            if near.node in hosts:
-                uplinks[near.node] = far
-    return {
-        name: Host(
-            name=name,
-            ip=host.ip.ip,
-            prefix=host.ip.network.prefixlen,
-            mac=host_mac(host.ip.ip),
-            gateway=IPv4Address((int(host.ip.ip) & ~0xFF) | 254),
-            gateway_mac=router_mac(switches[uplinks[name].node].device_id),
-            switch=uplinks[name].node,
-            port=uplinks[name].port,
-        )
-        for name, host in hosts.items()
-    }
+def _host(name: str, address: IPv4Interface, uplink: End, macs: Mapping[str, str]) -> Host:
+    return Host(
+        name=name,
+        ip=address.ip,
+        prefix=address.network.prefixlen,
+        mac=host_mac(address.ip),
+        gateway=IPv4Address((int(address.ip) & ~0xFF) | 254),
+        gateway_mac=macs[uplink.node],
+        switch=uplink.node,
+        port=uplink.port,
+    )

@@ -61,7 +61,7 @@ ERRORS = [
         "loss: 2",
         "links[1].loss: 2 is no loss; write a fraction from 0 to 1 or a percentage like 1%",
     ),
-    ("queue: 9", "queue: 0", "links[1].queue: 0 will not do; write a number from 1 to 1000000"),
+    ("queue: 9", "queue: 0", "links[1].queue: 0 will not do; write 1 to 1000000 packets"),
     ("10.0.1.1/24", "10.0.1.x/24", "hosts.h1.ip: '10.0.1.x/24' is no address; write one like 10.0.1.1/24"),
     (
         "10.0.1.1/24",
