@@ -36,7 +36,7 @@ def network(
             for pair in ends
         ],
     }
-    return read_form(form, "drawn", last_device_id=65_535)
+    return read_form(form, "drawn")
 
 
 def plain(links: Pairs, hosts: Iterable[int]) -> Topology:

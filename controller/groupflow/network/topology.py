@@ -171,13 +171,9 @@ class Topology:
 
 def load(path: str | Path) -> Topology:
     """Reads a topology file. Raises TopologyError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise TopologyError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
-    except UnicodeDecodeError:
-        raise TopologyError(f"{path}: not UTF-8 text; write the topology as YAML") from None
-    return parse(text, str(path))
+    from groupflow.network.forms import load_text  # here, because only files need what reads them
+
+    return parse(load_text(path, TopologyError), str(path))
 
 
 def parse(text: str, source: str = "topology") -> Topology:

@@ -41,7 +41,7 @@ ERRORS = [
         "line 8: duplicate name 'h1'; rename one",
     ),
     ("[h1, s1]", "[h1, s9]", "links[0].ends: no host or switch 's9'; declare it under hosts or switches"),
-    ("[h1, s1]", "[h1]", "links[0].ends: not two names; write `ends: [h1, s1]`"),
+    ("[h1, s1]", "[h1]", "links[0].ends: ['h1'] will not do; write two names, as in `ends: [h1, s1]`"),
     ("[h1, s1]", "[s1, s1]", "links[0].ends: 's1' is linked to itself; name two nodes"),
     ("[h1, s1]", "[h1, c1]", "links[0].ends: hosts 'h1' and 'c1' need a switch between them; add one"),
     ("  - {ends: [h1, s1]}\n", "", "hosts.h1: has no link; add one to links"),
@@ -61,7 +61,7 @@ ERRORS = [
         "loss: 2",
         "links[1].loss: 2 is no loss; write a fraction from 0 to 1 or a percentage like 1%",
     ),
-    ("queue: 9", "queue: 0", "links[1].queue: 0 will not do; write a number from 1 to 1000000"),
+    ("queue: 9", "queue: 0", "links[1].queue: 0 will not do; write 1 to 1000000 packets"),
     ("10.0.1.1/24", "10.0.1.x/24", "hosts.h1.ip: '10.0.1.x/24' is no address; write one like 10.0.1.1/24"),
     (
         "10.0.1.1/24",

@@ -110,10 +110,10 @@ def test_a_d_beyond_stability_is_a_warning() -> None:
     ("asked", "message"),
     [
         ("{}", "scenario: diffusion.d: missing; write a number such as 0.1"),
-        ("{d: much}", "scenario: diffusion: D 'much' is no number; write one like 0.1 or 1/10"),
+        ("{d: much}", "scenario: diffusion.d: D 'much' is no number; write one like 0.1 or 1/10"),
         ("{d: -1}", "scenario: diffusion: D -1 is negative"),
         ("{d: 0.1, alpha: 3}", "scenario: diffusion: alpha 3 is out of range"),
-        ("{d: 0.1, flows: target}", "scenario: diffusion.flows: not a list of names"),
+        ("{d: 0.1, flows: target}", "scenario: diffusion.flows: not a list; write names"),
         ("{d: 0.1, flows: [nobody]}", "scenario: diffusion.flows: no flow 'nobody'"),
         ("{d: 0.1, hosts: 5}", "scenario: diffusion.hosts: "),
         ("{d: 0.1, speed: 1}", "scenario: diffusion.speed: unknown key"),

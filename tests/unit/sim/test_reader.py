@@ -69,24 +69,24 @@ ERRORS = [
     ),
     ("duration: 3s", "duration: 3", "duration: 3 cannot be read; write a number with ns, us, ms or s"),
     ("duration: 3s", "duration: 0s", "duration: is zero; write a time such as 1ms"),
-    ("duration: 3s", "", "duration: missing; write a value with its unit"),
+    ("duration: 3s", "", "duration: missing; write a time such as 1ms"),
     ("to: h1", "to: h9", "traffic.noise.to: 'h9' cannot be reached from 'h2'; link them"),
     ("to: h2", "to: h1", "traffic.target.to: 'h1' is where the flow comes from; name another host"),
     (
         "variant: tahoe",
         "variant: bbr",
-        "traffic.target.variant: unknown TCP variant 'bbr'; known are tahoe, reno, newreno, sack, vegas,"
+        "traffic.target.variant: unknown variant 'bbr'; known are tahoe, reno, newreno, sack, vegas,"
         " cubic, compound",
     ),
-    ("kind: tcp", "kind: sctp", "traffic.target.kind: 'sctp' is none; known are tcp, udp"),
+    ("kind: tcp", "kind: sctp", "traffic.target.kind: unknown kind 'sctp'; known are tcp, udp"),
     ("stop: 2s", "stop: 0s", "traffic.target.stop: '0s' is not after the start; write a later time"),
     ("stop: 2s", "pace: 1", "traffic.target.pace: unknown key; known are kind, from, to,"),
-    (",\n          on_for: 1ms", "", "traffic.noise.on_for: missing; write a value with its unit"),
+    (",\n          on_for: 1ms", "", "traffic.noise.on_for: missing; write a time with its unit"),
     ("[[1s, 1.5s]]", "[[1.5s, 1s]]", "links[1].down: ['1.5s', '1s'] is not in order; write pairs of times"),
-    ("to_bad: 1%, ", "", "links[1].loss.to_bad: missing; write a value with its unit"),
+    ("to_bad: 1%, ", "", "links[1].loss.to_bad: missing; write a fraction from 0 to 1 or"),
     ("to_bad: 1%", "to_bad: 2", "links[1].loss.to_bad: 2 is no loss; write a fraction from 0 to 1"),
     ("1800 packets", "0 packets", "defaults.link.queue: '0 packets' will not do; write 1 to 1000000 packets"),
-    ("{kind: fifo}\n  s2", "{kind: hub}\n  s2", "switches.s1.kind: 'hub' is none; known are p4, fifo"),
+    ("{kind: fifo}\n  s2", "{kind: hub}\n  s2", "switches.s1.kind: unknown kind 'hub'; known are p4, fifo"),
     ("seed: 7", "speed: 7", "speed: unknown key; known are name,"),
 ]
 

@@ -131,7 +131,7 @@ def test_the_command_refuses_bad_scenarios_before_it_runs_any(
     bad.write_text(TEXT.replace("KIND", "fifo").replace("variant: reno", "variant: quick"))
     out = tmp_path / "out"
     assert main(["sim", "run", str(good), str(bad), "--out", str(out)]) == 4
-    assert "traffic.target.variant: unknown TCP variant 'quick'" in capsys.readouterr().err
+    assert "traffic.target.variant: unknown variant 'quick'" in capsys.readouterr().err
     assert not out.exists()
     assert main(["sim", "run", str(good), "--jobs", "0"]) == 2
     assert main(["sim", "run", str(good), "--plots"]) == 1

@@ -59,11 +59,11 @@ def test_messages_are_written_around_their_times() -> None:
 
 WRONG = [
     ("kind: agent, agent: a1", "kind: agent", "switches.s1.agent: missing"),
-    ("MODE", "both", "splits[0].mode: 'both' is none"),
+    ("MODE", "both", "splits[0].mode: unknown mode 'both'"),
     ("MODE", "e2e\n    cache: 1000 bytes", "splits[0].cache: only n2n has a bound"),
     ("from: h1", "from: h9", "splits[0].from: unknown host 'h9'"),
-    ("to: [h2, h3, h4]", "to: []", "splits[0].to: [] is no list of hosts"),
-    ("variant: sack", "variant: bbr", "splits[0].variant: unknown TCP variant 'bbr'"),
+    ("to: [h2, h3, h4]", "to: []", "splits[0].to: none given; write at least one"),
+    ("variant: sack", "variant: bbr", "splits[0].variant: unknown variant 'bbr'"),
     (
         "size: 1000000",
         "messages: {size: 1 bytes, period: 1s}\n    size: 1",
