@@ -3,7 +3,16 @@
 import pytest
 
 FAST_SECONDS = 1.5
+LIMITS = {"rare": 900, "slow": 300}
+"""seconds for one test, on a machine with much else to do; others have the `timeout` of pyproject.toml"""
 _late: dict[str, float] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker, seconds in LIMITS.items():
+            if item.get_closest_marker(marker) and item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(seconds))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -144,6 +144,7 @@ def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> N
         assert found[True, True][quantile] < found[True, False][quantile] / 2, quantile
 
 
+@pytest.mark.alone
 def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
     done = undisturbed_experiment("tree", tmp_path)
     repairs = json.loads(done.stdout)

@@ -99,6 +99,7 @@ def test_frames_of_every_length_come_in_order(listener: Listener) -> None:
     assert listener.port()["in"]["drops"]["oversize"] == 1
 
 
+@pytest.mark.alone
 def test_many_frames_come_once_each_in_order(listener: Listener) -> None:
     """More frames than the ring has slots."""
     frames = [plain(60 + n % 1400) + n.to_bytes(4, "big") for n in range(10_000)]

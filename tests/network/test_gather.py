@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from groupflow.network import variants
 from tests.network.harness import Lab, MakeLab, sha256
 
@@ -61,6 +63,7 @@ def is_obeyed(client: dict[str, Any]) -> bool:
     return window is not None and window > 10_000 and abs(client["advertised"] - window) <= 0.1 * window
 
 
+@pytest.mark.alone
 async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, tmp_path: Path) -> None:
     (tmp_path / "clients.yaml").write_text(CLIENTS)
     out = tmp_path / "gathered"

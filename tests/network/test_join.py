@@ -4,6 +4,8 @@ import asyncio
 import statistics
 from pathlib import Path
 
+import pytest
+
 from groupflow import Session
 from groupflow.network import variants
 from tests.network.harness import MIB, Lab, MakeLab, eventually, received, sha256
@@ -11,6 +13,7 @@ from tests.network.harness import MIB, Lab, MakeLab, eventually, received, sha25
 JOIN_SECONDS = 0.050
 
 
+@pytest.mark.alone
 async def test_first_data_comes_within_50_ms(make_lab: MakeLab) -> None:
     """A stream of a packet a millisecond; members come one by one. Links of 1 ms: the rest is our doing."""
     with make_lab(variants.named("star")) as lab:

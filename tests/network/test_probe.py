@@ -55,6 +55,7 @@ async def probed(lab: Lab, *more: str) -> Found:
     return json.loads(done.stdout)
 
 
+@pytest.mark.alone
 async def test_the_recommended_buffer_is_near_the_bandwidth_delay_product(make_lab: MakeLab) -> None:
     with make_lab(path()) as lab, serving(lab, "h1"):
 
@@ -70,6 +71,7 @@ async def test_the_recommended_buffer_is_near_the_bandwidth_delay_product(make_l
     assert RTT_S <= found["rtt_s"] <= 1.5 * RTT_S
 
 
+@pytest.mark.alone
 async def test_where_buffers_are_too_small_enough_connections_are_recommended(make_lab: MakeLab) -> None:
     needed = PRODUCT / (16 * KIB)
     with make_lab(path()) as lab, serving(lab, "h1"):

@@ -16,6 +16,7 @@ WITH_LOSSES_S = 2.0
 """s; messages of a repair get lost, too, each at the cost of TCP's least timeout, 0.2 s: four are rare"""
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("death", "plain", "edges", "loss", "limit"),
     [

@@ -66,6 +66,7 @@ async def owners(store: Path) -> dict[str, str]:
     return found | {"root": found.get(json.loads(items[prefix + "source"])["root"], "")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 async def test_a_process_that_dies_costs_no_byte_and_then_a_parent_does_not(
     tmp_path: Path, how: signal.Signals
