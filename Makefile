@@ -38,7 +38,7 @@ demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e
 test: test-rust test-unit test-network  ## all tests (root for the network ones)
 
 test-rust: setup  ## Rust unit, property and virtual-time tests
-	cd dataplane && cargo test --locked --workspace --quiet
+	cd dataplane && cargo test --release --config .cargo/tests.toml --locked --workspace --quiet
 
 test-unit: setup  ## P4, protocol, controller tests in Python; no root
 	$(PYTHON) -m pytest -q tests/unit tests/conformance
