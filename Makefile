@@ -60,7 +60,7 @@ test-all: setup  ## all there is: also whole papers, the pipeline under valgrind
 		network='$(MAKE) -s test-network MARKED=' sanitize='$(MAKE) -s sanitize' soak='$(MAKE) -s soak'
 
 test-rust: setup  ## Rust unit, property and virtual-time tests
-	cd dataplane && cargo test --locked --workspace --quiet
+	cd dataplane && cargo test --release --config .cargo/tests.toml --locked --workspace --quiet
 
 test-unit: setup  ## P4, protocol, controller tests in Python; no root
 	$(unit) -m '$(MARKED)'

@@ -79,8 +79,8 @@ install_packages() {
 
 pip_install() { $VENV/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@"; }
 
-# The scripts of a virtual environment name their interpreter by its whole path, which is wrong once the checkout
-# has moved.
+# The scripts of a virtual environment name their interpreter by its whole path, which is wrong once the
+# checkout has moved.
 prepare_venv() {
     local old site
     old=$(sed -n 's/^command = .* -m venv //p' $VENV/pyvenv.cfg 2>/dev/null) || old=
@@ -125,7 +125,8 @@ build_rust() {
     # Copies: Cargo puts programs with the tests' checks at the same place.
     for program in gfswitch gfagent; do
         built=dataplane/target/release/$program
-        { [ ! -L $VENV/bin/$program ] && cmp -s $built $VENV/bin/$program; } || install $built $VENV/bin/$program
+        { [ ! -L $VENV/bin/$program ] && cmp -s $built $VENV/bin/$program; } \
+            || install $built $VENV/bin/$program
     done
 }
 

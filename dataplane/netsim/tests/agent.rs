@@ -1,8 +1,6 @@
 //! Split agents: streams that go on over other connections, node-to-node and end-to-end.
 
-mod common;
-
-use common::{Lab, Recorder};
+use crate::common::{Lab, Recorder};
 use groupflow_netsim::spec::{MessagesSpec, NodeKind, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Network, Sample};
 use groupflow_transport::fanout::Mode;

@@ -1,11 +1,9 @@
 //! One seed, one trace: byte for byte, on any number of threads and in pieces.
 
-mod common;
-
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-use common::{udp, Lab, Recorder};
+use crate::common::{udp, Lab, Recorder};
 use groupflow_base::Nanos;
 use groupflow_netsim::spec::{Arrivals, Sizes};
 use groupflow_netsim::{LossSpec, Observer, Sample, TraceRecord};

@@ -1,8 +1,6 @@
 //! Explicit congestion notification, from the marking queue to the sender's window.
 
-mod common;
-
-use common::{Lab, Recorder};
+use crate::common::{Lab, Recorder};
 use groupflow_netsim::spec::{FifoSpec, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{Network, Sample};
 

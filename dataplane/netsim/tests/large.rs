@@ -1,8 +1,6 @@
 //! Many nodes.
 
-mod common;
-
-use common::{Lab, Recorder};
+use crate::common::{Lab, Recorder};
 use groupflow_base::Nanos;
 
 /// Routers in a grid of `width` by `height`, with `hosts` each.

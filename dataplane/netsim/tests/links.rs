@@ -1,8 +1,6 @@
 //! Rate, delay, loss, schedules and queues of links, to the nanosecond.
 
-mod common;
-
-use common::{count, Lab};
+use crate::common::{count, Lab};
 use groupflow_netsim::{LossSpec, NodeId, TraceKind};
 
 /// h1 - r1 - h2.

@@ -1,8 +1,6 @@
 //! Routers that tell their neighbours to stop: to the nanosecond, and without a loss.
 
-mod common;
-
-use common::{count, udp, Lab, Recorder};
+use crate::common::{count, udp, Lab, Recorder};
 use groupflow_netsim::spec::{Arrivals, FifoSpec, PauseSpec, Sizes, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Network, NodeId, TraceRecord};
 

@@ -1,9 +1,7 @@
 //! TCP flows that are steered while the network runs: windows of receivers, and senders that begin, pause and
 //! go on.
 
-mod common;
-
-use common::{Lab, Recorder};
+use crate::common::{Lab, Recorder};
 use groupflow_base::Nanos;
 use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::tcp::Reading;

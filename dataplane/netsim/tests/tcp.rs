@@ -1,8 +1,6 @@
 //! TCP over links: transfers, sharing, and the square-root law.
 
-mod common;
-
-use common::{Lab, Recorder};
+use crate::common::{Lab, Recorder};
 use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Sample};
 

@@ -5,8 +5,6 @@
 //! SYN. All traces begin with 8 packets of initial window and a threshold of 100; a round trip is 100 ms
 //! unless an event says `later`.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
 use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, TcpSender, TcpSenderConfig, Variant};
 

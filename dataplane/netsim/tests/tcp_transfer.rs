@@ -1,14 +1,10 @@
 //! TCP endpoints over a small network in virtual time: everything arrives, nothing is sent beyond the window,
 //! and the throughput under random loss is what theory says.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod tcp_net;
-
+use crate::tcp_net::{Flow, Link, Net};
 use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{Behaviour, DataSource, DelayedAck, TcpReceiverConfig, TcpSenderConfig, Variant};
 use proptest::prelude::*;
-use tcp_net::{Flow, Link, Net};
 
 fn configs(variant: Variant, window: u32) -> [TcpSenderConfig; 2] {
     [TcpSenderConfig::new(variant, window), TcpSenderConfig::ns2(variant, window)]

@@ -1,8 +1,6 @@
 //! Queueing theory: one server, Poisson arrivals, exponential or constant service.
 
-mod common;
-
-use common::{udp, Lab, Recorder};
+use crate::common::{udp, Lab, Recorder};
 use groupflow_netsim::spec::{Arrivals, Sizes};
 
 const RATE: u64 = 1_000_000_000;

@@ -1,10 +1,6 @@
 //! Checksums over fields and payload.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::json;
 
 const FRAME: [u8; 10] = [1, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb];

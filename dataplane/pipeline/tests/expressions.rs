@@ -1,10 +1,6 @@
 //! Expressions as p4c writes them, against a reference in `u128`.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 

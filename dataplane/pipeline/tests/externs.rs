@@ -1,10 +1,6 @@
 //! Registers, counters, meters, hashes, random numbers, assertions, jumps.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{Arrival, CounterValue, DropReason, MeterConfig, Stats, Verdict};

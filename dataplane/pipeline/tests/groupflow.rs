@@ -1,10 +1,6 @@
 //! The project's own program, as p4c compiled it.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::{Emission, Leave};
+use crate::common::{self, Emission, Leave};
 use std::path::PathBuf;
 use std::sync::Arc;
 

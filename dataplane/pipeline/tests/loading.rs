@@ -1,12 +1,8 @@
 //! What is not p4c's JSON is refused with the place; what loads runs any packet.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
 use std::sync::{Arc, OnceLock};
 
-use common::*;
+use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{Arrival, Departure, Pipeline, Program};

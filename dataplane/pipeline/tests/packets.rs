@@ -1,10 +1,6 @@
 //! A packet's way: verdicts, clones, rounds, digests, truncation, checksums, metadata.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{

@@ -1,10 +1,6 @@
 //! The parser and the deparser.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Arrival;
 use groupflow_pipeline::Port;

@@ -1,10 +1,6 @@
 //! Entries of tables: declared ones, defaults, direct counters and meters, errors.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use groupflow_pipeline::{ActionCall, CounterValue, Entry, EntryKey, Match, MeterConfig, TableError};
 use serde_json::json;
 

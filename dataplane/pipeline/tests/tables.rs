@@ -1,10 +1,6 @@
 //! Lookup in tables: every match kind, priorities, the way after a table.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::*;
+use crate::common::*;
 use groupflow_pipeline::{EntryKey, Match, Pipeline};
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,10 +1,6 @@
 //! Registers bound to queues: the program reads depths and shares (eq. 13), and writes rates.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::{request, set_rate, Testbed};
+use crate::common::{self, request, set_rate, Testbed};
 use groupflow_pipeline::Port;
 use groupflow_switch::core::PacketRate;
 use groupflow_switch::p4rt::PipelineConfig;

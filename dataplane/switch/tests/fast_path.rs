@@ -1,10 +1,6 @@
 //! A packet that goes through the switch at once is treated as one that stops between ingress and egress.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::{queues_config, request, set_rate, switch_config, QUEUES_JSON, QUEUES_P4INFO};
+use crate::common::{queues_config, request, set_rate, switch_config, QUEUES_JSON, QUEUES_P4INFO};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{parse_port_link, Emitted, SentFrame, Switch, SwitchConfig, SwitchStats};

@@ -1,10 +1,6 @@
 //! Packet generators in virtual time: what they make goes through the program like arrivals.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::{request, set_rate, Testbed};
+use crate::common::{request, set_rate, Testbed};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;

@@ -1,10 +1,6 @@
 //! Queues in virtual time: levels, weights, rates, limits, pauses, and what is counted.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::{request, Testbed};
+use crate::common::{self, request, Testbed};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{Amount, QueueStats, SwitchConfig};

@@ -1,15 +1,11 @@
 //! P4Runtime over real gRPC on the loopback interface, and the control socket. No root, no packets.
-#![cfg(feature = "shell")]
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 #[allow(unused)]
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{group, replica, update, Testbed, DEVICE, ELECTION, JSON, P4INFO};
+use crate::common::{self, group, replica, update, Testbed, DEVICE, ELECTION, JSON, P4INFO};
 use groupflow_base::Nanos;
 use groupflow_switch::core::Switch;
 use groupflow_switch::p4rt::{parse_p4info, Runtime, GENERATOR};

@@ -1,10 +1,6 @@
 //! The switch in virtual time: links, queues, replication, and what the program sees of them.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-mod common;
-
-use common::{exact, frame, group, replica, session, Testbed};
+use crate::common::{self, exact, frame, group, replica, session, Testbed};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{LOOPBACK_DELAY, LOOPBACK_LIMIT, MAX_FRAME};

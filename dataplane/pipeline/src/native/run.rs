@@ -104,6 +104,7 @@ impl Native {
         (context.exit, context.failed, context.steps) = (0, 0, 0);
     }
 
+    #[inline]
     fn failed(&self) -> Option<DropReason> {
         match self.context.failed {
             0 => None,
@@ -112,6 +113,7 @@ impl Native {
         }
     }
 
+    #[inline]
     fn truncation(&self) -> Option<u32> {
         u32::try_from(self.context.truncate).ok()
     }
@@ -180,6 +182,7 @@ impl Native {
     }
 
     /// The verdict of ingress, as a value.
+    #[inline]
     pub fn held(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
         if let Some(reason) = self.failed() {
             return Ingress::nothing(Verdict::Drop(reason));
@@ -249,6 +252,7 @@ impl Native {
         packet
     }
 
+    #[inline]
     pub fn egress(
         &mut self,
         mut parts: Parts<'_>,

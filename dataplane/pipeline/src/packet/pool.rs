@@ -91,6 +91,7 @@ impl Pool {
         (!bytes.is_empty()).then(|| self.filled(bytes))
     }
 
+    #[inline]
     fn filled(&mut self, bytes: &[u8]) -> Arc<Vec<u8>> {
         let mut payload = self.payloads.pop().unwrap_or_default();
         // Payloads in the pool have no other owner.
@@ -103,6 +104,7 @@ impl Pool {
     }
 
     /// A copy that shares the payload.
+    #[inline]
     pub fn copy(&mut self, body: &Body) -> Box<Body> {
         match self.packets.pop() {
             Some(Packet(mut copy)) => {
@@ -136,6 +138,7 @@ impl Pool {
         }
     }
 
+    #[inline]
     fn keep(&mut self, mut payload: Arc<Vec<u8>>) {
         if self.payloads.len() < KEPT && Arc::get_mut(&mut payload).is_some() {
             self.payloads.push(payload);

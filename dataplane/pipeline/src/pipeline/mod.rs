@@ -69,12 +69,14 @@ impl Pipeline {
     /// Parser, checksum verification and ingress control.
     ///
     /// A packet whose parsing fails goes on to ingress with `parser_error` set, as in BMv2.
+    #[inline]
     pub fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) -> Ingress {
         self.arrive(now, &arrival, bytes).hold()
     }
 
     /// Egress control, checksum update and deparser. The frame is written to `frame`, whose buffer is used
     /// again; the content of `frame` is of use only if the fate is not a drop.
+    #[inline]
     pub fn egress_into(
         &mut self,
         now: Nanos,
@@ -105,15 +107,18 @@ impl Pipeline {
     }
 
     /// A copy of a packet for the replication engine. It shares the payload.
+    #[inline]
     pub fn replicate(&mut self, packet: &Packet) -> Packet {
         Packet(self.pool.copy(&packet.0))
     }
 
     /// Takes back a packet that will not go to egress, to use its memory again.
+    #[inline]
     pub fn recycle(&mut self, packet: Packet) {
         self.pool.take_back(packet.0);
     }
 
+    #[inline]
     fn parts(&mut self) -> (Parts<'_>, Option<&mut Native>) {
         let Pipeline { program, tables, externs, native, pool } = self;
         (Parts { program, externs, states: tables, pool }, native.as_mut())
@@ -163,6 +168,7 @@ impl AtHand<'_> {
     }
 
     /// The verdict of ingress, as a value.
+    #[inline]
     pub fn hold(self) -> Ingress {
         let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
         let (parts, native) = pipeline.parts();

@@ -1,0 +1,17 @@
+//! What networks in virtual time do, and what theory says of them.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod agent;
+mod common;
+mod determinism;
+mod ecn;
+mod large;
+mod links;
+mod pause;
+mod steering;
+mod tcp;
+mod tcp_net;
+mod tcp_reactions;
+mod tcp_transfer;
+mod theory;

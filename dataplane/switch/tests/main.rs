@@ -1,0 +1,12 @@
+//! What a switch does with queues, links, groups and clients.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod bound_registers;
+mod common;
+mod fast_path;
+mod generators;
+mod queues;
+#[cfg(feature = "shell")]
+mod server;
+mod traffic;
