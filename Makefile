@@ -32,7 +32,7 @@ unit := $(PYTHON) -m pytest -q -n 2 --dist worksteal --junitxml $(RESULTS)/unit.
 lint = types='.venv/bin/basedpyright --level error' \
 	ruff='$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .' \
 	clippy='cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings' \
-	p4='$(PYTHON) scripts/p4_artefacts.py check'
+	imports='.venv/bin/lint-imports' p4='$(PYTHON) scripts/p4_artefacts.py check'
 
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
@@ -68,7 +68,7 @@ test-unit: setup  ## P4, protocol, controller tests in Python; no root
 test-network: setup  ## tests on virtual networks; root
 	PYTHON=$(PYTHON) NETWORKS=$(NETWORKS) RESULTS=$(RESULTS) tests/network.sh '$(MARKED)'
 
-lint: setup  ## ruff, pyright, rustfmt, clippy, stale P4 artefacts
+lint: setup  ## ruff, pyright, rustfmt, clippy, rules of imports, stale P4 artefacts
 	@$(parts) -j2 $(lint)
 
 # Cargo runs tests under what is named here. Few cases: valgrind is some fifty times slower.

@@ -186,6 +186,7 @@ def counts(lines: list[str]) -> list[tuple[int, ...]]:
     return [tuple(map(int, match.groups())) for match in found if match]
 
 
+@pytest.mark.slow
 async def test_a_viewer_that_is_held_up_goes_on_with_fresh_frames_and_others_do_not_notice() -> None:
     async with (
         tree() as where,

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from groupflow.cli.main import main
 from groupflow.network.topology import load
-from tests.unit.controller import test_topology
-from tests.unit.gather import test_clients
+from tests.unit.endpoint.gather import test_clients
+from tests.unit.network import test_topology
 from tests.unit.sim import test_fifo_options, test_reader
 
 Takes: TypeAlias = Callable[[str, str], bool]

@@ -46,6 +46,7 @@ def progress(agent: AgentProcess) -> int:
     return agent.latest["progress"].integer("bytes") if "progress" in agent.latest else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["its reader takes nothing", "it stands still"])
 async def test_who_takes_nothing_is_cut_off_and_the_others_have_all(tmp_path: Path, how: str) -> None:
     async with AsyncExitStack() as stack:

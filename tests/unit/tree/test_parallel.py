@@ -148,6 +148,7 @@ async def test_one_is_measured_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "it was enough" in await first
 
 
+@pytest.mark.slow
 async def test_who_is_measured_does_not_hold_up_the_dispatchers() -> None:
     async with serving(measure_s=12) as where:
         options = TreeRecvOptions(name="r", parallel="auto", **where)

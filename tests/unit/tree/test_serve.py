@@ -128,6 +128,7 @@ async def test_a_process_that_dies_costs_no_byte_and_then_a_parent_does_not(
         assert len(copies) == 4 and all(contents(copy) == data for copy in copies)
 
 
+@pytest.mark.slow
 async def test_a_store_that_stays_locked_ends_the_process_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "tree.sqlite"
     with (tmp_path / "errors").open("w+b") as errors:

@@ -368,6 +368,7 @@ async def test_who_leaves_while_it_waits_for_another_process_ends_none() -> None
         await until(subject.attached)
 
 
+@pytest.mark.slow
 async def test_who_does_not_reach_a_process_that_lives_is_sent_there_again() -> None:
     """Another may have begun in its place."""
     async with lab(2, replace(APART, lease=8)) as subject:

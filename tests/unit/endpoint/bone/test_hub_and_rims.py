@@ -15,6 +15,7 @@ from tests.support.bone import HERE, bench, content, free_udp_port, until
 SIZE, SMALL = 200_000, 70_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repair", ["go-back-n", "selective", "erasure"])
 @pytest.mark.parametrize("method", ["scheduled", "unscheduled"])
 async def test_what_is_dropped_into_the_folder_is_at_every_rim(

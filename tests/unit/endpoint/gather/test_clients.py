@@ -8,7 +8,6 @@ from groupflow.endpoint.gather.clients import ClientListError, load, parse
 from groupflow.tuning.model import Client, Limits
 from tests.support.gather import GOOD
 
-
 ERRORS = [
     ("cam2", "cam1", "clients[1].name: 'cam1' is there twice; rename one"),
     (

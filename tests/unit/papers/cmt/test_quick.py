@@ -98,6 +98,7 @@ def test_the_paper_counts_in_1024() -> None:
     assert FILE / 1024 / TABLE_2_S[9] == pytest.approx(1658.0, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_repeats_and_seeds_differ() -> None:
     case = Case(BEST, 4)
     first = run_one(Run(case, 1))
