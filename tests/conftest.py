@@ -1,5 +1,7 @@
 """Rules for every test: tests that `make check` runs are fast, or say that they are not."""
 
+import signal
+
 import pytest
 
 FAST_SECONDS = 1.5
@@ -13,6 +15,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, seconds in LIMITS.items():
             if item.get_closest_marker(marker) and item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(seconds))
+
+
+def pytest_configure() -> None:
+    """A shell lets background jobs ignore SIGINT; programs under test must not inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -3,12 +3,13 @@
 //! ```no_run
 //! use std::io::{self, Write};
 //! use groupflow_host::secure::SecureSend;
-//! use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
+//! use groupflow_tree::agent::session::{HostOptions, TreeReader, TreeWriter};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = || {
 //!     let known = SecureSend::pinned("5e0c…").ok_or("no fingerprint")?;
-//!     Options::new("10.0.0.1:26495".parse()?, "c0ffee", known).map_err(Box::<dyn std::error::Error>::from)
+//!     HostOptions::new("10.0.0.1:26495".parse()?, "c0ffee", known)
+//!         .map_err(Box::<dyn std::error::Error>::from)
 //! };
 //! // The source; it begins when two hosts are in the tree.
 //! let mut options_of_source = options()?;
