@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.validate.compare import Pair, Row
+from groupflow.study.errors import StudyError
 
 _DOCUMENT = Path(__file__).parents[2] / "docs/results/validation.md"
 
@@ -88,5 +89,5 @@ def _replaced(document: str, name: str, text: str) -> str:
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(document):
-        raise SystemExit(f"validate: {_DOCUMENT.name} has no place for the {name}: {begin} ... {end}")
+        raise StudyError(f"{_DOCUMENT.name} has no place for the {name}: {begin} ... {end}")
     return pattern.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", document)

@@ -135,6 +135,6 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
 
 def _run(experiment: "Experiment", args: argparse.Namespace) -> int:
     asked = args if experiment.add_options else options(args, Path("out/experiment") / args.name)
-    with studying():
+    with studying(), failing_with(OSError):  # a broken pipe is that of a program, not of our reader
         experiment.run(asked)
     return OK

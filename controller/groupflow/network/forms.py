@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any, Never, Self, TypeAlias, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
@@ -98,6 +106,16 @@ def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
     """JSON schema of a number (whole, if `high` is) or a text."""
     kind = "integer" if isinstance(high, int) else "number"
     return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
+
+
+def _given(value: object) -> object:
+    if value is None:
+        raise ValueError("nothing is written; write a value, or leave the key out")
+    return value
+
+
+GIVEN = BeforeValidator(_given)
+"""refuses a key without a value, of a field that is None where the key is missing"""
 
 
 def _finite_rate(value: object) -> int:

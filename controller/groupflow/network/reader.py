@@ -55,7 +55,7 @@ def read_address(value: object) -> IPv4Interface:
 
 def _grpc(value: object) -> str:
     """HOST:PORT; a port alone is on this machine."""
-    text = f"127.0.0.1:{value}" if type(value) is int else str(value)
+    text = f"127.0.0.1:{value}" if type(value) is int else value if isinstance(value, str) else ""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
         raise ValueError(f"{value!r} is no address; write a port or HOST:PORT")

@@ -126,7 +126,7 @@ class TcpOptionsForm(Form):
     packet: Bytes = _packet(100)
     profile: Profile = "rfc"
     size: _AnyBytes = None
-    messages: MessagesForm | None = None
+    messages: Annotated[MessagesForm | None, forms.GIVEN] = None
     delayed_ack_ns: _AnyTime = Field(None, alias="delayed_ack")
     ecn: bool = _flag(otherwise=False)
     initial_window: Annotated[int | None, forms.PACKETS] = None
@@ -139,7 +139,7 @@ class FlowForm(Form):
     to: str = Field(description=_HOST)
     start: Delay = default("0s")
     stop: _AnyTime = None
-    shaped_as: int | None = number(0, 0xFFFF, None)
+    shaped_as: Annotated[int | None, forms.GIVEN] = number(0, 0xFFFF, None)
 
 
 class TcpForm(TcpOptionsForm, FlowForm):
@@ -192,7 +192,9 @@ class SplitForm(TcpOptionsForm):
 class DiffusionForm(Form):
     d: Annotated[Fraction, _D]
     alpha: Annotated[Fraction, _ALPHA] = default(1)
-    flows: list[str] | None = Field(None, description="names of flows, as in [target, other]")
+    flows: Annotated[list[str] | None, forms.GIVEN] = Field(
+        None, description="names of flows, as in [target, other]"
+    )
     packet: int = number(64, 9216, 1514)
     hosts: _AnyTime = None
 
@@ -219,6 +221,6 @@ class ScenarioForm(network.NetworkForm):
     routes: bool = _flag(otherwise=True)
     queues: int = number(1, 64, 8)
     trace: bool = _flag(otherwise=False)
-    diffusion: DiffusionForm | None = None
+    diffusion: Annotated[DiffusionForm | None, forms.GIVEN] = None
     sessions: list[SessionForm] = Field([], description="`- {id: 7, from: h1, to: [h2], size: 9 bytes}`")
     splits: list[SplitForm] = Field([], description="`- {name: a, from: h1, to: [h2, h3], variant: sack}`")

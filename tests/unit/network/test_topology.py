@@ -92,6 +92,12 @@ ERRORS = [
     ("device_id: 1", "device_id: 0", "switches.s1.device_id: 0 will not do; write a number from 1 to 255"),
     ("device_id: 1, ", "", "switches.s1.device_id: missing; write a number from 1 to 255"),
     ("grpc: 9561", "grpc: here", "switches.s1.grpc: 'here' is no address; write a port or HOST:PORT"),
+    (
+        "grpc: 9561",
+        "grpc: 2001-12-14 21:59:43",
+        "switches.s1.grpc: datetime.datetime(2001, 12, 14, 21, 59, 43) is no address; write a port or"
+        " HOST:PORT",
+    ),
     ("agent: c1", "agent: c9", "switches.s1.agent: unknown host 'c9'; declare it under hosts"),
     (
         "  h1:",
