@@ -47,7 +47,7 @@ def _outcomes(parts: Sequence[Part], frame: Frame[Outcome]) -> Generator[Outcome
 
 
 def chosen(options: ExperimentOptions) -> list[Part]:
-    """What is named; both models, if nothing is. Raises RefusedError."""
+    """The named scenarios and studies; both models where none is named. Raises RefusedError."""
     for name in options.scenarios:
         if name not in plan.MODELS:
             raise RefusedError(f"--scenario {name}: there are {', '.join(plan.MODELS)}")

@@ -99,7 +99,7 @@ def _add_options(parser: Parser, name: str, experiment: "Experiment") -> None:
 
 
 def add_choice(parser: Parser, scenarios: Collection[str] = (), studies: Collection[str] = ()) -> None:
-    """What is run of a paper; of scenarios and studies several may be named."""
+    """Options that choose scenarios and studies of a paper; several may be named."""
     chosen = (("--scenario", "the paper's", scenarios), ("--study", "those beyond it", studies))
     for option, whose, names in chosen:
         listed = ", ".join(names) or whose

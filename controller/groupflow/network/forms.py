@@ -1,4 +1,4 @@
-"""What readers of YAML files share: strict YAML, and refusals of one line that name file, key and cure.
+"""The base of the readers of YAML files: strict YAML, and refusals of one line that name file, key and cure.
 
 Every refusal is `FILE: KEY: what is wrong; what to write instead`. A `Form` is what a mapping in a file may
 have: the description of a field is what to write there, for the refusal and for editors (JSON schema).
@@ -145,7 +145,7 @@ Packets: TypeAlias = Annotated[int, PACKETS]
 
 
 def default(written: object, **more: Any) -> Any:
-    """What a field is when the file does not have it, as a file has it."""
+    """A field with a default, written as a file would have it."""
     return Field(written, validate_default=True, **more)
 
 
@@ -160,7 +160,7 @@ def some(example: str) -> Any:
 
 
 class Form(BaseModel):
-    """What a mapping in a file may have. Every field says what to write there."""
+    """The keys of a mapping in a file. The description of each field is a phrase of what to write there."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -191,7 +191,7 @@ class Form(BaseModel):
 
 
 def refusal(text: str, *where: str | int) -> ValidationError:
-    """What a validator raises; `where` is the key below what it validates."""
+    """An error for validators to raise; `where` is the key, below the validated value."""
     problem = PydanticCustomError(_REFUSED, "{text}", {"text": text})
     return ValidationError.from_exception_data("", [InitErrorDetails(type=problem, loc=where, input=None)])
 

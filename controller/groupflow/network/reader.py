@@ -77,7 +77,7 @@ class LinkSpecForm(Form):
     queue: Packets = default("200 packets")
 
     def spec(self, others: "LinkSpecForm") -> LinkSpec:
-        """What the file says of a link, or else of all."""
+        """The link's values in the file, and for missing ones those of `others`."""
         keys = ("rate", "delay", "loss", "queue")
         return LinkSpec(*(getattr(self if key in self.model_fields_set else others, key) for key in keys))
 

@@ -1,4 +1,4 @@
-"""What a scenario file may have: a topology's YAML form with traffic, and what only a simulator knows."""
+"""The form of a scenario file: a topology's YAML form, with traffic and simulator-only properties."""
 # Forms are frozen, which pyright cannot see: a field may be narrower than the same field of a parent.
 # pyright: reportIncompatibleVariableOverride=false
 

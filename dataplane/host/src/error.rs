@@ -147,8 +147,8 @@ mod tests {
         let line = "refused by the controller: token is wrong; pass the session's token with --token";
         assert_eq!((error.to_string().as_str(), error.exit), (line, exit::REFUSED));
         let error = AgentError::refused(Refusal::Unavailable, "disk is full");
-        let line = "the controller cannot serve this host now: disk is full; see that its store and the switches work, then \
-                    try again";
+        let line = "the controller cannot serve this host now: disk is full; \
+                    see that its store and the switches work, then try again";
         assert_eq!((error.to_string().as_str(), error.exit), (line, exit::FAILURE));
         let lost = vec!["mb1".to_owned(), "mc2".to_owned()];
         let error = AgentError::from(SendError::NoReceivers { lost });

@@ -99,8 +99,8 @@ impl Node {
         }
     }
 
-    /// The offset at which a late child or reader goes on: at half of the cached bytes, so that it may fall behind as much
-    /// again.
+    /// The offset at which a late child or reader goes on: at half of the cached bytes, so that the reader may fall
+    /// behind as much again.
     pub(super) fn middle(&self) -> u64 {
         let (base, received) = (self.stream.base(), self.stream.received());
         self.config.slow.next_record(base + (received - base) / 2)
