@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use groupflow_base::{Nanos, Token};
-use groupflow_tree::machine::{Dispatcher, Dispatchers, FromHost, HostId, Join, Mail, Policy, Told, Up};
+use groupflow_tree::machine::{Dispatcher, Dispatchers, FromHost, HostId, Mail, Policy, Told, TreeJoin, Up};
 use groupflow_tree::study;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -65,7 +65,7 @@ impl TreeDispatchers {
     #[new]
     fn new(policy: &str, token: &str, source: &str, seed: u64, now: u64) -> PyResult<TreeDispatchers> {
         let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
-        let source: Join = parse("source", source)?;
+        let source: TreeJoin = parse("source", source)?;
         Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now)).in_part()))
     }
 
@@ -200,7 +200,7 @@ impl TreeDispatchers {
 /// that names the wrong parameter.
 #[pyfunction]
 fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let spec: study::Spec = parse("spec", spec)?;
+    let spec: study::LargeStudySpec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::run(&spec)))
 }
 
@@ -208,7 +208,7 @@ fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
 /// names the wrong parameter.
 #[pyfunction]
 fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let spec: study::slow::Spec = parse("spec", spec)?;
+    let spec: study::slow::SlowStudySpec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::slow::run(&spec)))
 }
 

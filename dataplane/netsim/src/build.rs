@@ -17,11 +17,11 @@ use crate::error::BuildError;
 use crate::fifo::{Fifo, QueueLimit};
 use crate::flows::Flows;
 use crate::frame_queue::{Batch, FrameQueue};
-use crate::host::Host;
+use crate::host::HostInterface;
 use crate::ids::{LinkId, NodeId};
 use crate::island::{Island, Leaf, Slot};
 use crate::loss::LossProcess;
-use crate::node::Node;
+use crate::node::SimNode;
 use crate::outlet::{Destination, Outlet, OutletCounters};
 use crate::pausable::Pausable;
 use crate::pause::Thresholds;
@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn node(&mut self, node: NodeId) -> Result<Node, BuildError> {
+    fn node(&mut self, node: NodeId) -> Result<SimNode, BuildError> {
         let attachments = &self.attachments[node.index()];
         let rate_of = |link: LinkId| self.rate(link);
         match &self.spec.nodes[node.index()].kind {
@@ -166,7 +166,7 @@ impl<'a> Builder<'a> {
                 let first = attachments.first();
                 let rate = first.map_or(Ok(None), |attachment| rate_of(attachment.link))?;
                 let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
-                Ok(Node::Host(Box::new(Host::new(0, rate, self.flows.ends(node, limit)?))))
+                Ok(SimNode::Host(Box::new(HostInterface::new(0, rate, self.flows.ends(node, limit)?))))
             }
             NodeKind::Agent(spec) => {
                 let mut agent = Agent::new(self.service(node, spec)?);
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
                 for relay in self.flows.relays_at(node) {
                     agent.relay(relay);
                 }
-                Ok(Node::Agent(Box::new(agent)))
+                Ok(SimNode::Agent(Box::new(agent)))
             }
             NodeKind::Fifo(spec) => {
                 self.check_below_queues(node, "ecn", spec.ecn)?;
@@ -189,13 +189,13 @@ impl<'a> Builder<'a> {
                         let rate = rate_of(attachment.link)?;
                         router.attach(attachment.port, rate, self.limit(attachment.link));
                     }
-                    return Ok(Node::Pausable(Box::new(router)));
+                    return Ok(SimNode::Pausable(Box::new(router)));
                 }
                 let mut fifo = Fifo::new(node, routes, marker);
                 for attachment in attachments {
                     fifo.attach(attachment.port, rate_of(attachment.link)?, self.limit(attachment.link));
                 }
-                Ok(Node::Fifo(Box::new(fifo)))
+                Ok(SimNode::Fifo(Box::new(fifo)))
             }
             NodeKind::Broadcast(spec) => {
                 let mut medium = Broadcast::new(node, Arc::clone(&self.routes));
@@ -204,7 +204,7 @@ impl<'a> Builder<'a> {
                     let (link, port) = (attachment.link, attachment.port);
                     medium.attach(port, rate_of(link)?, self.limit(link), errors, (self.spec.seed, link));
                 }
-                Ok(Node::Broadcast(Box::new(medium)))
+                Ok(SimNode::Broadcast(Box::new(medium)))
             }
             NodeKind::Switch(spec) => {
                 let missing =
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
                 };
                 let switch = P4Switch::new(config, &ports, Arc::clone(program))
                     .map_err(|error| self.refuse(node, "ports", error.to_string()))?;
-                Ok(Node::Switch(Box::new(switch)))
+                Ok(SimNode::Switch(Box::new(switch)))
             }
         }
     }

@@ -140,7 +140,11 @@ impl Simulation {
     }
 
     /// Calls a function on a node, which may change what the node does next.
-    pub(crate) fn with_node<R>(&mut self, node: NodeId, act: impl FnOnce(&mut crate::node::Node) -> R) -> R {
+    pub(crate) fn with_node<R>(
+        &mut self,
+        node: NodeId,
+        act: impl FnOnce(&mut crate::node::SimNode) -> R,
+    ) -> R {
         let (island, place) = self.places[node.index()];
         let mut cell = lock(&self.cells[island]);
         let result = act(&mut cell.island.slots[place].node);

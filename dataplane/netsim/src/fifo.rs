@@ -11,7 +11,7 @@ use groupflow_base::{BitRate, Nanos};
 use crate::drops::DropList;
 use crate::ecn::Marker;
 use crate::ids::NodeId;
-use crate::pacer::Pacer;
+use crate::pacer::InterfacePacer;
 use crate::routes::Routes;
 use crate::wiring::Exit;
 
@@ -27,7 +27,7 @@ pub struct QueueLimit {
 /// A port with its queue.
 #[derive(Debug)]
 struct Port {
-    pacer: Pacer,
+    pacer: InterfacePacer,
     limit: QueueLimit,
     marker: Marker,
     /// When each waiting frame begins to be sent, and its bytes.
@@ -39,7 +39,14 @@ struct Port {
 impl Port {
     /// An empty queue.
     fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> Port {
-        Port { pacer: Pacer::new(rate), limit, marker, waiting: VecDeque::new(), waiting_bytes: 0, full: 0 }
+        Port {
+            pacer: InterfacePacer::new(rate),
+            limit,
+            marker,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            full: 0,
+        }
     }
 
     /// Packets and bytes that wait.

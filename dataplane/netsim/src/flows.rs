@@ -23,7 +23,7 @@ use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
 
 /// A flow, resolved.
 #[derive(Debug, Clone)]
-pub(crate) struct Flow {
+pub(crate) struct ResolvedFlow {
     pub(crate) spec: FlowSpec,
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
@@ -36,7 +36,7 @@ pub(crate) struct Flow {
     pub(crate) capacity_bytes: f64,
 }
 
-impl Flow {
+impl ResolvedFlow {
     fn refused(&self, error: crate::tcp::TcpConfigError) -> BuildError {
         BuildError::new(format!("flows.{}", self.spec.name), error)
     }
@@ -54,7 +54,7 @@ struct SessionMember {
 /// All flows.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Vec<ResolvedFlow>,
     members: Vec<SessionMember>,
     bones: Vec<Bone>,
     relays: Vec<Relay>,
@@ -169,7 +169,7 @@ impl Flows {
         End::new(flow, PROTOCOL_UDP, member.spec.udp_port, kind)
     }
 
-    fn sending_end(&self, number: FlowId, flow: &Flow, limit: u32) -> Result<End, BuildError> {
+    fn sending_end(&self, number: FlowId, flow: &ResolvedFlow, limit: u32) -> Result<End, BuildError> {
         let start = Nanos(flow.spec.start_ns);
         let stop = flow.spec.stop_ns.map_or(Nanos::MAX, Nanos);
         let kind = match &flow.spec.source {
@@ -196,7 +196,7 @@ impl Flows {
         Ok(End { shaped_as: flow.spec.shaped_as, ..end })
     }
 
-    fn receiving_end(&self, number: FlowId, flow: &Flow) -> Result<End, BuildError> {
+    fn receiving_end(&self, number: FlowId, flow: &ResolvedFlow) -> Result<End, BuildError> {
         let kind = match &flow.spec.source {
             SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
             SourceSpec::Tcp(tcp) => {
@@ -223,7 +223,7 @@ fn resolve(
     routes: &Routes,
     steps: &[Vec<Step>],
     flow: &FlowSpec,
-) -> Result<Flow, BuildError> {
+) -> Result<ResolvedFlow, BuildError> {
     let field = |name: &str| format!("flows.{}.{name}", flow.name);
     let find = |end: &str, name: &str| -> Result<(NodeId, &HostSpec), BuildError> {
         let unknown = || BuildError::new(field(end), format!("unknown host {name:?}"));
@@ -266,7 +266,7 @@ fn resolve(
         link.rate_bps.map_or(0.0, |rate| rate as f64 * link.delay_ns as f64 / 8e9)
     };
     let capacity_bytes = path.iter().map(bytes).sum();
-    Ok(Flow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
+    Ok(ResolvedFlow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
 }
 
 /// The node that a link leads to.

@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 use crate::drops::{DropList, Drops};
 use crate::error::RunError;
 use crate::ids::NodeId;
-use crate::node::Node;
+use crate::node::SimNode;
 use crate::sample::{LinkSample, Sample};
 use crate::trace::TraceKind;
 use crate::wiring::{Exit, Wiring};
@@ -19,7 +19,7 @@ pub struct Slot {
     /// The node's number.
     pub id: NodeId,
     /// The node.
-    pub node: Node,
+    pub node: SimNode,
     /// The outlet of each port.
     pub outlets: Vec<u32>,
     /// The leaf of the tree for its own deadline.
@@ -169,7 +169,12 @@ impl Island {
 }
 
 /// A node, and its way to send.
-fn at<'a>(slot: &'a mut Slot, wiring: &'a mut Wiring, now: Nanos, place: usize) -> (&'a mut Node, Exit<'a>) {
+fn at<'a>(
+    slot: &'a mut Slot,
+    wiring: &'a mut Wiring,
+    now: Nanos,
+    place: usize,
+) -> (&'a mut SimNode, Exit<'a>) {
     let exit = Exit { wiring, outlets: &slot.outlets, now, node: slot.id, place };
     (&mut slot.node, exit)
 }

@@ -10,7 +10,7 @@ use crate::build::Builder;
 use crate::engine::{Observer, Simulation};
 use crate::error::{BuildError, RunError};
 use crate::ids::{LinkId, NodeId};
-use crate::node::Node;
+use crate::node::SimNode;
 use crate::spec::NetworkSpec;
 use crate::switch::P4Switch;
 
@@ -39,7 +39,7 @@ impl Network {
         let mut builder = Builder::new(&spec, programs)?;
         let simulation = builder.build()?;
         let flows = builder.flows().flows.iter();
-        let path = |flow: &crate::flows::Flow| FlowPath {
+        let path = |flow: &crate::flows::ResolvedFlow| FlowPath {
             links: flow.path.clone(),
             capacity_bytes: flow.capacity_bytes,
         };
@@ -74,7 +74,7 @@ impl Network {
         self.spec.nodes.get(node.index())?;
         let now = self.now();
         self.simulation.with_node(node, |node| match node {
-            Node::Switch(switch) => {
+            SimNode::Switch(switch) => {
                 switch.catch_up(now);
                 let result = act(switch);
                 switch.touched(now);

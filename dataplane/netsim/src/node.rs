@@ -6,7 +6,7 @@ use crate::agent::Agent;
 use crate::broadcast::Broadcast;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
-use crate::host::Host;
+use crate::host::HostInterface;
 use crate::ids::NodeId;
 use crate::pausable::Pausable;
 use crate::sample::{CacheSample, FlowSample, QueueSample};
@@ -15,9 +15,9 @@ use crate::wiring::Exit;
 
 /// A node.
 #[derive(Debug)]
-pub enum Node {
+pub enum SimNode {
     /// A host, where flows begin and end.
-    Host(Box<Host>),
+    Host(Box<HostInterface>),
     /// A router without P4.
     Fifo(Box<Fifo>),
     /// A satellite, or its ground station.
@@ -30,27 +30,27 @@ pub enum Node {
     Agent(Box<Agent>),
 }
 
-impl Node {
+impl SimNode {
     /// When the node has something to do by itself.
     #[inline]
     pub fn deadline(&mut self) -> Nanos {
         match self {
-            Node::Host(host) => host.deadline(),
-            Node::Fifo(_) | Node::Broadcast(_) => Nanos::MAX,
-            Node::Pausable(router) => router.deadline(),
-            Node::Switch(switch) => switch.deadline(),
-            Node::Agent(agent) => agent.deadline(),
+            SimNode::Host(host) => host.deadline(),
+            SimNode::Fifo(_) | SimNode::Broadcast(_) => Nanos::MAX,
+            SimNode::Pausable(router) => router.deadline(),
+            SimNode::Switch(switch) => switch.deadline(),
+            SimNode::Agent(agent) => agent.deadline(),
         }
     }
 
     /// Carries out everything due.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         match self {
-            Node::Host(host) => host.advance(exit),
-            Node::Fifo(_) | Node::Broadcast(_) => {}
-            Node::Pausable(router) => router.advance(exit),
-            Node::Switch(switch) => switch.advance(exit),
-            Node::Agent(agent) => agent.advance(exit),
+            SimNode::Host(host) => host.advance(exit),
+            SimNode::Fifo(_) | SimNode::Broadcast(_) => {}
+            SimNode::Pausable(router) => router.advance(exit),
+            SimNode::Switch(switch) => switch.advance(exit),
+            SimNode::Agent(agent) => agent.advance(exit),
         }
     }
 
@@ -58,18 +58,18 @@ impl Node {
     #[inline]
     pub fn receive(&mut self, port: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         match self {
-            Node::Host(host) => host.receive(head, tail, exit),
-            Node::Fifo(fifo) => fifo.receive(head, tail, exit),
-            Node::Broadcast(node) => node.receive(port, head, tail, exit),
-            Node::Pausable(router) => router.receive(port, head, tail, exit),
-            Node::Switch(switch) => switch.receive(port, head, tail, exit),
-            Node::Agent(agent) => agent.receive(port, head, tail, exit),
+            SimNode::Host(host) => host.receive(head, tail, exit),
+            SimNode::Fifo(fifo) => fifo.receive(head, tail, exit),
+            SimNode::Broadcast(node) => node.receive(port, head, tail, exit),
+            SimNode::Pausable(router) => router.receive(port, head, tail, exit),
+            SimNode::Switch(switch) => switch.receive(port, head, tail, exit),
+            SimNode::Agent(agent) => agent.receive(port, head, tail, exit),
         }
     }
 
     /// Whether a frame that arrives is one hop more.
     pub fn forwards(&self) -> bool {
-        !matches!(self, Node::Host(_))
+        !matches!(self, SimNode::Host(_))
     }
 
     /// Measures flows and queues.
@@ -84,18 +84,20 @@ impl Node {
             queues.push(QueueSample { node, port, queue, packets, bytes });
         };
         match self {
-            Node::Host(host) => host.sample(flows),
-            Node::Agent(agent) => agent.sample(flows),
-            Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| push(port, 0, packets, bytes)),
-            Node::Broadcast(node) => node.queues(now, |port, packets, bytes| push(port, 0, packets, bytes)),
-            Node::Pausable(router) => router.queues(|port, packets, bytes| push(port, 0, packets, bytes)),
-            Node::Switch(switch) => switch.queues(push),
+            SimNode::Host(host) => host.sample(flows),
+            SimNode::Agent(agent) => agent.sample(flows),
+            SimNode::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| push(port, 0, packets, bytes)),
+            SimNode::Broadcast(node) => {
+                node.queues(now, |port, packets, bytes| push(port, 0, packets, bytes))
+            }
+            SimNode::Pausable(router) => router.queues(|port, packets, bytes| push(port, 0, packets, bytes)),
+            SimNode::Switch(switch) => switch.queues(push),
         }
     }
 
     /// Measures the caches of an agent.
     pub fn caches(&self, node: NodeId, caches: &mut Vec<CacheSample>) {
-        if let Node::Agent(agent) = self {
+        if let SimNode::Agent(agent) = self {
             caches.push(agent.cache(node));
         }
     }
@@ -103,21 +105,21 @@ impl Node {
     /// Lists the marks and pauses that the node told senders and neighbours.
     pub fn signals(&self, list: &mut DropList<'_>) {
         match self {
-            Node::Fifo(fifo) => fifo.signals(list),
-            Node::Pausable(router) => router.signals(list),
-            Node::Host(_) | Node::Broadcast(_) | Node::Switch(_) | Node::Agent(_) => {}
+            SimNode::Fifo(fifo) => fifo.signals(list),
+            SimNode::Pausable(router) => router.signals(list),
+            SimNode::Host(_) | SimNode::Broadcast(_) | SimNode::Switch(_) | SimNode::Agent(_) => {}
         }
     }
 
     /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         match self {
-            Node::Host(host) => host.drops(list),
-            Node::Fifo(fifo) => fifo.drops(list),
-            Node::Broadcast(node) => node.drops(list),
-            Node::Pausable(router) => router.drops(list),
-            Node::Switch(switch) => switch.drops(list),
-            Node::Agent(agent) => agent.drops(list),
+            SimNode::Host(host) => host.drops(list),
+            SimNode::Fifo(fifo) => fifo.drops(list),
+            SimNode::Broadcast(node) => node.drops(list),
+            SimNode::Pausable(router) => router.drops(list),
+            SimNode::Switch(switch) => switch.drops(list),
+            SimNode::Agent(agent) => agent.drops(list),
         }
     }
 }

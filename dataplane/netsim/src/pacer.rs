@@ -7,7 +7,7 @@ const NANOS: u64 = 1_000_000_000;
 /// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that is left
 /// over by a frame is added to the next, so that the total of frames back to back is exact.
 #[derive(Debug, Clone)]
-pub struct Pacer {
+pub struct InterfacePacer {
     rate: Option<BitRate>,
     free_at: Nanos,
     remainder: u64,
@@ -15,11 +15,11 @@ pub struct Pacer {
     last: (u32, u64, u64),
 }
 
-impl Pacer {
+impl InterfacePacer {
     /// An idle pacer; `None` is no limit. A rate of 0 counts as 1 bit/s.
-    pub fn new(rate: Option<BitRate>) -> Pacer {
+    pub fn new(rate: Option<BitRate>) -> InterfacePacer {
         let rate = rate.map(|rate| BitRate(rate.0.max(1)));
-        Pacer { rate, free_at: Nanos::ZERO, remainder: 0, last: (0, 0, 0) }
+        InterfacePacer { rate, free_at: Nanos::ZERO, remainder: 0, last: (0, 0, 0) }
     }
 
     /// The rate; `None` is unlimited.
@@ -75,7 +75,7 @@ mod tests {
             rate in 1u64..200_000_000_000,
             sizes in proptest::collection::vec(prop_oneof![Just(1514u32), Just(54), 1u32..9217], 1..50),
         ) {
-            let mut pacer = Pacer::new(Some(BitRate(rate)));
+            let mut pacer = InterfacePacer::new(Some(BitRate(rate)));
             let (mut at, mut bits, mut remainder) = (Nanos::ZERO, 0u128, 0);
             for size in sizes {
                 let (start, end) = pacer.send(Nanos::ZERO, size);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_takes_time() {
-        let mut pacer = Pacer::new(None);
+        let mut pacer = InterfacePacer::new(None);
         assert_eq!(pacer.send(Nanos(5), 1514), (Nanos(5), Nanos(5)));
         assert_eq!(pacer.send(Nanos(5), 1514), (Nanos(5), Nanos(5)));
     }

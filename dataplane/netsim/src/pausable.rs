@@ -14,14 +14,14 @@ use crate::ecn::Marker;
 use crate::fifo::{destination, QueueLimit};
 use crate::frame_queue::FrameQueue;
 use crate::ids::NodeId;
-use crate::pacer::Pacer;
+use crate::pacer::InterfacePacer;
 use crate::pause::{self, Restraint, Thresholds};
 use crate::routes::Routes;
 use crate::wiring::Exit;
 
 #[derive(Debug)]
 struct Port {
-    pacer: Pacer,
+    pacer: InterfacePacer,
     limit: QueueLimit,
     marker: Marker,
     frames: FrameQueue,
@@ -104,7 +104,7 @@ impl Pausable {
             self.due = MinTree::new(place + 1);
         }
         self.ports[place] = Some(Port {
-            pacer: Pacer::new(rate),
+            pacer: InterfacePacer::new(rate),
             limit,
             marker: self.marker,
             frames: FrameQueue::default(),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use groupflow_transport::fanout::Mode;
 
 use crate::error::BuildError;
-use crate::flows::Flow;
+use crate::flows::ResolvedFlow;
 use crate::ids::{FlowId, NodeId};
 use crate::spec::{NetworkSpec, NodeKind, RelaySpec, SourceSpec, TcpSpec};
 
@@ -33,7 +33,7 @@ impl Relay {
 pub(crate) fn resolve(
     spec: &NetworkSpec,
     nodes: &HashMap<&str, NodeId>,
-    flows: &[Flow],
+    flows: &[ResolvedFlow],
 ) -> Result<Vec<Relay>, BuildError> {
     let numbers: HashMap<&str, FlowId> =
         (0..).zip(flows).map(|(number, flow)| (flow.spec.name.as_str(), FlowId(number))).collect();
@@ -71,7 +71,7 @@ impl Relay {
 }
 
 /// A stream is as long as its sender's data; from agent to agent it is the same one.
-fn lengths(relays: &mut [Relay], flows: &[Flow]) {
+fn lengths(relays: &mut [Relay], flows: &[ResolvedFlow]) {
     let length = |flow: FlowId| match &flows[flow.index()].spec.source {
         SourceSpec::Tcp(tcp) => tcp.bytes,
         SourceSpec::Udp(_) => None,
@@ -90,7 +90,7 @@ fn lengths(relays: &mut [Relay], flows: &[Flow]) {
 struct Resolving<'a> {
     spec: &'a NetworkSpec,
     nodes: &'a HashMap<&'a str, NodeId>,
-    flows: &'a [Flow],
+    flows: &'a [ResolvedFlow],
     numbers: &'a HashMap<&'a str, FlowId>,
     relay: &'a RelaySpec,
     place: usize,

@@ -6,7 +6,7 @@ use groupflow_base::Nanos;
 use crate::host::tcp_end::TcpEnd;
 use crate::ids::{FlowId, NodeId};
 use crate::network::Network;
-use crate::node::Node;
+use crate::node::SimNode;
 use crate::spec::LinkSpec;
 use crate::tcp::{Reading, TcpReceiver, TcpSender};
 
@@ -68,7 +68,7 @@ impl Network {
 
     fn with_tcp<R>(&mut self, node: NodeId, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
         self.simulation.with_node(node, |node| match node {
-            Node::Host(host) => host.place_of(flow).and_then(|place| host.with_tcp(place, act)),
+            SimNode::Host(host) => host.place_of(flow).and_then(|place| host.with_tcp(place, act)),
             _ => None,
         })
     }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{DelayedAck, TcpReceiverConfig, TcpSenderConfig, Variant};
-use tcp_net::{Flow, Link, Net};
+use tcp_net::{Net, QueuedLink, TcpFlow};
 
 fn list(name: &str) -> Vec<Vec<String>> {
     let text = std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
@@ -21,7 +21,7 @@ fn scaled(text: &str, scale: f64) -> u64 {
     (text.parse::<f64>().unwrap() * scale).round() as u64
 }
 
-fn flow(fields: &[String]) -> Flow {
+fn flow(fields: &[String]) -> TcpFlow {
     let variant: Variant = fields[0].parse().unwrap();
     let mut config = TcpSenderConfig::ns2(variant, fields[4].parse().unwrap());
     config.mss = 1500 - tcp_net::HEADER;
@@ -30,7 +30,7 @@ fn flow(fields: &[String]) -> Flow {
     if fields.get(5).is_some_and(|sink| sink.ends_with("DelAck")) {
         receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(100));
     }
-    Flow::with_receiver(fields[1].parse().unwrap(), fields[2].parse().unwrap(), config, receiver)
+    TcpFlow::with_receiver(fields[1].parse().unwrap(), fields[2].parse().unwrap(), config, receiver)
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn scenario() {
     let arrivals_first = std::env::var("FIRST").unwrap() == "arrivals";
     let link = |fields: &Vec<String>| {
         let (rate, delay) = (scaled(&fields[0], 1e6), Nanos(scaled(&fields[1], 1e6)));
-        let mut link = Link::new(rate, delay, fields[2].parse().unwrap());
+        let mut link = QueuedLink::new(rate, delay, fields[2].parse().unwrap());
         link.arrivals_first = arrivals_first;
         link
     };

@@ -1,7 +1,7 @@
 //! TCP endpoints over a small network in virtual time: everything arrives, nothing is sent beyond the window,
 //! and the throughput under random loss is what theory says.
 
-use crate::tcp_net::{Flow, Link, Net};
+use crate::tcp_net::{Net, QueuedLink, TcpFlow};
 use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{Behaviour, DataSource, DelayedAck, TcpReceiverConfig, TcpSenderConfig, Variant};
 use proptest::prelude::*;
@@ -37,10 +37,10 @@ proptest! {
         if delayed {
             receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(40));
         }
-        let mut link = Link::new(10_000_000, Nanos::from_millis(5), 30);
+        let mut link = QueuedLink::new(10_000_000, Nanos::from_millis(5), 30);
         link.loss = loss;
         link.jitter = Nanos::from_millis(jitter_ms);
-        let mut net = Net::new(vec![link], vec![Flow::with_receiver(0, 1, config, receiver)], seed);
+        let mut net = Net::new(vec![link], vec![TcpFlow::with_receiver(0, 1, config, receiver)], seed);
         net.run_until(Nanos::from_secs(20_000));
         let flow = &net.flows[0];
         let (sent, received) = (flow.sender.stats(), flow.receiver.stats());
@@ -92,8 +92,8 @@ fn a_transfer_without_loss_sends_each_packet_once() {
     for variant in Variant::ALL {
         for mut config in configs(variant, 20) {
             config.data = DataSource::Bytes(1_000_000);
-            let link = Link::new(10_000_000, Nanos::from_millis(5), 100);
-            let mut net = Net::new(vec![link], vec![Flow::new(0, 1, config)], 0);
+            let link = QueuedLink::new(10_000_000, Nanos::from_millis(5), 100);
+            let mut net = Net::new(vec![link], vec![TcpFlow::new(0, 1, config)], 0);
             net.run_until(Nanos::from_secs(10));
             let stats = net.flows[0].sender.stats();
             assert!(net.flows[0].sender.is_finished(), "{variant:?}");
@@ -106,9 +106,9 @@ fn a_transfer_without_loss_sends_each_packet_once() {
 #[test]
 fn two_runs_are_the_same() {
     let run = || {
-        let mut link = Link::new(10_000_000, Nanos::from_millis(5), 20);
+        let mut link = QueuedLink::new(10_000_000, Nanos::from_millis(5), 20);
         link.loss = 0.02;
-        let flows = Variant::ALL.map(|variant| Flow::new(0, 1, TcpSenderConfig::new(variant, 50)));
+        let flows = Variant::ALL.map(|variant| TcpFlow::new(0, 1, TcpSenderConfig::new(variant, 50)));
         let mut net = Net::new(vec![link], flows.into(), 7);
         net.run_until(Nanos::from_secs(30));
         net.flows.iter().map(|flow| (flow.sender.stats(), flow.receiver.stats())).collect::<Vec<_>>()
@@ -126,9 +126,9 @@ fn throughput_follows_the_square_root_law() {
                 let mut config = config;
                 config.initial_ssthresh = Some(30);
                 let rtt = Nanos::from_millis(20);
-                let mut link = Link::new(10_000_000_000, Nanos(rtt.0 / 2), 100_000);
+                let mut link = QueuedLink::new(10_000_000_000, Nanos(rtt.0 / 2), 100_000);
                 link.loss = loss;
-                let mut net = Net::new(vec![link], vec![Flow::new(0, 1, config)], 1);
+                let mut net = Net::new(vec![link], vec![TcpFlow::new(0, 1, config)], 1);
                 net.back[0].loss = 0.0;
                 net.run_until(Nanos::from_secs(200));
                 let stats = net.flows[0].sender.stats();
@@ -157,11 +157,11 @@ fn ecn_keeps_the_queue_without_loss() {
         let mut config = TcpSenderConfig::new(variant, 1_000);
         config.ecn = true;
         config.initial_ssthresh = Some(40);
-        let mut link = Link::new(20_000_000, Nanos::from_millis(10), 200);
+        let mut link = QueuedLink::new(20_000_000, Nanos::from_millis(10), 200);
         link.mark_at = Some(30);
         let mut other = config;
         other.source_port += 1;
-        let mut net = Net::new(vec![link], vec![Flow::new(0, 1, config), Flow::new(0, 1, other)], 3);
+        let mut net = Net::new(vec![link], vec![TcpFlow::new(0, 1, config), TcpFlow::new(0, 1, other)], 3);
         net.run_until(Nanos::from_secs(60));
         let delivered: Vec<u64> =
             net.flows.iter().map(|flow| flow.receiver.stats().bytes_delivered).collect();
@@ -183,8 +183,8 @@ fn delayed_acknowledgements_halve_their_number() {
     config.data = DataSource::Bytes(1_460_000);
     let mut receiver = TcpReceiverConfig::for_sender(&config);
     receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(100));
-    let link = Link::new(10_000_000, Nanos::from_millis(5), 100);
-    let mut net = Net::new(vec![link], vec![Flow::with_receiver(0, 1, config, receiver)], 0);
+    let link = QueuedLink::new(10_000_000, Nanos::from_millis(5), 100);
+    let mut net = Net::new(vec![link], vec![TcpFlow::with_receiver(0, 1, config, receiver)], 0);
     net.run_until(Nanos::from_secs(10));
     let acks = net.flows[0].receiver.stats().acks;
     assert!(net.flows[0].sender.is_finished());
@@ -197,8 +197,8 @@ fn start_and_stop_are_kept() {
     assert_eq!(config.behaviour, Behaviour::Ns2);
     config.start = Nanos::from_millis(100);
     config.stop = Some(Nanos::from_millis(300));
-    let link = Link::new(10_000_000, Nanos::from_millis(5), 100);
-    let mut net = Net::new(vec![link], vec![Flow::new(0, 1, config)], 0);
+    let link = QueuedLink::new(10_000_000, Nanos::from_millis(5), 100);
+    let mut net = Net::new(vec![link], vec![TcpFlow::new(0, 1, config)], 0);
     net.run_until(Nanos::from_millis(99));
     assert_eq!(net.flows[0].sender.stats().packets_sent, 0);
     net.run_until(Nanos::from_millis(300));

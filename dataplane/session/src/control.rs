@@ -108,7 +108,7 @@ wire_enum!(
 
 /// JOIN: take me in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Join {
+pub struct JoinRequest {
     /// The member's role.
     pub role: Role,
     /// Where a receiver wants to begin.
@@ -139,8 +139,8 @@ pub struct Report {
 /// A host's request to the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// See [`Join`].
-    Join(Join),
+    /// See [`JoinRequest`].
+    Join(JoinRequest),
     /// LEAVE: let me go.
     Leave {
         /// Numbers the request.
@@ -207,7 +207,7 @@ impl Request {
         let request = match kind {
             Kind::Join => {
                 let role = Role::parse(r.u8("role")?)?;
-                Request::Join(Join {
+                Request::Join(JoinRequest {
                     role,
                     start: StartAt::parse(r.u8("start")?)?,
                     request: RequestId(r.u32("request_id")?),

@@ -20,8 +20,8 @@ use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
 use crate::control::{
-    Answer, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind, Request,
-    RequestId, Role, StartAt,
+    Answer, JoinRequest, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind,
+    Request, RequestId, Role, StartAt,
 };
 use crate::pending::PendingRequests;
 
@@ -281,7 +281,7 @@ impl Member {
         let token = config.token.clone();
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
         let header = Header { seq, ..self.header() };
-        let join = |request| Request::Join(Join { role, start, request, name, token, port });
+        let join = |request| Request::Join(JoinRequest { role, start, request, name, token, port });
         let request = self.pending.send(now, header, join);
         if !again {
             self.last_answer = now;

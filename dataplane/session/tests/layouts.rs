@@ -15,7 +15,7 @@ fn requests_are_these_bytes() {
     let request = RequestId(0x0102_0304);
     let join = |role| {
         let (name, token) = ("h1".to_owned(), "c0de".to_owned());
-        Request::Join(Join { role, start: StartAt::Resume, request, name, token, port: 0x1234 })
+        Request::Join(JoinRequest { role, start: StartAt::Resume, request, name, token, port: 0x1234 })
     };
     let about = MemberId(0x0506);
     let report = Report { kind: ReportKind::CacheFull, about, value: 0x0708_090a, request };

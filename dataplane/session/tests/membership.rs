@@ -2,8 +2,8 @@
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_session::control::{
-    Answer, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind, Request, RequestId,
-    Role, StartAt,
+    Answer, JoinRequest, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind, Request,
+    RequestId, Role, StartAt,
 };
 use groupflow_session::member::{Member, MemberConfig, MemberEvent, MembershipState, Purpose};
 use groupflow_transport::terms::{Mode, Policy};
@@ -20,7 +20,7 @@ const START: Nanos = Nanos::from_secs(100);
 struct Subject {
     member: Member,
     now: Nanos,
-    last: Option<(Kind, RequestId, Seq, MemberId, Option<Join>)>,
+    last: Option<(Kind, RequestId, Seq, MemberId, Option<JoinRequest>)>,
 }
 
 impl Subject {

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos};
 use groupflow_session::control::{
-    Answer, Delegated, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind,
-    Request, RequestId, Role, StartAt,
+    Answer, Delegated, JoinRequest, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report,
+    ReportKind, Request, RequestId, Role, StartAt,
 };
 use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
 use groupflow_transport::nack::Nack;
@@ -24,7 +24,7 @@ fn request() -> impl Strategy<Value = Request> {
         (select(Role::ALL), select(StartAt::ALL), id.clone(), ".{0,60}", "[0-9a-f]{0,64}", any::<u16>())
             .prop_map(|(role, start, request, name, token, port)| {
                 let port = if role == Role::Listener { port } else { 0 };
-                Request::Join(Join { role, start, request, name, token, port })
+                Request::Join(JoinRequest { role, start, request, name, token, port })
             }),
         (id.clone(), select(LeaveReason::ALL))
             .prop_map(|(request, reason)| Request::Leave { request, reason }),

@@ -15,7 +15,7 @@ use super::cache::ByteCache;
 use super::config::{BranchKind, BranchSpec, SessionSpec};
 use super::frame::{Decoder, MAX_REPLY};
 use super::preamble::Preamble;
-use super::resources::{Orphan, Resources, Target};
+use super::resources::{Orphan, Resources, SplitPollKey};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkState {
@@ -42,7 +42,7 @@ impl LinkState {
 }
 
 /// A branch with its connection.
-pub struct Link {
+pub struct BranchLink {
     pub spec: BranchSpec,
     /// The branch's number among the stream's links, never used again.
     pub key: u32,
@@ -86,10 +86,10 @@ pub struct Link {
     old: Vec<Orphan>,
 }
 
-impl Link {
+impl BranchLink {
     /// A branch that begins at byte `start`, without a connection yet.
-    pub fn new(spec: BranchSpec, key: u32, branch: BranchId, start: u64, until: Instant) -> Link {
-        Link {
+    pub fn new(spec: BranchSpec, key: u32, branch: BranchId, start: u64, until: Instant) -> BranchLink {
+        BranchLink {
             spec,
             key,
             branch,
@@ -141,7 +141,7 @@ impl Link {
         let options = session.onward(resources.limits.address);
         let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
-        let registration = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
+        let registration = resources.poller.add(&socket, SplitPollKey::Branch(stream, self.key))?;
         self.socket = Some((socket, registration));
         self.state = LinkState::Connecting;
         self.decoder = Decoder::default();
@@ -180,7 +180,7 @@ impl Link {
                 "{behind} bytes behind the first byte that is still cached"
             )));
         }
-        let registration = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        let registration = resources.poller.add(&orphan.socket, SplitPollKey::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, registration));
         (self.state, self.established, self.told_end) = (LinkState::Open, true, told_end);
         self.start = orphan.start;
@@ -441,7 +441,7 @@ mod tests {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
         let (kind, join) = (BranchKind::Member(1), LateStart::Now);
         let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
-        let mut link = Link::new(spec, 0, BranchId(0), 0, resources.now);
+        let mut link = BranchLink::new(spec, 0, BranchId(0), 0, resources.now);
         // TCP_INFO is not known for this socket.
         let (socket, _peer) = UnixStream::pair().expect("a pair");
         let socket = TcpStream::from(OwnedFd::from(socket));

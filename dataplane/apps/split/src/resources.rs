@@ -11,7 +11,7 @@ use super::cache::Pool;
 use super::keep::Keeper;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum SplitPollKey {
     Signals,
     Control,
     /// A client's connection to the control socket.
@@ -63,7 +63,7 @@ impl Orphan {
 
 /// The state that all streams of an agent share.
 pub struct Resources {
-    pub poller: Poller<Target>,
+    pub poller: Poller<SplitPollKey>,
     pub pool: Pool,
     pub limits: Limits,
     /// The keeper of connections, if there is one.

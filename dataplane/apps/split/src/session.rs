@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 use super::config::SessionSpec;
 use super::control::RequestError;
 use super::live::Live;
-use super::resources::{Resources, Target};
+use super::resources::{Resources, SplitPollKey};
 use super::tally;
 
 /// Ended streams that statistics still show.
@@ -72,7 +72,7 @@ impl Session {
             }
             let made = tcp::listen(address, &spec.listening()).and_then(|listener| {
                 let registration =
-                    resources.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
+                    resources.poller.add(&listener, SplitPollKey::Listener(spec.id, address.port()))?;
                 Ok((address, Rc::new(listener), registration))
             });
             match made {

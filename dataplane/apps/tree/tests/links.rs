@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use groupflow_host::identity::Identity;
-use groupflow_tree::agent::quic::{Happened, Link, Links};
+use groupflow_tree::agent::quic::{Happened, Links, QuicLink};
 use groupflow_tree::agent::shared::Shared;
 use groupflow_tree::machine::ConnId;
 use rand::{Rng, SeedableRng};
@@ -116,7 +116,7 @@ impl World {
         self.now - self.began
     }
 
-    fn link(&mut self, end: usize, conn: ConnId) -> &mut Link {
+    fn link(&mut self, end: usize, conn: ConnId) -> &mut QuicLink {
         self.ends[end].get(conn).expect("a connection")
     }
 

@@ -29,7 +29,7 @@ struct Port {
     host: Option<SocketAddrV4>,
 }
 
-struct State {
+struct RelayState {
     switches: Vec<Switch>,
     controller: Controller,
     ports: Vec<Port>,
@@ -40,12 +40,12 @@ struct State {
 }
 
 pub struct Network {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RelayState>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<RelayState>) -> MutexGuard<'_, RelayState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -54,7 +54,7 @@ impl Network {
     pub fn new(rules: Rules, loss_per_mille: u32) -> Network {
         let mut controller = Controller::new(rules);
         controller.agents.push(Some(0));
-        let state = State {
+        let state = RelayState {
             switches: vec![Switch::default()],
             controller,
             ports: Vec::new(),
@@ -100,7 +100,7 @@ impl Drop for Network {
     }
 }
 
-fn serve(port: usize, relay: &UdpSocket, state: &Mutex<State>, stop: &AtomicBool) {
+fn serve(port: usize, relay: &UdpSocket, state: &Mutex<RelayState>, stop: &AtomicBool) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
         let received = relay.recv_from(&mut buffer);
@@ -112,7 +112,7 @@ fn serve(port: usize, relay: &UdpSocket, state: &Mutex<State>, stop: &AtomicBool
     }
 }
 
-impl State {
+impl RelayState {
     fn now(&self) -> Nanos {
         let elapsed = self.began.elapsed().as_nanos();
         Nanos::from_secs(1) + Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))

@@ -9,14 +9,17 @@ use std::sync::Arc;
 use nix::poll::{poll, PollFd, PollFlags};
 use serde_json::json;
 
-use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
+use crate::harness::{random_bytes, send, wait_until, Agent, Manner, MemberProgram, Network};
 
 /// Milliseconds without room in a socket after which nobody reads from it.
 const WHILE: u8 = 50;
 
-fn gated(network: &Network, number: u32) -> (Member, Arc<AtomicBool>) {
+fn gated(network: &Network, number: u32) -> (MemberProgram, Arc<AtomicBool>) {
     let gate = Arc::new(AtomicBool::new(false));
-    (Member::start(network, number, Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() }), gate)
+    (
+        MemberProgram::start(network, number, Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() }),
+        gate,
+    )
 }
 
 /// Writes until nothing more is taken, and nothing moves in the agent, for a while; returns the bytes.
@@ -51,7 +54,7 @@ fn a_slow_member_fills_the_cache_to_its_bound_and_loses_nothing() {
     for (mode, mut more, bound) in cases {
         let network = Network::new();
         let agent = network.agent(1);
-        let fast = Member::start(&network, 1, Manner::default());
+        let fast = MemberProgram::start(&network, 1, Manner::default());
         let (slow, gate) = gated(&network, 2);
         more["mode"] = mode.into();
         // Small buffers, so that the cache is what holds the bytes.
@@ -111,7 +114,7 @@ fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {
     {
         let network = Network::new();
         let mut agent = network.agent(1);
-        let fast = Member::start(&network, 1, Manner::default());
+        let fast = MemberProgram::start(&network, 1, Manner::default());
         let (slow, gate) = gated(&network, 2);
         let more = json!({
             "mode": mode, "cache_bytes": 2 << 20, "allowance_bytes": 500_000, "send_buffer": 16_384,
@@ -150,7 +153,7 @@ fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {
 fn with_isolate_a_slow_member_is_removed_and_named() {
     let network = Network::new();
     let mut agent = network.agent(1);
-    let fast = Member::start(&network, 1, Manner::default());
+    let fast = MemberProgram::start(&network, 1, Manner::default());
     let (slow, gate) = gated(&network, 2);
     let more = json!({"cache_bytes": 1 << 20, "send_buffer": 16_384, "policy": "isolate"});
     agent.set(network.spec(1, &[fast.branch(), slow.branch()], more));
@@ -215,7 +218,7 @@ fn an_agent_without_descriptors_refuses_and_goes_on() {
 fn more_streams_than_allowed_are_refused() {
     let network = Network::new();
     let mut agent = network.agent_with(1, &["--max-streams", "1"], None);
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch()], json!({})));
     let first = network.connect(1);
     agent.wait_for("stream_opened", |_| true);

@@ -9,13 +9,14 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, wait_until, Manner, Member, Network, PATIENCE};
+use crate::harness::{random_bytes, send, wait_until, Manner, MemberProgram, Network, PATIENCE};
 
 #[test]
 fn a_reset_reaches_every_member() {
     let network = Network::new();
     let mut agents = [network.agent(1), network.agent(2)];
-    let members: Vec<Member> = (1..=2).map(|n| Member::start(&network, n, Manner::default())).collect();
+    let members: Vec<MemberProgram> =
+        (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
     agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], json!({})));
     agents[1].set(network.spec(2, &[members[1].branch(), network.to_agent(1)], json!({})));
     let mut stream = network.connect(1);
@@ -40,9 +41,9 @@ fn a_member_that_dies_is_named_and_the_others_get_all() {
         let mut agents = [network.agent(1), network.agent(2)];
         let dies = Manner { dies_after: Some(1 << 20), ..Manner::default() };
         let members = [
-            Member::start(&network, 1, Manner::default()),
-            Member::start(&network, 2, dies),
-            Member::start(&network, 3, Manner::default()),
+            MemberProgram::start(&network, 1, Manner::default()),
+            MemberProgram::start(&network, 2, dies),
+            MemberProgram::start(&network, 3, Manner::default()),
         ];
         let more = json!({"mode": mode});
         agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], more.clone()));
@@ -186,7 +187,7 @@ fn what_a_member_says_before_it_resets_goes_to_the_sender() {
 fn a_member_that_does_not_listen_is_named_at_once() {
     let network = Network::new();
     let mut agent = network.agent(1);
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     let nobody = json!({"kind": "member", "name": "gone", "member": 2,
         "address": format!("{}:9", network.address(200))});
     agent.set(network.spec(1, &[member.branch(), nobody], json!({})));
@@ -200,7 +201,7 @@ fn a_member_that_does_not_listen_is_named_at_once() {
 fn a_sender_whose_last_member_dies_is_reset() {
     let network = Network::new();
     let mut agents = [network.agent(1), network.agent(2)];
-    let member = Member::start(&network, 1, Manner { dies_after: Some(1), ..Manner::default() });
+    let member = MemberProgram::start(&network, 1, Manner { dies_after: Some(1), ..Manner::default() });
     agents[0].set(network.spec(1, &[network.to_agent(2)], json!({})));
     agents[1].set(network.spec(2, &[member.branch(), network.to_agent(1)], json!({})));
     let mut stream = network.connect(1);
@@ -217,7 +218,8 @@ fn a_killed_agent_resets_its_members_and_the_sender() {
     for mode in ["n2n", "e2e"] {
         let network = Network::new();
         let mut agents = [network.agent(1), network.agent(2)];
-        let members: Vec<Member> = (1..=2).map(|n| Member::start(&network, n, Manner::default())).collect();
+        let members: Vec<MemberProgram> =
+            (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
         let more = json!({"mode": mode});
         agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], more.clone()));
         agents[1].set(network.spec(2, &[members[1].branch(), network.to_agent(1)], more));
@@ -241,7 +243,7 @@ fn a_killed_agent_resets_its_members_and_the_sender() {
 fn an_agent_that_starts_late_is_waited_for() {
     let network = Network::new();
     let first = network.agent(1);
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     first.set(network.spec(1, &[network.to_agent(2)], json!({})));
     let mut stream = network.connect(1);
     let bytes = random_bytes(1 << 20);
@@ -261,7 +263,7 @@ fn a_session_that_is_removed_resets_its_streams() {
     let network = Network::new();
     let agent = network.agent(1);
     let gate = Arc::new(AtomicBool::new(true));
-    let member = Member::start(&network, 1, Manner { gate: Some(gate), ..Manner::default() });
+    let member = MemberProgram::start(&network, 1, Manner { gate: Some(gate), ..Manner::default() });
     agent.set(network.spec(1, &[member.branch()], json!({})));
     let mut stream = network.connect(1);
     stream.write_all(b"hello").expect("sent");

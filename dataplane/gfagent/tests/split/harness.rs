@@ -203,15 +203,15 @@ pub struct Got {
 }
 
 /// A member: an ordinary program that listens. It takes one connection.
-pub struct Member {
+pub struct MemberProgram {
     pub number: u32,
     pub address: SocketAddrV4,
     pub count: Arc<AtomicU64>,
     thread: JoinHandle<Got>,
 }
 
-impl Member {
-    pub fn start(network: &Network, number: u32, manner: Manner) -> Member {
+impl MemberProgram {
+    pub fn start(network: &Network, number: u32, manner: Manner) -> MemberProgram {
         let host = network.address(100 + number as u8);
         let listener = TcpListener::bind((host, 0)).expect("a listener");
         let std::net::SocketAddr::V4(address) = listener.local_addr().expect("an address") else {
@@ -224,7 +224,7 @@ impl Member {
             drop(listener);
             receive(stream, &manner, &counter)
         });
-        Member { number, address, count, thread }
+        MemberProgram { number, address, count, thread }
     }
 
     pub fn branch(&self) -> Value {

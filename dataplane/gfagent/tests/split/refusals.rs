@@ -11,7 +11,7 @@ use groupflow_split::preamble::Preamble;
 use groupflow_transport::fanout::Mode;
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, Manner, Member, Network, PATIENCE, SESSION};
+use crate::harness::{random_bytes, send, Manner, MemberProgram, Network, PATIENCE, SESSION};
 
 #[test]
 fn a_session_without_members_refuses_senders() {
@@ -46,7 +46,7 @@ fn answer(network: &Network, from: u8, bytes: &[u8]) -> Result<Vec<Frame>, Error
 fn an_agent_says_why_it_does_not_take_a_stream() {
     let network = Network::new();
     let mut agent = network.agent(1);
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch(), network.to_agent(2)], json!({})));
     let (mode, stream) = (Mode::NodeToNode, StreamId(1));
     let good = Preamble { session: SESSION, stream, offset: 0, mode, resume: false };
@@ -85,7 +85,7 @@ fn an_agent_says_why_it_does_not_take_a_stream() {
 fn noise_neither_stops_an_agent_nor_a_stream() {
     let network = Network::new();
     let agent = network.agent(1);
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch()], json!({})));
     let mut stream = network.connect(1);
     stream.write_all(b"hel").expect("sent");
@@ -105,7 +105,7 @@ fn a_next_agent_that_talks_nonsense_is_lost() {
     let network = Network::new();
     let mut agent = network.agent(1);
     let nonsense = std::net::TcpListener::bind(network.peer(2)).expect("a listener");
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch(), network.to_agent(2)], json!({})));
     let stream = network.connect(1);
     let frames = [
@@ -186,7 +186,7 @@ fn who_watches_hears_and_who_does_not_read_stops_nobody() {
         .lines()
         .map(|line| -> Value { serde_json::from_str(&line.expect("a line")).expect("JSON") });
     assert_eq!(lines.next().expect("an answer")["ok"], true);
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch()], json!({})));
     send(network.connect(1), b"hello").expect("sent");
     let names: Vec<String> =

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
+use crate::harness::{random_bytes, send, wait_until, Agent, Manner, MemberProgram, Network};
 
 /// The stream's length in most tests: several times what all caches and sockets hold.
 const LENGTH: usize = 24 << 20;
@@ -48,7 +48,7 @@ impl Source {
 struct Group {
     network: Network,
     agents: Vec<Agent>,
-    members: Vec<Member>,
+    members: Vec<MemberProgram>,
     gates: Vec<Arc<AtomicBool>>,
     more: Value,
 }
@@ -61,8 +61,10 @@ impl Group {
         let gates: Vec<Arc<AtomicBool>> =
             (1..=3).map(|number| Arc::new(AtomicBool::new(!slow.contains(&number)))).collect();
         let manner = |gate: &Arc<AtomicBool>| Manner { gate: Some(Arc::clone(gate)), ..Manner::default() };
-        let members =
-            (1..).zip(&gates).map(|(number, gate)| Member::start(&network, number, manner(gate))).collect();
+        let members = (1..)
+            .zip(&gates)
+            .map(|(number, gate)| MemberProgram::start(&network, number, manner(gate)))
+            .collect();
         let more = json!({"mode": mode, "resume": true, "cache_bytes": 4 << 20, "send_buffer": 32_768});
         let mut group = Group { network, agents: Vec::new(), members, gates, more };
         for number in 1..=3 {
@@ -234,7 +236,7 @@ fn an_agent_is_told_again_what_the_next_one_said_last() {
 fn an_agent_that_does_not_come_back_resets_who_it_served() {
     let network = Network::new();
     let (first, member) = (network.agent_with(1, &["--resume-timeout", "1"], None), Manner::default());
-    let member = Member::start(&network, 1, member);
+    let member = MemberProgram::start(&network, 1, member);
     let keep = network.path("keep").display().to_string();
     let mut second = network.agent_with(2, &["--resume-timeout", "1", "--keep", &keep], None);
     let more = json!({"resume": true});
@@ -253,7 +255,7 @@ fn an_agent_that_does_not_come_back_resets_who_it_served() {
 fn without_a_keeper_members_are_reset_and_the_sender_hears_why() {
     let network = Network::new();
     let (mut first, mut second) = (network.agent(1), network.agent(2));
-    let member = Member::start(&network, 1, Manner::default());
+    let member = MemberProgram::start(&network, 1, Manner::default());
     let more = json!({"resume": true});
     first.set(network.spec(1, &[network.to_agent(2)], more.clone()));
     let there = network.spec(2, &[network.to_agent(1), member.branch()], more);
@@ -281,11 +283,11 @@ fn an_agent_that_is_killed_before_it_reached_the_next_one_is_lost_with_the_strea
     for with_member in [true, false] {
         let network = Network::new();
         let mut first = network.agent(1);
-        let member = with_member.then(|| Member::start(&network, 1, Manner::default()));
+        let member = with_member.then(|| MemberProgram::start(&network, 1, Manner::default()));
         let more = json!({"resume": true});
         first.set(network.spec(1, &[network.to_agent(2)], more.clone()));
         let mut branches = vec![network.to_agent(1), network.to_agent(3)];
-        branches.extend(member.as_ref().map(Member::branch));
+        branches.extend(member.as_ref().map(MemberProgram::branch));
         let start_second = || {
             let keep = network.path("keep").display().to_string();
             let agent = network.agent_with(2, &["--resume-timeout", "1", "--keep", &keep], None);

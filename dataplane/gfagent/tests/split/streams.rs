@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
+use crate::harness::{random_bytes, send, wait_until, Agent, Manner, MemberProgram, Network};
 
 /// sa1 - sa2 - sa3, a member at each.
-fn chain(network: &Network, more: Value, manner: &Manner) -> (Vec<Agent>, Vec<Member>) {
+fn chain(network: &Network, more: Value, manner: &Manner) -> (Vec<Agent>, Vec<MemberProgram>) {
     let agents: Vec<Agent> = (1..=3).map(|n| network.agent(n)).collect();
-    let members: Vec<Member> = (1..=3).map(|n| Member::start(network, n, manner.clone())).collect();
+    let members: Vec<MemberProgram> =
+        (1..=3).map(|n| MemberProgram::start(network, n, manner.clone())).collect();
     for (index, agent) in agents.iter().enumerate() {
         let number = index as u8 + 1;
         let mut branches = vec![members[index].branch()];
@@ -92,8 +93,8 @@ fn replies_go_to_the_sender_as_the_session_says() {
     for (replies, expected) in [("leader", [0, 100_000, 0]), ("merge", [100_000; 3]), ("drop", [0; 3])] {
         let network = Network::new();
         let agents: Vec<Agent> = (1..=2).map(|n| network.agent(n)).collect();
-        let members: Vec<Member> = (1..=3)
-            .map(|n| Member::start(&network, n, Manner { reply: reply(n as u8), ..Manner::default() }))
+        let members: Vec<MemberProgram> = (1..=3)
+            .map(|n| MemberProgram::start(&network, n, Manner { reply: reply(n as u8), ..Manner::default() }))
             .collect();
         let more = json!({"replies": replies, "leader": 2});
         let here = [members[0].branch(), network.to_agent(2)];
@@ -140,7 +141,8 @@ fn an_empty_stream_has_an_end() {
 fn a_late_member_begins_at_the_join_point_or_at_the_start() {
     let network = Network::new();
     let mut agents = [network.agent(1), network.agent(2)];
-    let members: Vec<Member> = (1..=4).map(|n| Member::start(&network, n, Manner::default())).collect();
+    let members: Vec<MemberProgram> =
+        (1..=4).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
     let keep = json!({"history_bytes": 1 << 20, "cache_bytes": 4 << 20});
     let first = [members[0].branch()];
     agents[0].set(network.spec(1, &first, keep.clone()));
@@ -148,7 +150,7 @@ fn a_late_member_begins_at_the_join_point_or_at_the_start() {
     let bytes = random_bytes(300_000);
     let mut stream = network.connect(1);
     stream.write_all(&bytes[..100_000]).expect("sent");
-    let has = |member: &Member, count| {
+    let has = |member: &MemberProgram, count| {
         let counter = Arc::clone(&member.count);
         wait_until("the member has it", move || counter.load(Ordering::SeqCst) == count);
     };
@@ -181,7 +183,8 @@ fn a_late_member_begins_at_the_join_point_or_at_the_start() {
 fn a_member_that_wants_what_is_discarded_is_refused_by_name() {
     let network = Network::new();
     let mut agent = network.agent(1);
-    let members: Vec<Member> = (1..=2).map(|n| Member::start(&network, n, Manner::default())).collect();
+    let members: Vec<MemberProgram> =
+        (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
     agent.set(network.spec(1, &[members[0].branch()], json!({})));
     let mut stream = network.connect(1);
     stream.write_all(&[7; 1000]).expect("sent");
@@ -203,7 +206,8 @@ fn a_member_that_is_removed_is_cut_off_and_the_others_go_on() {
     let mut agent = network.agent(1);
     let gate = Arc::new(AtomicBool::new(true));
     let manner = Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() };
-    let members: Vec<Member> = (1..=2).map(|n| Member::start(&network, n, manner.clone())).collect();
+    let members: Vec<MemberProgram> =
+        (1..=2).map(|n| MemberProgram::start(&network, n, manner.clone())).collect();
     agent.set(network.spec(1, &[members[0].branch(), members[1].branch()], json!({})));
     let mut stream = network.connect(1);
     stream.write_all(b"first").expect("sent");
@@ -211,7 +215,7 @@ fn a_member_that_is_removed_is_cut_off_and_the_others_go_on() {
     agent.set(network.spec(1, &[members[0].branch()], json!({})));
     agent.wait_for("branch_left", |e| e["member"] == 2);
     send(stream, b" second").expect("sent");
-    let [stays, leaves] = <[Member; 2]>::try_from(members).unwrap_or_else(|_| panic!("two members"));
+    let [stays, leaves] = <[MemberProgram; 2]>::try_from(members).unwrap_or_else(|_| panic!("two members"));
     assert_eq!(stays.finish().bytes, b"first second");
     let got = leaves.finish();
     assert_eq!((got.bytes.as_slice(), got.error), (&b"first"[..], Some(std::io::ErrorKind::ConnectionReset)));

@@ -16,7 +16,7 @@ use groupflow_base::Token;
 use groupflow_host::identity::Identity;
 use groupflow_host::secure::SecureSend;
 use groupflow_tree::agent::session::HostOptions;
-use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, Join, Policy, Told};
+use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, Policy, Told, TreeJoin};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::{json, Value};
 
@@ -37,7 +37,7 @@ struct Known {
     joins: u64,
 }
 
-struct State {
+struct DispatchState {
     began: Instant,
     tree: Option<Dispatchers>,
     source: Option<HostId>,
@@ -62,7 +62,7 @@ impl Dispatch {
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
         let shared = json!({"certificate": text("cert"), "key": text("key")});
         let _ = std::fs::remove_dir_all(&folder);
-        let state = State {
+        let state = DispatchState {
             began: Instant::now(),
             tree: None,
             source: None,
@@ -124,7 +124,7 @@ impl Drop for Dispatch {
 }
 
 /// One connection, until it ends.
-fn serve(state: &Mutex<State>, stop: &AtomicBool, stream: &mut (impl Read + Write)) {
+fn serve(state: &Mutex<DispatchState>, stop: &AtomicBool, stream: &mut (impl Read + Write)) {
     let (lines, outgoing) = channel();
     let mut host = None;
     if let Err(error) = converse(state, stop, stream, &lines, &outgoing, &mut host) {
@@ -144,7 +144,7 @@ fn serve(state: &Mutex<State>, stop: &AtomicBool, stream: &mut (impl Read + Writ
 }
 
 fn converse(
-    state: &Mutex<State>,
+    state: &Mutex<DispatchState>,
     stop: &AtomicBool,
     stream: &mut (impl Read + Write),
     lines: &Sender<Value>,
@@ -188,14 +188,14 @@ fn converse(
     Ok(())
 }
 
-impl State {
+impl DispatchState {
     fn now(&self) -> Nanos {
         Nanos(self.began.elapsed().as_nanos() as u64)
     }
 
     /// `None`: there is no source yet.
     fn greet(&mut self, hello: &Value, lines: &Sender<Value>) -> Option<HostId> {
-        let join: Join = serde_json::from_value(hello["join"].clone()).expect("a join");
+        let join: TreeJoin = serde_json::from_value(hello["join"].clone()).expect("a join");
         let (host, now) = (join.peer.host, self.now());
         if hello["source"] == true && self.tree.is_none() {
             let policy = Policy {

@@ -16,7 +16,7 @@ use groupflow_base::{BitRate, Nanos};
 use stream::Split;
 
 use crate::drops::DropList;
-use crate::host::{End, Host};
+use crate::host::{End, HostInterface};
 use crate::ids::{FlowId, NodeId};
 use crate::relays::Relay;
 use crate::sample::{CacheSample, FlowSample};
@@ -42,7 +42,7 @@ enum Role {
 #[derive(Debug)]
 pub struct Agent {
     /// The interfaces, by port.
-    interfaces: Vec<Option<Host>>,
+    interfaces: Vec<Option<HostInterface>>,
     /// The flow of each end, by port and place.
     flows: Vec<Vec<FlowId>>,
     /// The role of each end in a stream, by port and place.
@@ -90,7 +90,7 @@ impl Agent {
         }
         self.flows[index] = ends.iter().map(|end| end.flow).collect();
         self.roles[index] = vec![None; ends.len()];
-        self.interfaces[index] = Some(Host::new(port, rate, ends));
+        self.interfaces[index] = Some(HostInterface::new(port, rate, ends));
         self.deadlines = MinTree::new(self.interfaces.len());
         for port in 0..self.interfaces.len() {
             self.reschedule(port);
@@ -189,7 +189,7 @@ impl Agent {
     }
 
     fn reschedule(&mut self, port: usize) {
-        let deadline = self.interfaces[port].as_ref().map_or(Nanos::MAX, Host::deadline);
+        let deadline = self.interfaces[port].as_ref().map_or(Nanos::MAX, HostInterface::deadline);
         self.deadlines.set(port, deadline);
     }
 

@@ -5,7 +5,7 @@ use groupflow_transport::fanout::{BranchId, BranchStart, Fanout, FanoutError};
 
 use super::Spot;
 use crate::host::tcp_end::TcpEnd;
-use crate::host::Host;
+use crate::host::HostInterface;
 use crate::relays::Relay;
 use crate::tcp::TcpSender;
 
@@ -45,7 +45,7 @@ impl Split {
     pub fn receive(
         &mut self,
         now: Nanos,
-        interfaces: &mut [Option<Host>],
+        interfaces: &mut [Option<HostInterface>],
         touched: &mut Vec<u16>,
     ) -> Result<(), FanoutError> {
         let delivered =
@@ -80,7 +80,7 @@ impl Split {
 
     /// Opens the branches when the stream has come; answers upstream, if answers are held back, when the
     /// branches are connected.
-    fn connect(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
+    fn connect(&mut self, now: Nanos, interfaces: &mut [Option<HostInterface>], touched: &mut Vec<u16>) {
         if !with(interfaces, self.upstream, |tcp| tcp.connected()).unwrap_or(false) {
             return;
         }
@@ -100,7 +100,7 @@ impl Split {
     }
 
     /// Lets upstream's TCP acknowledge as much as the mode allows.
-    fn release(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
+    fn release(&mut self, now: Nanos, interfaces: &mut [Option<HostInterface>], touched: &mut Vec<u16>) {
         let Some(ahead) = self.ahead else { return };
         let released = self.stream.received().min(self.stream.floor() + ahead);
         with(interfaces, self.upstream, |tcp| tcp.with_receiver(now, |receiver| receiver.release(released)));
@@ -113,7 +113,7 @@ impl Split {
         &mut self,
         now: Nanos,
         branch: usize,
-        interfaces: &mut [Option<Host>],
+        interfaces: &mut [Option<HostInterface>],
         touched: &mut Vec<u16>,
     ) -> Result<(), FanoutError> {
         let (spot, branch) = self.branches[branch];
@@ -134,6 +134,10 @@ impl Split {
     }
 }
 
-fn with<R>(interfaces: &mut [Option<Host>], spot: Spot, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
+fn with<R>(
+    interfaces: &mut [Option<HostInterface>],
+    spot: Spot,
+    act: impl FnOnce(&mut TcpEnd) -> R,
+) -> Option<R> {
     interfaces.get_mut(usize::from(spot.port))?.as_mut()?.with_tcp(spot.place, act)
 }

@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 
 use super::bone_end::BoneEnd;
 use super::group_end::GroupEnd;
-use super::shaper::Shaper;
+use super::shaper::FlowShaper;
 use super::tcp_end::TcpEnd;
 use super::udp::{UdpSink, UdpSource};
 use crate::ids::FlowId;
@@ -51,13 +51,13 @@ pub struct End {
     /// By which number feedback names the flow.
     pub shaped_as: Option<u16>,
     /// The limit of its sending rate.
-    pub shaper: Shaper,
+    pub shaper: FlowShaper,
 }
 
 impl End {
     /// An end at a local port that sends without a limit.
     pub fn new(flow: FlowId, protocol: u8, port: u16, kind: EndKind) -> End {
-        End { flow, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
+        End { flow, protocol, port, kind, shaped_as: None, shaper: FlowShaper::new() }
     }
 
     /// When the end has something to do.

@@ -23,7 +23,7 @@ use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
 use crate::ids::FlowId;
-use crate::pacer::Pacer;
+use crate::pacer::InterfacePacer;
 use crate::pause;
 use crate::sample::FlowSample;
 use crate::wire::{read, Received};
@@ -31,9 +31,9 @@ use crate::wiring::Exit;
 
 /// A host, or one port of a split agent.
 #[derive(Debug)]
-pub struct Host {
+pub struct HostInterface {
     port: u16,
-    interface: Pacer,
+    interface: InterfacePacer,
     /// The time until which the neighbour wants no frames.
     paused_until: Nanos,
     ends: Vec<End>,
@@ -47,14 +47,14 @@ pub struct Host {
     unexpected: u64,
 }
 
-impl Host {
+impl HostInterface {
     /// A host whose interface is the node's `port` and has this rate.
-    pub fn new(port: u16, rate: Option<BitRate>, ends: Vec<End>) -> Host {
+    pub fn new(port: u16, rate: Option<BitRate>, ends: Vec<End>) -> HostInterface {
         let keys: Vec<_> =
             (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
-        let mut host = Host {
+        let mut host = HostInterface {
             port,
-            interface: Pacer::new(rate),
+            interface: InterfacePacer::new(rate),
             paused_until: Nanos::ZERO,
             by_port: AddressTable::new(&keys),
             timers: MinTree::new(ends.len()),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     /// Lets a host act until `until`; gives when frames had left, with their source ports.
-    fn run(host: &mut Host, wiring: &mut Wiring, until: u64) -> Vec<(u64, u16)> {
+    fn run(host: &mut HostInterface, wiring: &mut Wiring, until: u64) -> Vec<(u64, u16)> {
         while host.deadline() <= Nanos(until) {
             let now = host.deadline();
             host.advance(&mut Exit { wiring, outlets: &[0], now, node: NodeId(0), place: 0 });
@@ -270,9 +270,9 @@ mod tests {
 
     #[test]
     fn a_flow_keeps_to_the_rate_that_feedback_tells() {
-        let mut host = Host::new(0, None, vec![source(1, 800_000_000_000, Some(7))]);
+        let mut host = HostInterface::new(0, None, vec![source(1, 800_000_000_000, Some(7))]);
         let mut wiring = wiring();
-        let tell = |host: &mut Host, wiring: &mut Wiring, now, rate| {
+        let tell = |host: &mut HostInterface, wiring: &mut Wiring, now, rate| {
             let mut exit = Exit { wiring, outlets: &[0], now: Nanos(now), node: NodeId(0), place: 0 };
             host.receive(&feedback(7, rate), 0, &mut exit);
         };
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn flows_take_turns_at_the_interface() {
         let ends = vec![source(1, 800_000_000_000, None), source(2, 800_000_000_000, None)];
-        let mut host = Host::new(0, Some(BitRate(8_000_000_000)), ends);
+        let mut host = HostInterface::new(0, Some(BitRate(8_000_000_000)), ends);
         let sent = run(&mut host, &mut wiring(), 8_500);
         let times: Vec<u64> = sent.iter().map(|(time, _)| *time).collect();
         assert_eq!(times, (1..=9).map(|n| n * 1000).collect::<Vec<_>>());

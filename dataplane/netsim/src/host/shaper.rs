@@ -7,20 +7,20 @@ const SECOND: u64 = 64 * 1_000_000_000;
 
 /// The time between packets. A new rate counts at once, also for the packet that waits.
 #[derive(Debug, Clone)]
-pub struct Shaper {
+pub struct FlowShaper {
     rate: u32,
     sent: Option<Nanos>,
     /// The fraction of a nanosecond by which the last packet left too early, in parts of 1 / rate.
     carry: u64,
 }
 
-impl Shaper {
+impl FlowShaper {
     /// The rate that means no limit.
     pub const UNLIMITED: u32 = u32::MAX;
 
     /// A shaper that lets everything pass until it is told a rate.
-    pub fn new() -> Shaper {
-        Shaper { rate: Shaper::UNLIMITED, sent: None, carry: 0 }
+    pub fn new() -> FlowShaper {
+        FlowShaper { rate: FlowShaper::UNLIMITED, sent: None, carry: 0 }
     }
 
     /// The rate in Q26.6 packets/s.
@@ -28,7 +28,7 @@ impl Shaper {
         self.rate
     }
 
-    /// Sets the rate, in Q26.6 packets/s: 0 pauses, [`Shaper::UNLIMITED`] ends the limit.
+    /// Sets the rate, in Q26.6 packets/s: 0 pauses, [`FlowShaper::UNLIMITED`] ends the limit.
     pub fn set_rate(&mut self, rate: u32) {
         if rate != self.rate {
             self.rate = rate;
@@ -40,14 +40,14 @@ impl Shaper {
     pub fn next(&self) -> Nanos {
         match (self.rate, self.sent) {
             (0, _) => Nanos::MAX,
-            (Shaper::UNLIMITED, _) | (_, None) => Nanos::ZERO,
+            (FlowShaper::UNLIMITED, _) | (_, None) => Nanos::ZERO,
             (rate, Some(sent)) => sent + Nanos((SECOND + self.carry) / u64::from(rate)),
         }
     }
 
     /// Notes that a packet leaves. Unused time is not made up for.
     pub fn send(&mut self, now: Nanos) {
-        let limited = self.rate != 0 && self.rate != Shaper::UNLIMITED;
+        let limited = self.rate != 0 && self.rate != FlowShaper::UNLIMITED;
         self.carry = if limited && self.sent.is_some() && now == self.next() {
             (SECOND + self.carry) % u64::from(self.rate)
         } else {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn packets_leave_at_exactly_the_rate() {
-        let mut shaper = Shaper::new();
+        let mut shaper = FlowShaper::new();
         shaper.set_rate(3_000_000 * 64);
         let mut now = Nanos(1000);
         for _ in 0..=3_000_000 {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_new_rate_counts_for_the_packet_that_waits() {
-        let mut shaper = Shaper::new();
+        let mut shaper = FlowShaper::new();
         assert_eq!(shaper.next(), Nanos::ZERO);
         shaper.send(Nanos(500));
         shaper.set_rate(64);

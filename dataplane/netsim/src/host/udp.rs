@@ -2,7 +2,7 @@
 
 use groupflow_base::{BitRate, Nanos};
 
-use crate::pacer::Pacer;
+use crate::pacer::InterfacePacer;
 use crate::random::Random;
 use crate::spec::{Arrivals, Sizes, UdpSpec};
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
@@ -21,7 +21,7 @@ pub struct UdpSource {
     ports: [u8; 4],
     spec: UdpSpec,
     random: Random,
-    pace: Pacer,
+    pace: InterfacePacer,
     /// When the next frame comes into being; [`Nanos::MAX`]: none does.
     due: Nanos,
     /// When an on-off source falls silent next.
@@ -49,7 +49,7 @@ impl UdpSource {
                 (start, start + span(&mut random, on_ns, varies))
             }
         };
-        let pace = Pacer::new(Some(BitRate(spec.rate_bps)));
+        let pace = InterfacePacer::new(Some(BitRate(spec.rate_bps)));
         let due = if due < stop { due } else { Nanos::MAX };
         let template = Template::new(addresses, PROTOCOL_UDP);
         UdpSource { template, ports, spec, random, pace, due, silent_at, stop, sent: 0 }

@@ -18,7 +18,7 @@ const NEVER: Units = u64::MAX;
 
 /// One direction of a link, with the queue in front of it.
 #[derive(Debug, Clone)]
-pub struct Link {
+pub struct QueuedLink {
     pub bits_per_second: u64,
     pub delay: Nanos,
     /// Packets the node holds, the one on the wire included: ns-2's `queue-limit`.
@@ -41,9 +41,9 @@ pub struct Link {
     in_transit: VecDeque<(Units, usize, Segment)>,
 }
 
-impl Link {
-    pub fn new(bits_per_second: u64, delay: Nanos, limit: usize) -> Link {
-        Link {
+impl QueuedLink {
+    pub fn new(bits_per_second: u64, delay: Nanos, limit: usize) -> QueuedLink {
+        QueuedLink {
             bits_per_second,
             delay,
             limit,
@@ -107,7 +107,7 @@ fn size(segment: &Segment) -> u64 {
     u64::from(HEADER + segment.payload) + 8 * segment.sack.blocks().len() as u64
 }
 
-pub struct Flow {
+pub struct TcpFlow {
     pub from: usize,
     pub to: usize,
     pub sender: TcpSender,
@@ -117,9 +117,9 @@ pub struct Flow {
     receiver_at: Units,
 }
 
-impl Flow {
-    pub fn new(from: usize, to: usize, config: TcpSenderConfig) -> Flow {
-        Flow::with_receiver(from, to, config, TcpReceiverConfig::for_sender(&config))
+impl TcpFlow {
+    pub fn new(from: usize, to: usize, config: TcpSenderConfig) -> TcpFlow {
+        TcpFlow::with_receiver(from, to, config, TcpReceiverConfig::for_sender(&config))
     }
 
     pub fn with_receiver(
@@ -127,10 +127,10 @@ impl Flow {
         to: usize,
         config: TcpSenderConfig,
         receiver: TcpReceiverConfig,
-    ) -> Flow {
+    ) -> TcpFlow {
         let sender = TcpSender::new(config).unwrap();
         let receiver = TcpReceiver::new(receiver).unwrap();
-        Flow { from, to, sender_at: 0, receiver_at: NEVER, sender, receiver }
+        TcpFlow { from, to, sender_at: 0, receiver_at: NEVER, sender, receiver }
     }
 }
 
@@ -139,17 +139,17 @@ pub struct Net {
     pub now: Units,
     per_nano: Units,
     /// From node i to node i + 1.
-    pub forth: Vec<Link>,
+    pub forth: Vec<QueuedLink>,
     /// From node i + 1 to node i.
-    pub back: Vec<Link>,
-    pub flows: Vec<Flow>,
+    pub back: Vec<QueuedLink>,
+    pub flows: Vec<TcpFlow>,
     pub random: ChaCha8Rng,
     next_forth: Vec<Units>,
     next_back: Vec<Units>,
 }
 
 impl Net {
-    pub fn new(mut links: Vec<Link>, mut flows: Vec<Flow>, seed: u64) -> Net {
+    pub fn new(mut links: Vec<QueuedLink>, mut flows: Vec<TcpFlow>, seed: u64) -> Net {
         let count = links.len();
         let second =
             links.iter().fold(1_000_000_000, |unit, link| common_multiple(unit, link.bits_per_second));

@@ -1,7 +1,7 @@
 //! Controls, node by node.
 
 use super::interpreter::Interpreter;
-use crate::program::control::Node;
+use crate::program::control::ControlNode;
 use crate::program::expr::Env;
 use crate::program::table::Next;
 use crate::state::meter_amount;
@@ -13,7 +13,7 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
     let mut at = start;
     while let Some(node) = at {
         at = match &program.nodes[node as usize] {
-            Node::Condition { condition, on_true, on_false } => {
+            ControlNode::Condition { condition, on_true, on_false } => {
                 let env = Env { layout: &program.layout, phv: interpreter.phv, locals: &[] };
                 if condition.is_true(env) {
                     *on_true
@@ -21,8 +21,8 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
                     *on_false
                 }
             }
-            Node::Table(table) => apply(interpreter, &mut tables[*table as usize], *table),
-            Node::Call { action, next } => {
+            ControlNode::Table(table) => apply(interpreter, &mut tables[*table as usize], *table),
+            ControlNode::Call { action, next } => {
                 interpreter.run(&program.bodies[*action as usize].ops, &[]);
                 *next
             }

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use crate::packet::DropReason;
-use crate::program::action::{HeaderRef, Op, Target};
+use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::calculation::Calculation;
 use crate::program::expr::{Env, Expr};
 use crate::program::Program;
@@ -194,14 +194,14 @@ impl Interpreter<'_> {
         }
     }
 
-    pub fn assign(&mut self, target: &Target, value: u128, locals: &[u128]) {
+    pub fn assign(&mut self, target: &AssignTarget, value: u128, locals: &[u128]) {
         let layout = &self.program.layout;
         let (element, offset) = match target {
-            Target::Field(field) => return field.write(self.phv, value),
-            Target::Element { stack, index, offset } => {
+            AssignTarget::Field(field) => return field.write(self.phv, value),
+            AssignTarget::Element { stack, index, offset } => {
                 (layout.element(*stack, self.eval(index, locals)), offset)
             }
-            Target::Last { stack, offset } => (layout.last(*stack, self.phv), offset),
+            AssignTarget::Last { stack, offset } => (layout.last(*stack, self.phv), offset),
         };
         if let Some(header) = element {
             layout.header(header).fields[*offset as usize].write(self.phv, value);

@@ -2,7 +2,7 @@
 
 use super::interpreter::Interpreter;
 use crate::program::bits::read_bits;
-use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, State, MAX_KEY_PARTS, STATE_LIMIT};
+use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, ParserState, MAX_KEY_PARTS, STATE_LIMIT};
 use crate::program::phv::Header;
 
 /// The result of parsing a packet.
@@ -36,7 +36,7 @@ pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
 fn visit(
     interpreter: &mut Interpreter<'_>,
     cursor: &mut Cursor<'_>,
-    state: &State,
+    state: &ParserState,
 ) -> Result<Option<u32>, u32> {
     for op in &state.ops {
         apply(interpreter, cursor, op)?;

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use super::expr::{accessed, exact, expression, header_ref, Params};
-use super::json::Node;
+use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
-use crate::program::action::{Action, HeaderRef, Op, Target};
+use crate::program::action::{Action, AssignTarget, HeaderRef, Op};
 use crate::program::expr::Expr;
 use crate::program::info::{ActionId, ActionInfo, ParamInfo};
 
 /// Reads `actions`: the declarations and, in the same order, the bodies.
 pub(crate) fn actions(
-    root: &Node<'_>,
+    root: &Json<'_>,
     scope: &mut Scope,
 ) -> Result<(Vec<ActionInfo>, Vec<Action>), LoadError> {
     let (mut infos, mut bodies) = (Vec::new(), Vec::new());
@@ -33,27 +33,27 @@ pub(crate) fn actions(
 }
 
 /// A list of primitives, in which jumps go by position.
-fn body(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Vec<Op>, LoadError> {
+fn body(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Vec<Op>, LoadError> {
     let primitives = node.items()?;
     let length = primitives.len();
     primitives.iter().map(|primitive| op(primitive, scope, params, length)).collect()
 }
 
 /// One primitive outside of an action: in a parser state or in the deparser.
-pub(crate) fn single(node: &Node<'_>, scope: &Scope) -> Result<Op, LoadError> {
+pub(crate) fn single(node: &Json<'_>, scope: &Scope) -> Result<Op, LoadError> {
     op(node, scope, &[], 0)
 }
 
 /// A primitive with its parameters.
 struct Call<'n, 's> {
-    parameters: Vec<Node<'n>>,
-    node: &'s Node<'n>,
+    parameters: Vec<Json<'n>>,
+    node: &'s Json<'n>,
     scope: &'s Scope,
     params: Params<'s>,
 }
 
 impl<'n> Call<'n, '_> {
-    fn parameter(&self, i: usize) -> Result<&Node<'n>, LoadError> {
+    fn parameter(&self, i: usize) -> Result<&Json<'n>, LoadError> {
         let missing = || self.node.invalid(format!("parameter {i} is missing"));
         self.parameters.get(i).ok_or_else(missing)
     }
@@ -68,7 +68,7 @@ impl<'n> Call<'n, '_> {
         exact(self.parameter(i)?, self.scope, self.params)
     }
 
-    fn target(&self, i: usize) -> Result<Target, LoadError> {
+    fn target(&self, i: usize) -> Result<AssignTarget, LoadError> {
         target(self.parameter(i)?, self.scope, self.params)
     }
 
@@ -111,7 +111,7 @@ impl<'n> Call<'n, '_> {
 }
 
 /// The target of an assignment: a field, or a field of a stack's element.
-pub(crate) fn target(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Target, LoadError> {
+pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<AssignTarget, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "field" => {
@@ -119,24 +119,26 @@ pub(crate) fn target(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Resu
             if scope.is_validity(field) {
                 return Err(value.unsupported("an assignment to a header's validity"));
             }
-            Ok(Target::Field(field))
+            Ok(AssignTarget::Field(field))
         }
         "stack_field" => {
             let (stack, offset, _) = scope.stack_field(&value)?;
-            Ok(Target::Last { stack, offset })
+            Ok(AssignTarget::Last { stack, offset })
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
             (HeaderRef::Fixed(header), offset) => {
-                Ok(Target::Field(scope.layout.header(header).fields[offset as usize]))
+                Ok(AssignTarget::Field(scope.layout.header(header).fields[offset as usize]))
             }
-            (HeaderRef::Element { stack, index }, offset) => Ok(Target::Element { stack, index, offset }),
+            (HeaderRef::Element { stack, index }, offset) => {
+                Ok(AssignTarget::Element { stack, index, offset })
+            }
         },
         other => Err(node.unsupported(format!("an assignment to {other:?}"))),
     }
 }
 
-fn op(node: &Node<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Result<Op, LoadError> {
+fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Result<Op, LoadError> {
     let name = node.get("op")?;
     let call = Call { parameters: node.list("parameters")?, node, scope, params };
     Ok(match name.str()? {

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use super::entries::{action_id, TableScope};
 use super::expr::exact;
 use super::externs::DirectMeters;
-use super::json::Node as Json;
+use super::json::Json;
 use super::scope::Scope;
 use super::tables::{next, table, Names};
 use crate::error::LoadError;
-use crate::program::control::Node;
+use crate::program::control::ControlNode;
 use crate::program::info::{ActionInfo, TableId, TableInfo};
 use crate::program::table::{Next, Table};
 
@@ -18,7 +18,7 @@ use crate::program::table::{Next, Table};
 pub(crate) struct Controls {
     pub tables: Vec<TableInfo>,
     pub match_tables: Vec<Table>,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ControlNode>,
     pub ingress: Next,
     pub egress: Next,
 }
@@ -71,19 +71,19 @@ fn control(node: &Json<'_>, context: &TableScope<'_>, controls: &mut Controls) -
         let (info, table) = table(node, id, context, &names)?;
         controls.tables.push(info);
         controls.match_tables.push(table);
-        controls.nodes.push(Node::Table(id.0));
+        controls.nodes.push(ControlNode::Table(id.0));
     }
     for node in &conditions {
         let condition = exact(&node.get("expression")?, context.scope, &[])?;
         let (on_true, on_false) = (next(node, "true_next", &names)?, next(node, "false_next", &names)?);
-        controls.nodes.push(Node::Condition { condition, on_true, on_false });
+        controls.nodes.push(ControlNode::Condition { condition, on_true, on_false });
     }
     for node in &calls {
         let action = action_id(&node.get("action_id")?, context.scope)?;
         if !context.actions[action.index()].params.is_empty() {
             return Err(node.get("action_id")?.invalid("the action has parameters"));
         }
-        controls.nodes.push(Node::Call { action: action.0, next: next(node, "next_node", &names)? });
+        controls.nodes.push(ControlNode::Call { action: action.0, next: next(node, "next_node", &names)? });
     }
     next(node, "init_table", &names)
 }
@@ -119,9 +119,9 @@ fn refuse_cycles(controls: &Controls, place: &Json<'_>) -> Result<(), LoadError>
 
 fn successors(controls: &Controls, node: u32) -> Vec<u32> {
     match &controls.nodes[node as usize] {
-        Node::Condition { on_true, on_false, .. } => on_true.iter().chain(on_false).copied().collect(),
-        Node::Call { next, .. } => next.iter().copied().collect(),
-        Node::Table(table) => {
+        ControlNode::Condition { on_true, on_false, .. } => on_true.iter().chain(on_false).copied().collect(),
+        ControlNode::Call { next, .. } => next.iter().copied().collect(),
+        ControlNode::Table(table) => {
             let table = &controls.match_tables[*table as usize];
             let ends = [table.next_hit.flatten(), table.next_miss.flatten(), table.next_default];
             table.next.iter().copied().chain(ends).flatten().collect()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::externs::DirectMeters;
-use super::json::Node as Json;
+use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::check;

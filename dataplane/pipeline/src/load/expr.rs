@@ -4,7 +4,7 @@
 //! lowest 128 bits are right, which is enough for every value that is masked or stored afterwards (`p4c` does
 //! that with the results of `+ - * ~ <<`). Operations for which it is not enough refuse such an operand here.
 
-use super::json::Node;
+use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::action::HeaderRef;
@@ -27,18 +27,18 @@ fn typed(expr: Expr, range: Range) -> Typed {
 pub(crate) type Params<'a> = &'a [u8];
 
 /// The expression of a `{"type": .., "value": ..}` object.
-pub(crate) fn expression(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
+pub(crate) fn expression(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
     Ok(operand(node, scope, params)?.expr)
 }
 
 /// As [`expression`], for values that must be exact, such as indices.
-pub(crate) fn exact(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
+pub(crate) fn exact(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
     let value = operand(node, scope, params)?;
     require_exact(&value, node)?;
     Ok(value.expr)
 }
 
-fn operand(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn operand(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "field" => {
@@ -65,7 +65,7 @@ fn operand(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, 
     }
 }
 
-fn constant(node: &Node<'_>) -> Result<Typed, LoadError> {
+fn constant(node: &Json<'_>) -> Result<Typed, LoadError> {
     let (negative, magnitude) = node.hex()?;
     if !negative {
         return Ok(typed(Expr::Const(magnitude), Unsigned(128 - magnitude.leading_zeros())));
@@ -77,7 +77,7 @@ fn constant(node: &Node<'_>) -> Result<Typed, LoadError> {
     Ok(typed(Expr::Const(value), Signed(129 - value.leading_ones())))
 }
 
-fn operation(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let op = node.get("op")?;
     match op.str()? {
         "valid" => header_valid(&node.get("right")?, scope, params),
@@ -104,7 +104,7 @@ fn operation(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed
     }
 }
 
-fn unary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn unary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let right = node.get("right")?;
     let value = operand(&right, scope, params)?;
     let op = match node.get("op")?.str()? {
@@ -126,7 +126,7 @@ fn unary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, Lo
 }
 
 /// `two_comp_mod`, `sat_cast`, `usat_cast`: the right side is a constant width.
-fn cast(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let width_node = node.get("right")?.get("value")?;
     let width = match width_node.unsigned_hex()? {
         bits @ 1..=128 => bits as u8,
@@ -164,7 +164,7 @@ fn cast(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, Loa
     Ok(typed(expr, range))
 }
 
-fn binary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let op_node = node.get("op")?;
     let (left_node, right_node) = (node.get("left")?, node.get("right")?);
     if left_node.is_null() {
@@ -226,21 +226,21 @@ fn binary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, L
     Ok(Typed { expr: Expr::Binary(op, Box::new(sides)), range, sides: ranges })
 }
 
-fn require_exact(value: &Typed, node: &Node<'_>) -> Result<(), LoadError> {
+fn require_exact(value: &Typed, node: &Json<'_>) -> Result<(), LoadError> {
     match value.range {
         Wrapped => Err(node.unsupported("an intermediate result of more than 128 bits")),
         _ => Ok(()),
     }
 }
 
-fn require_natural(value: &Typed, node: &Node<'_>) -> Result<(), LoadError> {
+fn require_natural(value: &Typed, node: &Json<'_>) -> Result<(), LoadError> {
     match value.range {
         Signed(_) => Err(node.unsupported("a divisor, dividend or shift amount that can be negative")),
         _ => Ok(()),
     }
 }
 
-fn header_valid(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn header_valid(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let expr = match header_ref(node, scope, params)? {
         HeaderRef::Fixed(header) => {
             let slot = scope.layout.header(header).valid;
@@ -252,7 +252,7 @@ fn header_valid(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Ty
 }
 
 /// `hdr.stack[i].field` with an index known at run time only.
-fn access_field(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn access_field(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let (target, offset) = accessed(node, scope, params)?;
     match target {
         HeaderRef::Fixed(header) => {
@@ -267,7 +267,7 @@ fn access_field(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Ty
 }
 
 /// The header that a `header` or `dereference_header_stack` object names.
-pub(crate) fn header_ref(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderRef, LoadError> {
+pub(crate) fn header_ref(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderRef, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "header" => Ok(HeaderRef::Fixed(scope.header(&value)?)),
@@ -282,7 +282,7 @@ pub(crate) fn header_ref(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> 
 
 /// The two sides of an `access_field` operation: the header and the position of the field within it.
 pub(crate) fn accessed(
-    node: &Node<'_>,
+    node: &Json<'_>,
     scope: &Scope,
     params: Params<'_>,
 ) -> Result<(HeaderRef, u32), LoadError> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::expr::expression;
-use super::json::Node;
+use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::calculation::{Calculation, Checksum, Part};
@@ -21,7 +21,7 @@ const COUNTER_LIMIT: usize = 1 << 22;
 const METER_LIMIT: usize = 1 << 18;
 
 /// The size of an array, with the total so far.
-fn size(node: &Node<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadError> {
+fn size(node: &Json<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadError> {
     let size_node = node.get("size")?;
     let size: usize = size_node.int()?;
     *total = total.saturating_add(size);
@@ -31,11 +31,11 @@ fn size(node: &Node<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadE
     Ok(size)
 }
 
-fn is_direct(node: &Node<'_>) -> Result<bool, LoadError> {
+fn is_direct(node: &Json<'_>) -> Result<bool, LoadError> {
     node.opt("is_direct").map_or(Ok(false), |direct| direct.bool())
 }
 
-pub(crate) fn registers(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<RegisterInfo>, LoadError> {
+pub(crate) fn registers(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<RegisterInfo>, LoadError> {
     let (mut registers, mut total) = (Vec::new(), 0);
     for node in root.list("register_arrays")? {
         let id = registers.len() as u32;
@@ -48,7 +48,7 @@ pub(crate) fn registers(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Regist
     Ok(registers)
 }
 
-pub(crate) fn counters(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<CounterInfo>, LoadError> {
+pub(crate) fn counters(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<CounterInfo>, LoadError> {
     let (mut counters, mut total) = (Vec::new(), 0);
     for node in root.list("counter_arrays")? {
         if is_direct(&node)? {
@@ -67,7 +67,7 @@ pub(crate) fn counters(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Counter
 pub(crate) type DirectMeters = HashMap<String, (MeterUnit, Field)>;
 
 pub(crate) fn meters(
-    root: &Node<'_>,
+    root: &Json<'_>,
     scope: &mut Scope,
 ) -> Result<(Vec<MeterInfo>, DirectMeters), LoadError> {
     let (mut meters, mut direct, mut total) = (Vec::new(), HashMap::new(), 0);
@@ -91,7 +91,7 @@ pub(crate) fn meters(
     Ok((meters, direct))
 }
 
-pub(crate) fn calculations(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Calculation>, LoadError> {
+pub(crate) fn calculations(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Calculation>, LoadError> {
     let mut calculations = Vec::new();
     for node in root.list("calculations")? {
         let algorithm_node = node.get("algo")?;
@@ -106,7 +106,7 @@ pub(crate) fn calculations(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Cal
     Ok(calculations)
 }
 
-fn part_of(node: &Node<'_>, scope: &Scope) -> Result<Part, LoadError> {
+fn part_of(node: &Json<'_>, scope: &Scope) -> Result<Part, LoadError> {
     let value = || node.get("value");
     match node.get("type")?.str()? {
         "field" => {
@@ -124,7 +124,7 @@ fn part_of(node: &Node<'_>, scope: &Scope) -> Result<Part, LoadError> {
 }
 
 /// The checksums to verify and those to update.
-pub(crate) fn checksums(root: &Node<'_>, scope: &Scope) -> Result<(Vec<Checksum>, Vec<Checksum>), LoadError> {
+pub(crate) fn checksums(root: &Json<'_>, scope: &Scope) -> Result<(Vec<Checksum>, Vec<Checksum>), LoadError> {
     let (mut verified, mut updated) = (Vec::new(), Vec::new());
     for node in root.list("checksums")? {
         let field = scope.field(&node.get("target")?)?;
@@ -143,7 +143,7 @@ pub(crate) fn checksums(root: &Node<'_>, scope: &Scope) -> Result<(Vec<Checksum>
 }
 
 /// The lists of fields that clones, resubmitted and recirculated packets keep. The first is empty.
-pub(crate) fn field_lists(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Vec<Field>>, LoadError> {
+pub(crate) fn field_lists(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Vec<Field>>, LoadError> {
     let mut lists = vec![Vec::new()];
     // BMv2 numbers lists from 1; 0 stands for keeping nothing.
     scope.field_lists.insert(0, 0);
@@ -163,7 +163,7 @@ pub(crate) fn field_lists(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Vec<
 }
 
 pub(crate) fn digests(
-    root: &Node<'_>,
+    root: &Json<'_>,
     scope: &mut Scope,
 ) -> Result<(Vec<DigestInfo>, Vec<Vec<Expr>>), LoadError> {
     let (mut digests, mut members) = (Vec::new(), Vec::new());

@@ -6,23 +6,23 @@ use crate::error::LoadError;
 
 /// A value and its path from the root, in the manner of `actions[3].primitives[0].op`.
 #[derive(Debug, Clone)]
-pub(crate) struct Node<'a> {
+pub(crate) struct Json<'a> {
     value: &'a Value,
     path: String,
 }
 
-impl<'a> Node<'a> {
-    pub fn root(value: &'a Value) -> Node<'a> {
-        Node { value, path: String::new() }
+impl<'a> Json<'a> {
+    pub fn root(value: &'a Value) -> Json<'a> {
+        Json { value, path: String::new() }
     }
 
-    fn child(&self, key: &str, value: &'a Value) -> Node<'a> {
+    fn child(&self, key: &str, value: &'a Value) -> Json<'a> {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        Node { value, path }
+        Json { value, path }
     }
 
     /// The member `key`, which must be there.
-    pub fn get(&self, key: &str) -> Result<Node<'a>, LoadError> {
+    pub fn get(&self, key: &str) -> Result<Json<'a>, LoadError> {
         let object = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
         match object.get(key) {
             Some(value) => Ok(self.child(key, value)),
@@ -31,20 +31,20 @@ impl<'a> Node<'a> {
     }
 
     /// The member `key`, unless it is missing or null.
-    pub fn opt(&self, key: &str) -> Option<Node<'a>> {
+    pub fn opt(&self, key: &str) -> Option<Json<'a>> {
         let value = self.value.as_object()?.get(key)?;
         (!value.is_null()).then(|| self.child(key, value))
     }
 
     /// The members of an array.
-    pub fn items(&self) -> Result<Vec<Node<'a>>, LoadError> {
+    pub fn items(&self) -> Result<Vec<Json<'a>>, LoadError> {
         let array = self.value.as_array().ok_or_else(|| self.wrong_type("an array"))?;
-        let node = |(i, value)| Node { value, path: format!("{}[{i}]", self.path) };
+        let node = |(i, value)| Json { value, path: format!("{}[{i}]", self.path) };
         Ok(array.iter().enumerate().map(node).collect())
     }
 
     /// The members of the array `key`; none where there is no such key.
-    pub fn list(&self, key: &str) -> Result<Vec<Node<'a>>, LoadError> {
+    pub fn list(&self, key: &str) -> Result<Vec<Json<'a>>, LoadError> {
         match self.opt(key) {
             Some(node) => node.items(),
             None => Ok(Vec::new()),
@@ -52,14 +52,14 @@ impl<'a> Node<'a> {
     }
 
     /// The members of an array of `N`.
-    pub fn array<const N: usize>(&self) -> Result<[Node<'a>; N], LoadError> {
+    pub fn array<const N: usize>(&self) -> Result<[Json<'a>; N], LoadError> {
         let items = self.items()?;
         let got = items.len();
         items.try_into().map_err(|_| self.invalid(format!("expected {N} elements, found {got}")))
     }
 
     /// The pairs of an object.
-    pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, LoadError> {
+    pub fn members(&self) -> Result<Vec<(&'a str, Json<'a>)>, LoadError> {
         let object = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
         Ok(object.iter().map(|(key, value)| (key.as_str(), self.child(key, value))).collect())
     }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn errors_name_the_place() {
         let value = json!({"a": [{"b": 1}, {"b": "x"}]});
-        let root = Node::root(&value);
+        let root = Json::root(&value);
         let second = root.get("a").unwrap().items().unwrap()[1].clone();
         let error = second.get("b").unwrap().int::<u32>().unwrap_err();
         assert_eq!(error.to_string(), "a[1].b: expected a whole number");
@@ -200,22 +200,22 @@ mod tests {
         ];
         for (text, expected) in cases {
             let value = json!(text);
-            assert_eq!(Node::root(&value).hex().ok(), expected, "{text}");
+            assert_eq!(Json::root(&value).hex().ok(), expected, "{text}");
         }
     }
 
     #[test]
     fn hexadecimal_bytes_are_right_aligned() {
         let value = json!("0x0aba03");
-        assert_eq!(Node::root(&value).hex_bytes(4).unwrap(), [0, 0x0a, 0xba, 3]);
-        assert!(Node::root(&value).hex_bytes(2).is_err());
+        assert_eq!(Json::root(&value).hex_bytes(4).unwrap(), [0, 0x0a, 0xba, 3]);
+        assert!(Json::root(&value).hex_bytes(2).is_err());
     }
 
     #[test]
     fn widths_are_bounded() {
         for (bits, ok) in [(0u64, false), (1, true), (128, true), (129, false), (u64::MAX, false)] {
             let value = json!(bits);
-            assert_eq!(Node::root(&value).width().is_ok(), ok, "{bits}");
+            assert_eq!(Json::root(&value).width().is_ok(), ok, "{bits}");
         }
     }
 }

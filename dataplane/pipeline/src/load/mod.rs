@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use self::json::Node;
+use self::json::Json;
 use self::scope::Scope;
 use crate::error::LoadError;
 use crate::program::phv::Field;
@@ -28,7 +28,7 @@ impl Program {
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
-        let root = Node::root(&value);
+        let root = Json::root(&value);
         check_version(&root)?;
         if let Some(extern_instance) = root.list("extern_instances")?.first() {
             let name = extern_instance.get("name")?;
@@ -76,7 +76,7 @@ impl Program {
 }
 
 /// BMv2 reads every format with the major version 2.
-fn check_version(root: &Node<'_>) -> Result<(), LoadError> {
+fn check_version(root: &Json<'_>) -> Result<(), LoadError> {
     let Some(meta) = root.opt("__meta__") else {
         return Err(LoadError::NotBmv2("there is no __meta__".to_owned()));
     };

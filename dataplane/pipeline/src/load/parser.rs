@@ -4,22 +4,22 @@ use std::collections::{HashMap, HashSet};
 
 use super::action::{single, target};
 use super::expr::{exact, expression};
-use super::json::Node;
+use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
-use crate::program::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, State, MAX_KEY_PARTS};
+use crate::program::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, ParserState, MAX_KEY_PARTS};
 use crate::program::phv::mask;
 
 /// Reads the names of `parse_vsets`.
-pub(crate) fn value_sets(root: &Node<'_>) -> Result<HashSet<String>, LoadError> {
+pub(crate) fn value_sets(root: &Json<'_>) -> Result<HashSet<String>, LoadError> {
     let sets = root.list("parse_vsets")?;
     sets.iter().map(|node| Ok(node.get("name")?.str()?.to_owned())).collect()
 }
 
 /// Reads the one parser of `parsers`.
-pub(crate) fn parser(root: &Node<'_>, scope: &Scope) -> Result<Parser, LoadError> {
+pub(crate) fn parser(root: &Json<'_>, scope: &Scope) -> Result<Parser, LoadError> {
     let parsers = root.get("parsers")?;
     let [node] = parsers.array::<1>()?;
     let states = node.get("parse_states")?.items()?;
@@ -36,7 +36,7 @@ pub(crate) fn parser(root: &Node<'_>, scope: &Scope) -> Result<Parser, LoadError
     Ok(Parser { states: loaded, start, errors: error_codes(root)? })
 }
 
-fn next_state(node: &Node<'_>, names: &HashMap<String, u32>) -> Result<Option<u32>, LoadError> {
+fn next_state(node: &Json<'_>, names: &HashMap<String, u32>) -> Result<Option<u32>, LoadError> {
     if node.is_null() {
         return Ok(None);
     }
@@ -45,7 +45,7 @@ fn next_state(node: &Node<'_>, names: &HashMap<String, u32>) -> Result<Option<u3
 }
 
 /// The numbers of the core library's errors; those the program does not know get unused ones.
-fn error_codes(root: &Node<'_>) -> Result<ErrorCodes, LoadError> {
+fn error_codes(root: &Json<'_>) -> Result<ErrorCodes, LoadError> {
     let mut codes = HashMap::new();
     for node in root.list("errors")? {
         let [name, code] = node.array()?;
@@ -69,11 +69,11 @@ fn error_codes(root: &Node<'_>) -> Result<ErrorCodes, LoadError> {
 }
 
 fn state(
-    node: &Node<'_>,
+    node: &Json<'_>,
     scope: &Scope,
     names: &HashMap<String, u32>,
     value_sets: &HashSet<String>,
-) -> Result<State, LoadError> {
+) -> Result<ParserState, LoadError> {
     let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
     let (mut key, mut widths) = (Vec::new(), Vec::new());
     for part in node.list("transition_key")? {
@@ -102,10 +102,10 @@ fn state(
             }
         }
     }
-    Ok(State { ops, key, cases, default })
+    Ok(ParserState { ops, key, cases, default })
 }
 
-fn key_part(node: &Node<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> {
+fn key_part(node: &Json<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "lookahead" => {
@@ -123,7 +123,7 @@ fn key_part(node: &Node<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> 
     }
 }
 
-fn lookahead(node: &Node<'_>) -> Result<(u32, u8), LoadError> {
+fn lookahead(node: &Json<'_>) -> Result<(u32, u8), LoadError> {
     let [offset, width] = node.array()?;
     Ok((offset.int::<u16>()?.into(), width.width()?))
 }
@@ -137,7 +137,7 @@ enum Pattern {
     Default,
 }
 
-fn pattern(node: &Node<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Result<Pattern, LoadError> {
+fn pattern(node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Result<Pattern, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.
     let kind = match node.opt("type") {
@@ -171,7 +171,7 @@ fn pattern(node: &Node<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Resu
 }
 
 /// The parts of a pattern: BMv2 pads each to whole bytes and puts them after one another.
-fn split(node: &Node<'_>, widths: &[u8]) -> Result<Vec<u128>, LoadError> {
+fn split(node: &Json<'_>, widths: &[u8]) -> Result<Vec<u128>, LoadError> {
     let length = |width: u8| (width as usize).div_ceil(8);
     let bytes = node.hex_bytes(widths.iter().map(|&width| length(width)).sum())?;
     let mut rest = bytes.as_slice();
@@ -183,7 +183,7 @@ fn split(node: &Node<'_>, widths: &[u8]) -> Result<Vec<u128>, LoadError> {
     Ok(widths.iter().map(&mut part).collect())
 }
 
-fn parser_op(node: &Node<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
+fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
     let name = node.get("op")?;
     let parameters = node.get("parameters")?;
     match name.str()? {
@@ -222,7 +222,7 @@ fn parser_op(node: &Node<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
     }
 }
 
-fn extractable(node: &Node<'_>, scope: &Scope) -> Result<u32, LoadError> {
+fn extractable(node: &Json<'_>, scope: &Scope) -> Result<u32, LoadError> {
     let header = scope.header(node)?;
     if scope.layout.header(header).metadata {
         return Err(node.invalid("metadata is not in the packet"));
@@ -231,7 +231,7 @@ fn extractable(node: &Node<'_>, scope: &Scope) -> Result<u32, LoadError> {
 }
 
 /// Reads the one deparser of `deparsers`.
-pub(crate) fn deparser(root: &Node<'_>, scope: &Scope) -> Result<Deparser, LoadError> {
+pub(crate) fn deparser(root: &Json<'_>, scope: &Scope) -> Result<Deparser, LoadError> {
     let deparsers = root.get("deparsers")?;
     let [node] = deparsers.array::<1>()?;
     let order = node

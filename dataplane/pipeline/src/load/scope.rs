@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::json::Node;
+use super::json::Json;
 use crate::error::LoadError;
 use crate::program::phv::{Field, Header, Layout, Stack};
 
@@ -36,7 +36,7 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// Reads `header_types`, `headers`, `header_stacks` and `field_aliases`.
-    pub fn load(root: &Node<'_>) -> Result<Scope, LoadError> {
+    pub fn load(root: &Json<'_>) -> Result<Scope, LoadError> {
         refuse_unions(root)?;
         let mut types = Vec::new();
         let mut type_names = HashMap::new();
@@ -69,7 +69,7 @@ impl Scope {
 
     fn add_header(
         &mut self,
-        node: &Node<'_>,
+        node: &Json<'_>,
         types: &[HeaderType],
         type_names: &HashMap<String, usize>,
         slots: &mut u32,
@@ -106,7 +106,7 @@ impl Scope {
 
     fn add_stack(
         &mut self,
-        node: &Node<'_>,
+        node: &Json<'_>,
         ids: &HashMap<u64, u32>,
         slots: &mut u32,
     ) -> Result<(), LoadError> {
@@ -132,7 +132,7 @@ impl Scope {
     }
 
     /// The field that `["header", "field"]` names; `$valid$` is the header's validity.
-    pub fn field(&self, node: &Node<'_>) -> Result<Field, LoadError> {
+    pub fn field(&self, node: &Json<'_>) -> Result<Field, LoadError> {
         let [header, field] = node.array()?;
         let (header, field) = (header.str()?, field.str()?);
         if let Some(fields) = self.fields.get(header) {
@@ -173,19 +173,19 @@ impl Scope {
     }
 
     /// The header that the node, a string, names.
-    pub fn header(&self, node: &Node<'_>) -> Result<u32, LoadError> {
+    pub fn header(&self, node: &Json<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
         self.headers.get(name).copied().ok_or_else(|| node.dangling("header", name))
     }
 
     /// The stack that the node, a string, names.
-    pub fn stack(&self, node: &Node<'_>) -> Result<u32, LoadError> {
+    pub fn stack(&self, node: &Json<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
         self.stacks.get(name).copied().ok_or_else(|| node.dangling("header stack", name))
     }
 
     /// The position of a field within a stack's elements, with the field in the first of them.
-    pub fn stack_field(&self, node: &Node<'_>) -> Result<(u32, u32, Field), LoadError> {
+    pub fn stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
         let [stack, field] = node.array()?;
         let index = self.stack(&stack)?;
         let first = self.layout.header(self.layout.stack(index).headers[0]);
@@ -199,13 +199,13 @@ impl Scope {
     }
 
     /// Looks a name up in one of the maps above.
-    pub fn named(map: &HashMap<String, u32>, kind: &'static str, node: &Node<'_>) -> Result<u32, LoadError> {
+    pub fn named(map: &HashMap<String, u32>, kind: &'static str, node: &Json<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
         map.get(name).copied().ok_or_else(|| node.dangling(kind, name))
     }
 }
 
-fn header_type(node: &Node<'_>) -> Result<HeaderType, LoadError> {
+fn header_type(node: &Json<'_>) -> Result<HeaderType, LoadError> {
     let mut fields = Vec::new();
     let mut bits = 0;
     for field in node.get("fields")?.items()? {
@@ -230,11 +230,11 @@ fn header_type(node: &Node<'_>) -> Result<HeaderType, LoadError> {
     Ok(HeaderType { fields, bits })
 }
 
-fn type_name<'a>(node: &Node<'a>) -> &'a str {
+fn type_name<'a>(node: &Json<'a>) -> &'a str {
     node.get("name").and_then(|name| name.str()).unwrap_or_default()
 }
 
-fn refuse_unions(root: &Node<'_>) -> Result<(), LoadError> {
+fn refuse_unions(root: &Json<'_>) -> Result<(), LoadError> {
     for key in ["header_unions", "header_union_stacks"] {
         if let Some(first) = root.list(key)?.first() {
             return Err(first.unsupported(format!("the header union {:?}", type_name(first))));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::entries::{action_id, call, entries, TableScope};
-use super::json::Node as Json;
+use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::info::{ActionId, KeyInfo, MatchKind, TableId, TableInfo};

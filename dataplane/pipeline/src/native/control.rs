@@ -11,7 +11,7 @@ use crate::native::expr::Locals;
 use crate::native::gen::Gen;
 use crate::native::helpers;
 use crate::native::table::{key_words, row, stride, NativeTable};
-use crate::program::control::Node;
+use crate::program::control::ControlNode;
 use crate::program::table::{Next, Table};
 
 /// Tables with more actions than this find an action's code through a table of addresses.
@@ -43,17 +43,17 @@ impl Gen<'_> {
         while let Some(node) = nodes.waiting.pop() {
             self.b.switch_to_block(nodes.blocks[&node]);
             match &self.program.nodes[node as usize] {
-                Node::Condition { condition, on_true, on_false } => {
+                ControlNode::Condition { condition, on_true, on_false } => {
                     let (on_true, on_false) = (nodes.block(self, *on_true), nodes.block(self, *on_false));
                     self.branch(condition, on_true, on_false);
                 }
-                Node::Call { action, next } => {
+                ControlNode::Call { action, next } => {
                     let ops = &self.program.bodies[*action as usize].ops;
                     self.action(ops, Locals::Known(&[]), None);
                     let next = nodes.block(self, *next);
                     self.b.ins().jump(next, &[]);
                 }
-                Node::Table(table) => self.table(*table, &mut nodes),
+                ControlNode::Table(table) => self.table(*table, &mut nodes),
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::native::expr::{Locals, Typed};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::Location;
-use crate::program::action::{HeaderRef, Op, Target};
+use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::expr::Expr;
 use crate::program::phv::Field;
 
@@ -87,7 +87,7 @@ impl Gen<'_> {
     /// One primitive, or nothing that has an effect and an error.
     pub fn op(&mut self, op: &Op, locals: Locals<'_>) -> Result<(), NotNative> {
         match op {
-            Op::Assign { target: Target::Field(field), value } => self.assign(*field, value, locals),
+            Op::Assign { target: AssignTarget::Field(field), value } => self.assign(*field, value, locals),
             Op::AddHeader(HeaderRef::Fixed(header)) => {
                 self.add_header(*header);
                 Ok(())
@@ -106,7 +106,7 @@ impl Gen<'_> {
                 self.program.standard.mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))
             }
             Op::RegisterRead { .. } | Op::RegisterWrite { .. } | Op::Count { .. } => self.array(op, locals),
-            Op::Hash { target: Target::Field(field), base, calculation, max } => {
+            Op::Hash { target: AssignTarget::Field(field), base, calculation, max } => {
                 if field.width > 64 {
                     return Err(NotNative);
                 }
@@ -241,7 +241,7 @@ impl Gen<'_> {
     /// Registers and counters.
     fn array(&mut self, op: &Op, locals: Locals<'_>) -> Result<(), NotNative> {
         match op {
-            Op::RegisterRead { target: Target::Field(field), register, index } => {
+            Op::RegisterRead { target: AssignTarget::Field(field), register, index } => {
                 if self.program.registers[*register as usize].width > 64 || field.width > 64 {
                     return Err(NotNative);
                 }

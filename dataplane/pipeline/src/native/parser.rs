@@ -9,8 +9,8 @@ use cranelift_frontend::Variable;
 use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
-use crate::program::action::{Op, Target};
-use crate::program::parser::{KeyPart, ParserOp, State, STATE_LIMIT};
+use crate::program::action::{AssignTarget, Op};
+use crate::program::parser::{KeyPart, ParserOp, ParserState, STATE_LIMIT};
 
 /// Bytes taken by headers so far, and states visited.
 const CONSUMED: u32 = 0;
@@ -28,7 +28,7 @@ struct Parsing {
 }
 
 /// Whether all operations of the parser can be machine code.
-fn covered(state: &State) -> bool {
+fn covered(state: &ParserState) -> bool {
     !state.ops.iter().any(|op| matches!(op, ParserOp::ExtractNext(_)))
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn plain(op: &Op) -> bool {
 }
 
 /// Whether the states can be visited in a circle.
-fn has_loop(states: &[State]) -> bool {
+fn has_loop(states: &[ParserState]) -> bool {
     // A state that leads to itself or an earlier one may be part of a circle.
     states.iter().enumerate().any(|(at, state)| {
         let nexts = state.cases.iter().map(|case| case.next).chain([state.default]);
@@ -89,7 +89,7 @@ impl Gen<'_> {
     }
 
     /// Whether the state extracts headers of the wire only.
-    fn extracts(&self, state: &State) -> bool {
+    fn extracts(&self, state: &ParserState) -> bool {
         state.ops.iter().all(|op| match op {
             ParserOp::Extract(header) => !self.layout.regions[*header as usize].metadata,
             _ => true,
@@ -135,7 +135,7 @@ impl Gen<'_> {
         })
     }
 
-    fn state(&mut self, state: &State, parsing: &mut Parsing) -> Result<(), NotNative> {
+    fn state(&mut self, state: &ParserState, parsing: &mut Parsing) -> Result<(), NotNative> {
         let errors = self.program.parser.errors;
         if parsing.loops {
             let visited = self.b.use_var(Variable::from_u32(VISITED));
@@ -205,10 +205,10 @@ impl Gen<'_> {
                 self.advance(u64::from(region.bytes));
                 Ok(())
             }
-            ParserOp::Set { target: Target::Field(field), value } => {
+            ParserOp::Set { target: AssignTarget::Field(field), value } => {
                 self.assign(*field, value, Locals::Known(&[]))
             }
-            ParserOp::SetLookahead { target: Target::Field(field), offset, width } => {
+            ParserOp::SetLookahead { target: AssignTarget::Field(field), offset, width } => {
                 let value = self.peek(*offset, *width, parsing)?;
                 self.set_field(*field, value)
             }

@@ -5,7 +5,7 @@ use crate::program::phv::Field;
 
 /// The target of an assignment.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum AssignTarget {
     Field(Field),
     /// A field of a stack's element; past the end nothing is written.
     Element {
@@ -35,7 +35,7 @@ pub(crate) enum HeaderRef {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
     Assign {
-        target: Target,
+        target: AssignTarget,
         value: Expr,
     },
     AddHeader(HeaderRef),
@@ -58,7 +58,7 @@ pub(crate) enum Op {
     },
     MarkToDrop,
     RegisterRead {
-        target: Target,
+        target: AssignTarget,
         register: u32,
         index: Expr,
     },
@@ -74,7 +74,7 @@ pub(crate) enum Op {
     ExecuteMeter {
         meter: u32,
         index: Expr,
-        target: Target,
+        target: AssignTarget,
     },
     Clone {
         session: Expr,
@@ -85,14 +85,14 @@ pub(crate) enum Op {
     Recirculate(u32),
     /// `target = base + hash % max`; a `max` of 0 counts as 1, as in BMv2.
     Hash {
-        target: Target,
+        target: AssignTarget,
         base: Expr,
         calculation: u32,
         max: Expr,
     },
     /// Uniform in `low..=high`; nothing is written where `low > high`, as in BMv2.
     Random {
-        target: Target,
+        target: AssignTarget,
         low: Expr,
         high: Expr,
     },

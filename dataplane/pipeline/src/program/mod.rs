@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::program::action::Action;
 use crate::program::calculation::{Calculation, Checksum};
-use crate::program::control::Node;
+use crate::program::control::ControlNode;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
 use crate::program::info::{
@@ -67,7 +67,7 @@ pub struct Program {
     pub(crate) updated: Vec<Checksum>,
     pub(crate) calculations: Vec<Calculation>,
     pub(crate) bodies: Vec<Action>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<ControlNode>,
     pub(crate) ingress: Next,
     pub(crate) egress: Next,
     pub(crate) match_tables: Vec<Table>,

@@ -1,6 +1,6 @@
 //! The parser: states that extract headers and choose where to go on.
 
-use crate::program::action::{Op, Target};
+use crate::program::action::{AssignTarget, Op};
 use crate::program::expr::Expr;
 
 /// How many states one packet may run: bounds parsers that loop without extracting.
@@ -12,7 +12,7 @@ pub(crate) const MAX_KEY_PARTS: usize = 32;
 /// The program's parser.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
-    pub states: Vec<State>,
+    pub states: Vec<ParserState>,
     pub start: Option<u32>,
     pub errors: ErrorCodes,
 }
@@ -29,7 +29,7 @@ pub(crate) struct ErrorCodes {
 
 /// A state: operations, then a choice.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ParserState {
     pub ops: Vec<ParserOp>,
     pub key: Vec<KeyPart>,
     /// The first that matches is taken.
@@ -44,11 +44,11 @@ pub(crate) enum ParserOp {
     /// Into the next element of a stack.
     ExtractNext(u32),
     Set {
-        target: Target,
+        target: AssignTarget,
         value: Expr,
     },
     SetLookahead {
-        target: Target,
+        target: AssignTarget,
         offset: u32,
         width: u8,
     },

@@ -31,7 +31,7 @@ pub struct Rules {
 }
 
 #[derive(Debug)]
-struct Member {
+struct MemberRecord {
     id: MemberId,
     session: SessionId,
     role: Role,
@@ -56,7 +56,7 @@ pub struct Controller {
     pub rules: Rules,
     pub alive: bool,
     pub reports: Vec<(ReportKind, MemberId)>,
-    members: Vec<Member>,
+    members: Vec<MemberRecord>,
     next_id: u16,
     /// The port of each switch that leads to each other switch.
     pub paths: BTreeMap<(usize, usize), PortId>,
@@ -177,7 +177,7 @@ impl Controller {
         (switch, port): (usize, PortId),
         header: Header,
         to: SocketAddrV4,
-        join: groupflow_session::control::Join,
+        join: groupflow_session::control::JoinRequest,
     ) -> Vec<Post> {
         if join.token != self.rules.token && join.role != Role::Cache {
             let text = "the token is not the session's".to_owned();
@@ -196,7 +196,7 @@ impl Controller {
                     header.member
                 };
                 self.members.retain(|m| m.address != to);
-                self.members.push(Member {
+                self.members.push(MemberRecord {
                     id,
                     session: header.session,
                     role: join.role,
@@ -314,7 +314,7 @@ impl Controller {
             .collect()
     }
 
-    fn sender(&self, session: SessionId) -> Option<&Member> {
+    fn sender(&self, session: SessionId) -> Option<&MemberRecord> {
         self.members.iter().find(|m| m.session == session && m.role == Role::Sender)
     }
 

@@ -41,7 +41,7 @@ impl LinkConfig {
 }
 
 #[derive(Debug)]
-pub struct Link {
+pub struct WorldLink {
     pub config: LinkConfig,
     pub up: bool,
     pub bytes: u64,
@@ -49,9 +49,9 @@ pub struct Link {
     departures: VecDeque<Nanos>,
 }
 
-impl Link {
-    pub fn new(config: LinkConfig) -> Link {
-        Link { config, up: true, bytes: 0, overflows: 0, departures: VecDeque::new() }
+impl WorldLink {
+    pub fn new(config: LinkConfig) -> WorldLink {
+        WorldLink { config, up: true, bytes: 0, overflows: 0, departures: VecDeque::new() }
     }
 
     /// When the copies of a packet that is sent now arrive; none when it is lost.

@@ -18,7 +18,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::controller::{Controller, Post, Rules};
-use super::link::{Link, LinkConfig};
+use super::link::{LinkConfig, WorldLink};
 use super::switch::{Action, Frame, PortId, Switch};
 
 /// From a switch to the controller and back.
@@ -27,24 +27,24 @@ const EXPIRY: Nanos = Nanos::from_millis(200);
 
 pub type HostId = usize;
 
-pub enum Member {
+pub enum GroupMember {
     Sending(Box<Endpoint<Sending>>),
     Receiving(Box<Endpoint<Receiving>>),
     Caching(Box<Endpoint<Caching>>),
 }
 
-impl Member {
+impl GroupMember {
     fn machine(&mut self) -> &mut dyn Machine<Error = CodecError> {
         match self {
-            Member::Sending(m) => m.as_mut(),
-            Member::Receiving(m) => m.as_mut(),
-            Member::Caching(m) => m.as_mut(),
+            GroupMember::Sending(m) => m.as_mut(),
+            GroupMember::Receiving(m) => m.as_mut(),
+            GroupMember::Caching(m) => m.as_mut(),
         }
     }
 }
 
-pub struct Host {
-    pub machine: Option<Member>,
+pub struct WorldHost {
+    pub machine: Option<GroupMember>,
     pub address: SocketAddrV4,
     pub switch: usize,
     pub port: PortId,
@@ -79,12 +79,12 @@ enum End {
 
 pub struct World {
     pub now: Nanos,
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<WorldHost>,
     pub switches: Vec<Switch>,
     pub controller: Controller,
     /// The far end and the outgoing direction of each switch port.
-    ports: BTreeMap<(usize, PortId), (End, Link)>,
-    uplinks: BTreeMap<HostId, Link>,
+    ports: BTreeMap<(usize, PortId), (End, WorldLink)>,
+    uplinks: BTreeMap<HostId, WorldLink>,
     events: BTreeMap<(Nanos, u64), Event>,
     sequence: u64,
     rng: ChaCha8Rng,
@@ -122,7 +122,7 @@ impl World {
 
     fn connect_switches(&mut self, trunk: LinkConfig) {
         for (from, to) in [(0, 1), (1, 0)] {
-            self.ports.insert((from, 0), (End::Switch(to, 0), Link::new(trunk)));
+            self.ports.insert((from, 0), (End::Switch(to, 0), WorldLink::new(trunk)));
             self.controller.paths.insert((from, to), 0);
         }
     }
@@ -131,11 +131,11 @@ impl World {
         let id = self.hosts.len();
         let port = 1 + self.ports.keys().filter(|(s, _)| *s == switch).map(|&(_, p)| p).max().unwrap_or(0);
         let ip = Ipv4Addr::new(10, 0, 1 + id as u8, 1);
-        self.ports.insert((switch, port), (End::Host(id), Link::new(down)));
-        self.uplinks.insert(id, Link::new(up));
+        self.ports.insert((switch, port), (End::Host(id), WorldLink::new(down)));
+        self.uplinks.insert(id, WorldLink::new(up));
         self.switches[switch].routes.insert(ip, port);
         self.switches[1 - switch].routes.insert(ip, 0);
-        self.hosts.push(Host {
+        self.hosts.push(WorldHost {
             machine: None,
             address: SocketAddrV4::new(ip, GROUP_PORT),
             switch,
@@ -166,7 +166,7 @@ impl World {
 
     pub fn start_agent(&mut self, host: HostId, max_bytes: u64) {
         let member = self.member(host, "sa", String::new());
-        self.start(host, Member::Caching(Box::new(Endpoint::caching(self.now, member, max_bytes))));
+        self.start(host, GroupMember::Caching(Box::new(Endpoint::caching(self.now, member, max_bytes))));
     }
 
     pub fn start_sender(&mut self, host: HostId, session: u32, source: Source, receivers: u16) {
@@ -174,7 +174,7 @@ impl World {
         let member = MemberConfig { session: SessionId(session), ..member };
         let config = SendConfig { receivers, cap: BitRate(0) };
         let sending = Endpoint::sending(self.now, member, config, source);
-        self.start(host, Member::Sending(Box::new(sending)));
+        self.start(host, GroupMember::Sending(Box::new(sending)));
     }
 
     pub fn start_receiver(&mut self, host: HostId, session: u32, start: StartAt, datagrams: bool) {
@@ -193,10 +193,10 @@ impl World {
         let member = MemberConfig { session: SessionId(session), ..self.member(host, "h", token) };
         let config = ReceiveConfig { source: MemberId::NONE, start, datagrams };
         let receiving = Endpoint::receiving(self.now, member, config);
-        self.start(host, Member::Receiving(Box::new(receiving)));
+        self.start(host, GroupMember::Receiving(Box::new(receiving)));
     }
 
-    fn start(&mut self, host: HostId, machine: Member) {
+    fn start(&mut self, host: HostId, machine: GroupMember) {
         self.hosts[host].machine = Some(machine);
         self.hosts[host].wake_at = None;
         self.pump(host);
@@ -325,7 +325,7 @@ impl World {
         let mut out: Vec<Transmit> = Vec::new();
         let h = &mut self.hosts[host];
         let Some(machine) = &mut h.machine else { return };
-        if let (Member::Receiving(m), false) = (&mut *machine, h.paused) {
+        if let (GroupMember::Receiving(m), false) = (&mut *machine, h.paused) {
             m.take(now, &mut h.output);
         }
         out.extend(std::iter::from_fn(|| machine.machine().poll_transmit(now)));
@@ -335,7 +335,7 @@ impl World {
             }
         };
         match &mut *machine {
-            Member::Sending(m) => std::iter::from_fn(|| m.poll_event()).for_each(|event| match event {
+            GroupMember::Sending(m) => std::iter::from_fn(|| m.poll_event()).for_each(|event| match event {
                 SendEvent::Member(event) => member_event(event),
                 SendEvent::Started { .. } => h.started = Some(now),
                 SendEvent::Complete(summary) => {
@@ -345,13 +345,15 @@ impl World {
                 SendEvent::Failed(error) => h.send_error = Some(error),
                 SendEvent::Stalled(_) => {}
             }),
-            Member::Receiving(m) => std::iter::from_fn(|| m.poll_event()).for_each(|event| match event {
-                ReceiveEvent::Member(event) => member_event(event),
-                ReceiveEvent::Started { .. } => h.first_data = Some(now),
-                ReceiveEvent::Complete => h.completed = Some(now),
-                ReceiveEvent::Failed(error) => h.receive_error = Some(error),
-            }),
-            Member::Caching(m) => std::iter::from_fn(|| m.poll_event()).for_each(member_event),
+            GroupMember::Receiving(m) => {
+                std::iter::from_fn(|| m.poll_event()).for_each(|event| match event {
+                    ReceiveEvent::Member(event) => member_event(event),
+                    ReceiveEvent::Started { .. } => h.first_data = Some(now),
+                    ReceiveEvent::Complete => h.completed = Some(now),
+                    ReceiveEvent::Failed(error) => h.receive_error = Some(error),
+                })
+            }
+            GroupMember::Caching(m) => std::iter::from_fn(|| m.poll_event()).for_each(member_event),
         }
         let deadline = machine.machine().next_deadline();
         for transmit in out {
@@ -371,21 +373,21 @@ impl World {
 
     pub fn sender(&mut self, host: HostId) -> &mut Endpoint<Sending> {
         match &mut self.hosts[host].machine {
-            Some(Member::Sending(sender)) => sender,
+            Some(GroupMember::Sending(sender)) => sender,
             _ => panic!("host {host} is no sender"),
         }
     }
 
     pub fn receiver(&mut self, host: HostId) -> &mut Endpoint<Receiving> {
         match &mut self.hosts[host].machine {
-            Some(Member::Receiving(receiver)) => receiver,
+            Some(GroupMember::Receiving(receiver)) => receiver,
             _ => panic!("host {host} is no receiver"),
         }
     }
 
     pub fn cache_stats(&self, host: HostId) -> CacheStats {
         match &self.hosts[host].machine {
-            Some(Member::Caching(agent)) => agent.stats(),
+            Some(GroupMember::Caching(agent)) => agent.stats(),
             _ => CacheStats::default(),
         }
     }

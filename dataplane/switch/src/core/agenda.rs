@@ -6,7 +6,7 @@ use groupflow_base::Nanos;
 /// Something that can happen at a place. Each stage of a place is on the agenda at most once, so
 /// (time, place, stage) is a total order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum LinkStage {
     /// The inbound wire can take a packet from its queue.
     Receive,
     /// A packet arrives at the end of the inbound wire.
@@ -17,7 +17,8 @@ pub enum Stage {
     Depart,
 }
 
-const STAGES: [Stage; 4] = [Stage::Receive, Stage::Arrive, Stage::Transmit, Stage::Depart];
+const STAGES: [LinkStage; 4] =
+    [LinkStage::Receive, LinkStage::Arrive, LinkStage::Transmit, LinkStage::Depart];
 
 /// The events to come. Places are numbered densely: they are the leaves of a tournament tree, so that a
 /// change costs one walk from leaf to root, of four steps in a switch with 16 places.
@@ -35,7 +36,7 @@ impl Agenda {
     }
 
     /// Makes sure that a stage comes no later than `time`.
-    pub fn schedule(&mut self, time: Nanos, place: u16, stage: Stage) {
+    pub fn schedule(&mut self, time: Nanos, place: u16, stage: LinkStage) {
         let place = usize::from(place);
         let due = &mut self.due[place][stage as usize];
         if time >= *due {
@@ -60,7 +61,7 @@ impl Agenda {
 
     /// Takes the next event if it is due by `now`.
     #[inline]
-    pub fn pop(&mut self, now: Nanos) -> Option<(Nanos, u16, Stage)> {
+    pub fn pop(&mut self, now: Nanos) -> Option<(Nanos, u16, LinkStage)> {
         if !self.is_due(now) {
             return None;
         }
@@ -83,16 +84,16 @@ mod tests {
     #[test]
     fn events_come_by_time_then_place_then_stage() {
         let mut agenda = Agenda::new(3);
-        agenda.schedule(Nanos(5), 2, Stage::Receive);
-        agenda.schedule(Nanos(5), 1, Stage::Depart);
-        agenda.schedule(Nanos(5), 1, Stage::Arrive);
-        agenda.schedule(Nanos(4), 2, Stage::Transmit);
+        agenda.schedule(Nanos(5), 2, LinkStage::Receive);
+        agenda.schedule(Nanos(5), 1, LinkStage::Depart);
+        agenda.schedule(Nanos(5), 1, LinkStage::Arrive);
+        agenda.schedule(Nanos(4), 2, LinkStage::Transmit);
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Nanos(5))).collect();
         let expected = [
-            (Nanos(4), 2, Stage::Transmit),
-            (Nanos(5), 1, Stage::Arrive),
-            (Nanos(5), 1, Stage::Depart),
-            (Nanos(5), 2, Stage::Receive),
+            (Nanos(4), 2, LinkStage::Transmit),
+            (Nanos(5), 1, LinkStage::Arrive),
+            (Nanos(5), 1, LinkStage::Depart),
+            (Nanos(5), 2, LinkStage::Receive),
         ];
         assert_eq!(order, expected);
     }
@@ -100,12 +101,12 @@ mod tests {
     #[test]
     fn an_event_moves_forward_never_back_and_comes_once() {
         let mut agenda = Agenda::new(1);
-        agenda.schedule(Nanos(9), 0, Stage::Depart);
-        agenda.schedule(Nanos(3), 0, Stage::Depart);
-        agenda.schedule(Nanos(6), 0, Stage::Depart);
+        agenda.schedule(Nanos(9), 0, LinkStage::Depart);
+        agenda.schedule(Nanos(3), 0, LinkStage::Depart);
+        agenda.schedule(Nanos(6), 0, LinkStage::Depart);
         assert_eq!(agenda.next(), Some(Nanos(3)));
         assert_eq!(agenda.pop(Nanos(2)), None);
-        assert_eq!(agenda.pop(Nanos(9)), Some((Nanos(3), 0, Stage::Depart)));
+        assert_eq!(agenda.pop(Nanos(9)), Some((Nanos(3), 0, LinkStage::Depart)));
         assert_eq!(agenda.pop(Nanos::MAX), None);
     }
 
@@ -117,7 +118,7 @@ mod tests {
             steps in proptest::collection::vec((0u64..50, any::<u16>(), 0usize..4, any::<bool>()), 0..200),
         ) {
             let mut agenda = Agenda::new(usize::from(places));
-            let mut known: std::collections::BTreeMap<(u16, Stage), Nanos> = Default::default();
+            let mut known: std::collections::BTreeMap<(u16, LinkStage), Nanos> = Default::default();
             for (time, place, stage, take) in steps {
                 if take {
                     let first = known.iter().map(|((place, stage), time)| (*time, *place, *stage)).min();

@@ -11,7 +11,7 @@ use super::packet_rate::PacketRate;
 const QUIET: u8 = 2;
 
 #[derive(Debug, Clone, Copy)]
-struct Flow {
+struct DiffusionFlow {
     /// The available bandwidth L of the queue's flow.
     share: PacketRate,
     /// How often the program asked for a rate since the queue last had a packet.
@@ -20,12 +20,12 @@ struct Flow {
 
 /// The shares of one port's queues.
 #[derive(Debug)]
-pub struct Shares(Vec<Flow>);
+pub struct Shares(Vec<DiffusionFlow>);
 
 impl Shares {
     /// The shares of a port whose queues have no flow.
     pub fn new(queues: usize) -> Shares {
-        Shares(vec![Flow { share: PacketRate::UNLIMITED, quiet: QUIET }; queues])
+        Shares(vec![DiffusionFlow { share: PacketRate::UNLIMITED, quiet: QUIET }; queues])
     }
 
     /// Notes that a queue gets a packet; returns whether a flow is present now that was not present before.

@@ -6,7 +6,7 @@ use groupflow_pipeline::{
     Verdict,
 };
 
-use super::agenda::Stage;
+use super::agenda::LinkStage;
 use super::port::MAX_FRAME;
 use super::switch::{SentFrame, Switch, ToController};
 use super::traffic_manager::{EnqueueError, Queued, Served, Service};
@@ -55,10 +55,10 @@ impl Switch {
                 continue;
             }
             match stage {
-                Stage::Receive => self.receive(time, place),
-                Stage::Arrive => self.arrive(time, place),
-                Stage::Transmit => self.transmit(time, place),
-                Stage::Depart => self.depart(time, place),
+                LinkStage::Receive => self.receive(time, place),
+                LinkStage::Arrive => self.arrive(time, place),
+                LinkStage::Transmit => self.transmit(time, place),
+                LinkStage::Depart => self.depart(time, place),
             }
         }
     }
@@ -78,7 +78,7 @@ impl Switch {
         let state = &mut self.ports[usize::from(place)];
         while !state.in_queue.is_empty() {
             if state.in_wire.ready() > now {
-                self.agenda.schedule(state.in_wire.ready(), place, Stage::Receive);
+                self.agenda.schedule(state.in_wire.ready(), place, LinkStage::Receive);
                 break;
             }
             if let Some((frame, length)) = state.in_queue.pop() {
@@ -86,7 +86,7 @@ impl Switch {
             }
         }
         if let Some(due) = state.in_wire.due() {
-            self.agenda.schedule(due, place, Stage::Arrive);
+            self.agenda.schedule(due, place, LinkStage::Arrive);
         }
     }
 
@@ -97,7 +97,7 @@ impl Switch {
             self.spare.push(frame.bytes);
         }
         if let Some(due) = self.ports[usize::from(place)].in_wire.due() {
-            self.agenda.schedule(due, place, Stage::Arrive);
+            self.agenda.schedule(due, place, LinkStage::Arrive);
         }
     }
 
@@ -258,7 +258,7 @@ impl Switch {
                     self.note_depth(place, served.queue, served.depth);
                     self.egress(now, place, served);
                 }
-                Service::At(time) => return self.agenda.schedule(time, place, Stage::Transmit),
+                Service::At(time) => return self.agenda.schedule(time, place, LinkStage::Transmit),
                 Service::Nothing => return,
             }
         }
@@ -269,7 +269,7 @@ impl Switch {
         let state = &self.ports[usize::from(place)];
         if let Some(eligible) = state.out_queues.eligible() {
             let due = state.out_wire.ready().max(eligible).max(now);
-            self.agenda.schedule(due, place, Stage::Transmit);
+            self.agenda.schedule(due, place, LinkStage::Transmit);
         }
     }
 
@@ -353,7 +353,7 @@ impl Switch {
         let state = &mut self.ports[usize::from(place)];
         state.out_wire.send(now, frame, length);
         if let Some(due) = state.out_wire.due() {
-            self.agenda.schedule(due, place, Stage::Depart);
+            self.agenda.schedule(due, place, LinkStage::Depart);
         }
     }
 
@@ -364,7 +364,7 @@ impl Switch {
             self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
         }
         if let Some(due) = state.out_wire.due() {
-            self.agenda.schedule(due, place, Stage::Depart);
+            self.agenda.schedule(due, place, LinkStage::Depart);
         }
     }
 
@@ -385,14 +385,14 @@ impl Switch {
         let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _, _)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
         self.loopback.push_back((due, arrival, bytes));
-        self.agenda.schedule(due, self.loopback_place(), Stage::Arrive);
+        self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
     }
 
     fn loop_back(&mut self, now: Nanos) {
         while let Some((due, arrival, bytes)) = self.loopback.pop_front() {
             if due > now {
                 self.loopback.push_front((due, arrival, bytes));
-                self.agenda.schedule(due, self.loopback_place(), Stage::Arrive);
+                self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
                 return;
             }
             self.ingress(due, arrival, &bytes);

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
-use super::agenda::Stage;
+use super::agenda::LinkStage;
 use super::config::ConfigError;
 use super::generator::Generators;
 use super::packet_rate::PacketRate;
@@ -66,7 +66,7 @@ impl Switch {
 
     pub(super) fn schedule_generators(&mut self) {
         if let Some(due) = self.forwarding.as_ref().and_then(|f| f.generators.due()) {
-            self.agenda.schedule(due, self.generators_place(), Stage::Arrive);
+            self.agenda.schedule(due, self.generators_place(), LinkStage::Arrive);
         }
     }
 

@@ -20,7 +20,7 @@ const BILLION: u64 = 1_000_000_000;
 ///   one interval is made up for.
 /// - A new rate is for the time from now on. Credit accrued until now stays.
 #[derive(Debug, Clone, Copy)]
-pub struct Shaper {
+pub struct QueueShaper {
     rate: Option<QueueRate>,
     paused: bool,
     credit: u64,
@@ -30,14 +30,14 @@ pub struct Shaper {
     eligible: Nanos,
 }
 
-impl Default for Shaper {
+impl Default for QueueShaper {
     /// A shaper without a rate, which holds no packet back.
-    fn default() -> Shaper {
-        Shaper { rate: None, paused: false, credit: u64::MAX, since: Nanos::ZERO, eligible: Nanos::ZERO }
+    fn default() -> QueueShaper {
+        QueueShaper { rate: None, paused: false, credit: u64::MAX, since: Nanos::ZERO, eligible: Nanos::ZERO }
     }
 }
 
-impl Shaper {
+impl QueueShaper {
     /// When the head may leave, as of the last call of any other function.
     pub fn eligible(&self) -> Nanos {
         self.eligible
@@ -141,15 +141,15 @@ mod tests {
     }
 
     /// A shaper in front of a queue that has just got its first packet, at zero.
-    fn waiting(rate: Option<QueueRate>) -> Shaper {
-        let mut shaper = Shaper::default();
+    fn waiting(rate: Option<QueueRate>) -> QueueShaper {
+        let mut shaper = QueueShaper::default();
         shaper.set(Nanos::ZERO, rate, false, None);
         shaper.first(Nanos::ZERO, 1000);
         shaper
     }
 
     /// Lets `count` packets of 1000 bytes leave as soon as they may; when they did.
-    fn drain(shaper: &mut Shaper, count: usize) -> Vec<u64> {
+    fn drain(shaper: &mut QueueShaper, count: usize) -> Vec<u64> {
         let mut times = Vec::new();
         for _ in 0..count {
             let now = shaper.eligible();
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_waits_and_a_rate_starts_with_one_packet() {
-        let mut shaper = Shaper::default();
+        let mut shaper = QueueShaper::default();
         shaper.first(Nanos(5), 1000);
         assert!(!shaper.limits());
         shaper.leave(Nanos(5), 1000, Some(1000));
@@ -269,7 +269,7 @@ mod tests {
         fn no_numbers_panic(
             steps in proptest::collection::vec((any::<u64>(), any::<u32>(), any::<u64>(), any::<u32>(), 0u8..5), 0..50),
         ) {
-            let mut shaper = Shaper::default();
+            let mut shaper = QueueShaper::default();
             for (now, units, rate, bytes, step) in steps {
                 match step {
                     0 => shaper.set(Nanos(now), packets(units), units % 2 == 0, Some(bytes)),

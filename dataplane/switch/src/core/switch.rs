@@ -6,7 +6,7 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Arrival, Digest, Frame, Pipeline, PipelineOptions, Port, Program};
 
-use super::agenda::{Agenda, Stage};
+use super::agenda::{Agenda, LinkStage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};
 use super::generator::Generators;
 use super::link_spec::LinkChange;
@@ -223,7 +223,7 @@ impl Switch {
             copy.clear();
             copy.extend_from_slice(bytes);
             state.in_queue.push(Frame { bytes: copy, tail }, length as u32);
-            self.agenda.schedule(state.in_wire.ready().max(now), place, Stage::Receive);
+            self.agenda.schedule(state.in_wire.ready().max(now), place, LinkStage::Receive);
         }
     }
 

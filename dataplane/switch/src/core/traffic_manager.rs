@@ -7,7 +7,7 @@ use super::packet_rate::{PacketRate, QueueRate};
 use super::queue::{Depth, Queue, QueueCounters};
 use super::queue_settings::QueueSettings;
 use super::scheduler::{Mask, Scheduler, Share};
-use super::shaper::Shaper;
+use super::shaper::QueueShaper;
 
 /// A packet that waits for egress.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub struct Served {
 #[derive(Debug)]
 struct PortQueue {
     packets: Queue<Queued>,
-    shaper: Shaper,
+    shaper: QueueShaper,
     settings: QueueSettings,
     /// The rate that the program asked for; `None`: it asked for none.
     demand: Option<PacketRate>,
@@ -101,7 +101,7 @@ impl PortQueues {
         let priorities = priorities.clamp(1, 64);
         let queue = |number| PortQueue {
             packets: Queue::default(),
-            shaper: Shaper::default(),
+            shaper: QueueShaper::default(),
             settings: QueueSettings::of(number),
             demand: None,
         };

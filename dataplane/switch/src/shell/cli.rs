@@ -106,7 +106,7 @@ enum Command {
     /// Show a running switch's counters
     Stats {
         #[command(flatten)]
-        target: Target,
+        target: RunningSwitch,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -117,7 +117,7 @@ enum Command {
     /// Change a link of a running switch
     Link {
         #[command(flatten)]
-        target: Target,
+        target: RunningSwitch,
         /// The port
         port: u16,
         /// rate=10mbit,delay=5ms,loss=0,queue=100,dir=out, up, down
@@ -126,7 +126,7 @@ enum Command {
     /// Change a queue of a running switch
     Queue {
         #[command(flatten)]
-        target: Target,
+        target: RunningSwitch,
         /// The port
         port: u16,
         /// The queue
@@ -137,7 +137,7 @@ enum Command {
     /// Change a port's settings in a running switch
     Port {
         #[command(flatten)]
-        target: Target,
+        target: RunningSwitch,
         /// The port
         port: u16,
         /// A packet's size in bytes where packets/s are computed from the port's bit rate
@@ -147,7 +147,7 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-struct Target {
+struct RunningSwitch {
     /// The switch's control socket
     #[arg(long, value_name = "PATH", conflicts_with = "device_id")]
     socket: Option<PathBuf>,
@@ -156,7 +156,7 @@ struct Target {
     device_id: u64,
 }
 
-impl Target {
+impl RunningSwitch {
     fn path(&self) -> PathBuf {
         self.socket.clone().unwrap_or_else(|| default_control_socket(self.device_id))
     }
@@ -221,7 +221,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn stats(target: &Target, json: bool, reset: bool) -> Result<(), ShellError> {
+fn stats(target: &RunningSwitch, json: bool, reset: bool) -> Result<(), ShellError> {
     let report = ask(&target.path(), &ControlRequest::Stats { reset })?;
     if json {
         println!("{report}");

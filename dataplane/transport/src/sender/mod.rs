@@ -23,7 +23,7 @@ mod watch;
 
 use flight::Flight;
 use polls::Polls;
-use rate::{Pacer, RateModel};
+use rate::{PacketPacer, RateModel};
 use repeats::Repeats;
 use watch::{Stall, Watch};
 
@@ -79,7 +79,7 @@ pub struct Sender {
     gone: Option<Seq>,
 
     model: RateModel,
-    pacer: Pacer,
+    pacer: PacketPacer,
     rtt: Rtt,
     polls: Polls,
     /// A SYNC is due, which tells the group where the stream is.
@@ -102,7 +102,7 @@ impl Sender {
             repeats: Repeats::new(),
             gone: None,
             model: RateModel::new(config.rate, config.cap),
-            pacer: Pacer::default(),
+            pacer: PacketPacer::default(),
             rtt: Rtt::default(),
             polls: Polls::default(),
             announce: false,

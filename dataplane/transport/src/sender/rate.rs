@@ -244,12 +244,12 @@ impl RateModel {
 
 /// Spaces packets by a rate.
 #[derive(Debug, Default)]
-pub struct Pacer {
+pub struct PacketPacer {
     /// When the next packet may go.
     pub(super) next: Nanos,
 }
 
-impl Pacer {
+impl PacketPacer {
     /// Notes that a packet of `payload` bytes is sent.
     pub fn sent(&mut self, now: Nanos, payload: usize, rate: BitRate) {
         let earliest = now - BURST;
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn the_pacer_catches_up_a_little_and_forgets_idle_time() {
         let rate = BitRate(100 * MBIT);
-        let mut pacer = Pacer::default();
+        let mut pacer = PacketPacer::default();
         pacer.idle(ms(100));
         pacer.sent(ms(100), MAX_PAYLOAD, rate);
         assert_eq!(pacer.next, ms(100) + Nanos(121_120));

@@ -7,8 +7,8 @@ use groupflow_host::channel::{Channel, LongHandshake, TlsMismatch};
 use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
 
-use super::flow::Flow;
-use super::server::{Server, Target};
+use super::flow::GatherFlow;
+use super::server::{Server, ServerPollKey};
 use super::server_stripe::ServerStripe;
 use crate::machine::frame::Hello;
 use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
@@ -42,7 +42,7 @@ impl Server {
             let Ok(tls) = tls.transpose() else {
                 continue;
             };
-            let Ok(registration) = self.poller.add(&socket, Target::Stripe(number)) else {
+            let Ok(registration) = self.poller.add(&socket, ServerPollKey::Stripe(number)) else {
                 continue;
             };
             self.stripes
@@ -110,9 +110,9 @@ impl Server {
             true => Incoming::coded(delivered, self.options.room),
             false => Incoming::new(delivered, self.options.room),
         };
-        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
+        let mut flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
         if let Some(fd) = flow.destination.waits_for() {
-            flow.waits = self.poller.add(fd, Target::Destination(client)).ok();
+            flow.waits = self.poller.add(fd, ServerPollKey::Destination(client)).ok();
         }
         self.flows.insert(client, flow);
         let stream = hello.stream.to_string();

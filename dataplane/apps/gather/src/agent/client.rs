@@ -19,7 +19,7 @@ use nix::sys::signalfd::SignalFd;
 use serde_json::json;
 
 use super::args::GatherSendArgs;
-use super::client_stripe::{taking, ClientStripe, Stage};
+use super::client_stripe::{taking, ClientStripe, StripeStage};
 use crate::machine::frame::{data_header, parity_header, Hello};
 use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
 
@@ -34,7 +34,7 @@ const REPORT: Duration = Duration::from_millis(500);
 const PATIENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 #[derive(Debug, Clone, Copy)]
-enum Target {
+enum ClientPollKey {
     Signals,
     Input,
     Stripe(StripeId),
@@ -48,7 +48,7 @@ pub struct Client<'a> {
     core: Outgoing,
     stripes: BTreeMap<StripeId, ClientStripe>,
     next: u32,
-    poller: Poller<Target>,
+    poller: Poller<ClientPollKey>,
     input: Input,
     /// The input is always ready; such a file is not registered for polling.
     input_ready: bool,
@@ -79,8 +79,8 @@ impl<'a> Client<'a> {
         signals: SignalFd,
     ) -> io::Result<Client<'a>> {
         let mut poller = Poller::new()?;
-        poller.add(&signals, Target::Signals)?;
-        let always_ready = match poller.add(input.as_fd(), Target::Input) {
+        poller.add(&signals, ClientPollKey::Signals)?;
+        let always_ready = match poller.add(input.as_fd(), ClientPollKey::Input) {
             Ok(_) => false,
             Err(Errno::EPERM) => true,
             Err(error) => return Err(error.into()),
@@ -132,13 +132,13 @@ impl<'a> Client<'a> {
             self.now = Instant::now();
             for (target, ready) in happened.drain(..) {
                 match target {
-                    Target::Signals => {
+                    ClientPollKey::Signals => {
                         if matches!(self.signals.read_signal(), Ok(Some(_))) {
                             return Err(AgentError::interrupted());
                         }
                     }
-                    Target::Input => self.input_ready = true,
-                    Target::Stripe(id) => self.serve(id, ready, reporter)?,
+                    ClientPollKey::Input => self.input_ready = true,
+                    ClientPollKey::Stripe(id) => self.serve(id, ready, reporter)?,
                 }
             }
             if self.now >= self.reported + REPORT {
@@ -177,7 +177,7 @@ impl<'a> Client<'a> {
                 return Err(AgentError::new("server_lost", cause, "check --to and that the server runs"));
             }
         }
-        let staying = self.stripes.values().filter(|stripe| stripe.stage != Stage::Leaving).count();
+        let staying = self.stripes.values().filter(|stripe| stripe.stage != StripeStage::Leaving).count();
         let target = self.target();
         if staying < target && self.now >= self.not_before {
             for _ in staying..target {
@@ -187,14 +187,15 @@ impl<'a> Client<'a> {
                 }
             }
         }
-        let open = self.stripes.iter().filter(|(_, stripe)| stripe.stage == Stage::Open).map(|(&id, _)| id);
+        let open =
+            self.stripes.iter().filter(|(_, stripe)| stripe.stage == StripeStage::Open).map(|(&id, _)| id);
         // The youngest connections are retired first.
         let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
         for id in retiring {
             self.core.retire(id);
             if let Some(stripe) = self.stripes.get_mut(&id) {
                 stripe.connection.say(&Frame::Leave);
-                stripe.stage = Stage::Leaving;
+                stripe.stage = StripeStage::Leaving;
                 if stripe.flush().is_err() {
                     self.lose(id);
                 }
@@ -210,7 +211,7 @@ impl<'a> Client<'a> {
         let tls = tls.map_err(io::Error::other)?;
         let id = StripeId(self.next);
         self.next += 1;
-        let registration = self.poller.add(&socket, Target::Stripe(id))?;
+        let registration = self.poller.add(&socket, ClientPollKey::Stripe(id))?;
         self.stripes.insert(id, ClientStripe::new(Channel::begun(socket, tls), registration));
         Ok(())
     }
@@ -291,13 +292,13 @@ impl<'a> Client<'a> {
         };
         stripe.connection.readable |= ready.readable;
         stripe.writable |= ready.writable;
-        if stripe.stage == Stage::Connecting && ready.writable {
+        if stripe.stage == StripeStage::Connecting && ready.writable {
             if let Ok(Some(error)) | Err(error) = stripe.connection.channel.socket().take_error() {
                 self.fail(&error);
                 self.lose(id);
                 return Ok(());
             }
-            stripe.stage = Stage::Greeting;
+            stripe.stage = StripeStage::Greeting;
             stripe.connection.say(&Frame::Hello(Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
@@ -320,7 +321,7 @@ impl<'a> Client<'a> {
             match stripe.connection.read(scratch) {
                 Ok(ReadOutcome::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
                 Ok(ReadOutcome::Nothing) => {}
-                Ok(ReadOutcome::End) if stripe.stage == Stage::Leaving => {
+                Ok(ReadOutcome::End) if stripe.stage == StripeStage::Leaving => {
                     self.core.on_left(id);
                     self.lose(id);
                 }
@@ -353,7 +354,7 @@ impl<'a> Client<'a> {
             };
             match frame {
                 Frame::Welcome { epoch, delivered, limit, wanted } => {
-                    stripe.stage = Stage::Open;
+                    stripe.stage = StripeStage::Open;
                     let stale =
                         self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(impossible)?;
                     stale.into_iter().for_each(|stale| self.lose(stale));
@@ -397,8 +398,10 @@ impl<'a> Client<'a> {
         if let Some(error) = trust::hopeless(error, self.args.to) {
             return Err(error);
         }
-        let was_open =
-            self.stripes.get(&id).is_some_and(|stripe| matches!(stripe.stage, Stage::Open | Stage::Leaving));
+        let was_open = self
+            .stripes
+            .get(&id)
+            .is_some_and(|stripe| matches!(stripe.stage, StripeStage::Open | StripeStage::Leaving));
         self.fail(error);
         self.lose(id);
         if was_open {
@@ -415,7 +418,7 @@ impl<'a> Client<'a> {
         if let Some(stripe) = self.stripes.remove(&id) {
             self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
         }
-        let carries = |stripe: &ClientStripe| matches!(stripe.stage, Stage::Open);
+        let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
         if self.alone.is_none() && !self.stripes.values().any(carries) {
             self.alone = Some(self.now);
         }
@@ -424,7 +427,7 @@ impl<'a> Client<'a> {
     /// Finds stalled connections; their bytes go over others too, if there are others.
     fn find_stalled(&mut self) {
         let now = self.now;
-        let open = self.stripes.iter_mut().filter(|(_, stripe)| stripe.stage == Stage::Open);
+        let open = self.stripes.iter_mut().filter(|(_, stripe)| stripe.stage == StripeStage::Open);
         let (stalled, going): (Vec<_>, Vec<_>) =
             open.map(|(&id, stripe)| (id, stripe.is_stalled(now))).partition(|&(_, stalled)| stalled);
         for &(id, _) in &going {
@@ -445,7 +448,7 @@ impl<'a> Client<'a> {
         let open: Vec<StripeId> = self
             .stripes
             .iter()
-            .filter(|(_, stripe)| stripe.stage == Stage::Open)
+            .filter(|(_, stripe)| stripe.stage == StripeStage::Open)
             .map(|(&id, _)| id)
             .collect();
         let turn = self.reports % open.len().max(1);

@@ -23,7 +23,7 @@ const STILL: Duration = Duration::from_millis(500);
 const STILL_ROUND_TRIPS: u32 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum StripeStage {
     Connecting,
     /// HELLO is sent.
     Greeting,
@@ -36,7 +36,7 @@ pub enum Stage {
 #[derive(Debug)]
 pub struct ClientStripe {
     pub connection: Connection,
-    pub stage: Stage,
+    pub stage: StripeStage,
     pub writable: bool,
     /// The server got a report at the last call.
     reported: bool,
@@ -49,7 +49,7 @@ impl ClientStripe {
     pub fn new(channel: Channel, registration: Registration) -> ClientStripe {
         ClientStripe {
             connection: Connection::new(channel, registration, Side::Server, OUTBOX),
-            stage: Stage::Connecting,
+            stage: StripeStage::Connecting,
             writable: false,
             reported: false,
             before: TcpInfo::default(),
@@ -59,15 +59,15 @@ impl ClientStripe {
 
     /// Whether the connection has room for another block.
     pub fn takes(&self) -> bool {
-        self.stage == Stage::Open && self.writable && self.connection.out.is_empty()
+        self.stage == StripeStage::Open && self.writable && self.connection.out.is_empty()
     }
 
     /// Writes as much as the connection takes; after LEAVE, closes the sending side.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.stage == Stage::Connecting || !self.writable {
+        if self.stage == StripeStage::Connecting || !self.writable {
             return Ok(());
         }
-        self.writable = self.connection.flush(self.stage == Stage::Leaving)?;
+        self.writable = self.connection.flush(self.stage == StripeStage::Leaving)?;
         Ok(())
     }
 
@@ -144,7 +144,7 @@ mod tests {
             socket.set_nonblocking(true).expect("an option");
             let registration = poller.add(&socket, number).expect("registered");
             let stripe = ClientStripe::new(Channel::begun(socket, None), registration);
-            (StripeId(number), ClientStripe { stage: Stage::Open, writable: true, ..stripe })
+            (StripeId(number), ClientStripe { stage: StripeStage::Open, writable: true, ..stripe })
         });
         (stripes.collect(), peers)
     }

@@ -16,7 +16,7 @@ const MUCH: u64 = 32 << 10;
 const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
-pub struct Flow {
+pub struct GatherFlow {
     pub stream: StreamId,
     /// The epoch in which the server remembers the stream.
     pub epoch: Epoch,
@@ -49,15 +49,15 @@ pub struct Flow {
     pub last: u64,
 }
 
-impl Flow {
+impl GatherFlow {
     /// A stream of which `delivered` bytes are at its destination.
     pub fn new(
         stream: StreamId,
         epoch: Epoch,
         (destination, delivered): (Destination, u64),
         core: Incoming,
-    ) -> Flow {
-        Flow {
+    ) -> GatherFlow {
+        GatherFlow {
             stream,
             epoch,
             core,

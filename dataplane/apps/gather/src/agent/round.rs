@@ -6,7 +6,7 @@ use std::time::Duration;
 use groupflow_host::tcp_info::TcpInfo;
 use serde::Serialize;
 
-use super::flow::Flow;
+use super::flow::GatherFlow;
 use super::server_stripe::ServerStripe;
 use super::tune::Setting;
 use crate::machine::ClientName;
@@ -44,7 +44,7 @@ pub struct Measured<'a> {
 /// Measures a client, for which a new round then begins. Windows that the kernel has moved are set again.
 pub fn measure<'a>(
     client: &'a ClientName,
-    flow: &mut Flow,
+    flow: &mut GatherFlow,
     setting: Setting,
     stripes: &mut HashMap<u64, ServerStripe>,
     took: Duration,

@@ -16,7 +16,7 @@ use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
 use super::destination::StreamFolder;
-use super::flow::Flow;
+use super::flow::GatherFlow;
 use super::lines::{Events, StdinLines};
 use super::server_stripe::ServerStripe;
 use super::tune::{Bounds, Setting};
@@ -27,7 +27,7 @@ const SCRATCH: usize = 64 << 10;
 /// Bytes that a connection may bring before other connections have their turn.
 const TURN: usize = 128 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum ServerPollKey {
     Signals,
     /// Stdin, which brings tunings.
     Stdin,
@@ -59,14 +59,14 @@ pub struct ServerOptions {
 
 pub struct Server {
     pub(super) options: ServerOptions,
-    pub(super) poller: Poller<Target>,
+    pub(super) poller: Poller<ServerPollKey>,
     pub(super) listener: TcpListener,
     pub(super) roster: Roster,
     pub(super) folder: StreamFolder,
     pub(super) names: Vec<ClientName>,
     pub(super) numbers: HashMap<ClientName, usize>,
     pub(super) settings: Vec<Setting>,
-    pub(super) flows: BTreeMap<usize, Flow>,
+    pub(super) flows: BTreeMap<usize, GatherFlow>,
     pub(super) stripes: HashMap<u64, ServerStripe>,
     /// Connections that have sent no HELLO yet, the oldest first.
     pub(super) pending: BTreeMap<u64, Instant>,
@@ -100,8 +100,8 @@ impl Server {
         events: Events,
     ) -> io::Result<Server> {
         let mut poller = Poller::new()?;
-        poller.add(&listener, Target::Listener)?;
-        poller.add(&signals, Target::Signals)?;
+        poller.add(&listener, ServerPollKey::Listener)?;
+        poller.add(&signals, ServerPollKey::Signals)?;
         let now = Instant::now();
         let names: Vec<ClientName> = clients.keys().cloned().collect();
         let mut server = Server {
@@ -131,13 +131,13 @@ impl Server {
             poller,
         };
         // A regular file or /dev/null is always ready and cannot be registered: it is read once, here.
-        match server.poller.add(io::stdin().as_fd(), Target::Stdin) {
+        match server.poller.add(io::stdin().as_fd(), ServerPollKey::Stdin) {
             Ok(_) => {}
             Err(Errno::EPERM) => server.obey(),
             Err(Errno::EBADF) => server.requests.ended = true,
             Err(error) => return Err(error.into()),
         }
-        match server.poller.add(io::stdout().as_fd(), Target::Stdout) {
+        match server.poller.add(io::stdout().as_fd(), ServerPollKey::Stdout) {
             Ok(_) | Err(Errno::EPERM | Errno::EBADF | Errno::EEXIST) => Ok(server),
             Err(error) => Err(error.into()),
         }
@@ -175,13 +175,13 @@ impl Server {
         next.saturating_duration_since(Instant::now())
     }
 
-    fn dispatch(&mut self, target: Target, ready: Ready) {
+    fn dispatch(&mut self, target: ServerPollKey, ready: Ready) {
         match target {
-            Target::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
-            Target::Stdin => self.obey(),
-            Target::Stdout => {}
-            Target::Listener => self.accept(),
-            Target::Stripe(number) => {
+            ServerPollKey::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
+            ServerPollKey::Stdin => self.obey(),
+            ServerPollKey::Stdout => {}
+            ServerPollKey::Listener => self.accept(),
+            ServerPollKey::Stripe(number) => {
                 let Some(stripe) = self.stripes.get_mut(&number) else {
                     return;
                 };
@@ -193,7 +193,7 @@ impl Server {
                     self.lose(number);
                 }
             }
-            Target::Destination(client) => self.feed_destination(client),
+            ServerPollKey::Destination(client) => self.feed_destination(client),
         }
     }
 
@@ -313,7 +313,7 @@ impl Server {
             return;
         }
         let silence = self.options.silence;
-        let gone = |flow: &Flow| flow.alone.is_some_and(|since| since + silence <= self.now);
+        let gone = |flow: &GatherFlow| flow.alone.is_some_and(|since| since + silence <= self.now);
         let lost: Vec<usize> = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(&c, _)| c).collect();
         for client in lost {
             self.end_flow(client, "lost", None);

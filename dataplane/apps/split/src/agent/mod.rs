@@ -18,7 +18,7 @@ use super::farewell::Farewells;
 use super::frame::{Fault, Frame};
 use super::live::{Abort, Live, Turn};
 use super::peers::{Drain, Greeting};
-use super::resources::{Orphan, Resources, Target};
+use super::resources::{Orphan, Resources, SplitPollKey};
 use super::session::Session;
 use super::tally;
 
@@ -61,9 +61,9 @@ impl Agent {
         max_streams: usize,
         orphans: Vec<Orphan>,
     ) -> io::Result<Agent> {
-        resources.poller.add(&peers, Target::Peers)?;
-        resources.poller.add(&control, Target::Control)?;
-        resources.poller.add(&signals, Target::Signals)?;
+        resources.poller.add(&peers, SplitPollKey::Peers)?;
+        resources.poller.add(&control, SplitPollKey::Control)?;
+        resources.poller.add(&signals, SplitPollKey::Signals)?;
         Ok(Agent {
             orphans,
             orphans_until: resources.now + resources.limits.resume,
@@ -122,28 +122,28 @@ impl Agent {
         Some(next.saturating_duration_since(Instant::now()))
     }
 
-    fn dispatch(&mut self, target: Target, ready: Ready) {
+    fn dispatch(&mut self, target: SplitPollKey, ready: Ready) {
         match target {
-            Target::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
-            Target::Control => self.accept_clients(),
-            Target::Client(number) => self.serve(number),
-            Target::Peers => self.accept_peers(),
-            Target::Greeting(number) => self.greet(number),
-            Target::Listener(session, port) => self.accept_senders(session, port),
-            Target::Upstream(id) => {
+            SplitPollKey::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
+            SplitPollKey::Control => self.accept_clients(),
+            SplitPollKey::Client(number) => self.serve(number),
+            SplitPollKey::Peers => self.accept_peers(),
+            SplitPollKey::Greeting(number) => self.greet(number),
+            SplitPollKey::Listener(session, port) => self.accept_senders(session, port),
+            SplitPollKey::Upstream(id) => {
                 if let Some(live) = self.streams.get_mut(&id) {
                     live.upstream.note(ready);
                     self.ready.insert(id);
                 }
             }
-            Target::Branch(id, key) => {
+            SplitPollKey::Branch(id, key) => {
                 let link = self.streams.get_mut(&id).and_then(|l| l.links.iter_mut().find(|l| l.key == key));
                 if let Some(link) = link {
                     link.note(ready);
                     self.ready.insert(id);
                 }
             }
-            Target::Drain(number) => self.drain(number),
+            SplitPollKey::Drain(number) => self.drain(number),
         }
     }
 

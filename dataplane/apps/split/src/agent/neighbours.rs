@@ -15,7 +15,7 @@ use super::{Agent, PATIENCE};
 use crate::frame::{Fault, Frame};
 use crate::peers::{Drain, Greeting};
 use crate::preamble::Preamble;
-use crate::resources::{Orphan, Target};
+use crate::resources::{Orphan, SplitPollKey};
 use crate::upstream::Upstream;
 
 /// Connections that may wait without a preamble.
@@ -30,7 +30,7 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(registration) = self.resources.poller.add(&socket, Target::Greeting(number)) {
+            if let Ok(registration) = self.resources.poller.add(&socket, SplitPollKey::Greeting(number)) {
                 let until = self.resources.now + PATIENCE;
                 self.greetings.insert(number, Greeting::new(socket, registration, peer, until));
             }
@@ -82,7 +82,7 @@ impl Agent {
     fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
         let Greeting { socket, registration, peer, .. } = greeting;
         let id = preamble.stream;
-        self.resources.poller.rename(registration, Target::Upstream(id));
+        self.resources.poller.rename(registration, SplitPollKey::Upstream(id));
         let upstream = Upstream::new(socket, registration, peer, true);
         if let Some(live) = self.streams.get_mut(&id) {
             // The earlier connection is lost, and the agent upstream noticed the loss first.
@@ -137,7 +137,7 @@ impl Agent {
     pub(super) fn see_off(&mut self, (socket, registration): (TcpStream, Registration), out: Outbox) {
         tcp::set_graceful(&socket);
         let number = self.number();
-        self.resources.poller.rename(registration, Target::Drain(number));
+        self.resources.poller.rename(registration, SplitPollKey::Drain(number));
         self.drains.insert(number, Drain::new(socket, registration, out, self.resources.now + PATIENCE));
         self.drain(number);
     }

@@ -12,7 +12,7 @@ use crate::config::SessionSpec;
 use crate::control::{self, ControlClient, Op, RequestError};
 use crate::frame::Fault;
 use crate::live::{Abort, Turn};
-use crate::resources::Target;
+use crate::resources::SplitPollKey;
 use crate::session::Session;
 
 /// The most clients of the control socket.
@@ -27,7 +27,7 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(registration) = self.resources.poller.add(&connection, Target::Client(number)) {
+            if let Ok(registration) = self.resources.poller.add(&connection, SplitPollKey::Client(number)) {
                 self.clients.insert(number, ControlClient::new(connection, registration));
             }
         }

@@ -13,7 +13,7 @@ use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, Frame};
 use crate::live::Live;
-use crate::resources::{Orphan, Target};
+use crate::resources::{Orphan, SplitPollKey};
 use crate::tally::Tally;
 use crate::upstream::Upstream;
 
@@ -78,7 +78,7 @@ impl Agent {
                 continue;
             }
             let id = StreamId(rand::random());
-            let Ok(registration) = self.resources.poller.add(&socket, Target::Upstream(id)) else {
+            let Ok(registration) = self.resources.poller.add(&socket, SplitPollKey::Upstream(id)) else {
                 self.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Abort, Live};
 use crate::config::{BranchKind, BranchSpec, LateStart, SessionSpec};
 use crate::frame::{Fault, Frame};
-use crate::link::{Link, LinkState};
+use crate::link::{BranchLink, LinkState};
 use crate::resources::{Orphan, Resources};
 
 /// Time until a lost or refusing agent is tried again.
@@ -60,7 +60,7 @@ impl Live {
         };
         let start = self.core.acked(id).unwrap_or(0);
         let until = resources.now + resources.limits.connect;
-        let mut link = Link::new(branch.clone(), self.next_key, id, start, until);
+        let mut link = BranchLink::new(branch.clone(), self.next_key, id, start, until);
         self.next_key += 1;
         let made = link.connect(resources, &self.spec, self.id, start);
         self.links.push(link);
@@ -82,7 +82,7 @@ impl Live {
         let until = resources.now + resources.limits.resume;
         let id = self.core.add_branch(BranchStart::Offset(offset));
         let id = id.map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
-        let mut link = Link::new(branch.clone(), self.next_key, id, offset, until);
+        let mut link = BranchLink::new(branch.clone(), self.next_key, id, offset, until);
         self.next_key += 1;
         let made = match branch.kind {
             BranchKind::Agent => {
@@ -105,7 +105,7 @@ impl Live {
 
     /// Applies new settings of the session: branches are added and removed.
     pub fn update(&mut self, resources: &mut Resources, spec: Arc<SessionSpec>) -> Result<(), Abort> {
-        let stays = |link: &Link| {
+        let stays = |link: &BranchLink| {
             spec.branches.iter().any(|b| b.kind == link.spec.kind && b.address == link.spec.address)
         };
         while let Some(index) = self.links.iter().position(|link| !stays(link)) {
@@ -117,7 +117,8 @@ impl Live {
         }
         self.spec = spec;
         for branch in self.spec.branches.clone() {
-            let there = |link: &Link| link.spec.kind == branch.kind && link.spec.address == branch.address;
+            let there =
+                |link: &BranchLink| link.spec.kind == branch.kind && link.spec.address == branch.address;
             if !self.links.iter().any(there) && self.is_wanted(&branch) && !self.core.finished() {
                 let from = match branch.join {
                     LateStart::Now => BranchStart::Now,

@@ -13,7 +13,7 @@ use groupflow_transport::fanout::{BranchStart, Fanout};
 use super::cache::ByteCache;
 use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
-use super::link::{Link, LinkState};
+use super::link::{BranchLink, LinkState};
 use super::resources::{Orphan, Resources};
 use super::tally::Tally;
 use super::upstream::Upstream;
@@ -67,7 +67,7 @@ pub struct Live {
     pub core: Fanout,
     pub upstream: Upstream,
     /// The branches with their connections.
-    pub links: Vec<Link>,
+    pub links: Vec<BranchLink>,
     pub tally: Tally,
     /// When the stream needs a turn in any case.
     pub due: Option<Instant>,
@@ -179,8 +179,8 @@ impl Live {
     /// Whether another turn would move something: epoll does not repeat a readiness that it has reported.
     fn has_work(&self) -> bool {
         let takes = self.upstream.readable && self.core.intake() > 0 && !self.starved;
-        let hands_out = |link: &Link| link.is_writable() && !self.core.sendable(link.branch).is_empty();
-        let hears = |link: &Link| link.is_readable() && self.upstream.out.room() > MAX_BODY;
+        let hands_out = |link: &BranchLink| link.is_writable() && !self.core.sendable(link.branch).is_empty();
+        let hears = |link: &BranchLink| link.is_readable() && self.upstream.out.room() > MAX_BODY;
         takes || self.links.iter().any(|link| hands_out(link) || hears(link))
     }
 
@@ -213,7 +213,7 @@ impl Live {
         let since = *self.finished_at.get_or_insert(resources.now);
         let patient = resources.now < since + GRACE;
         let replies = self.spec.replies;
-        let done = |link: &Link| {
+        let done = |link: &BranchLink| {
             let wanted = match (replies, link.spec.kind) {
                 (Replies::Drop, _) => false,
                 (Replies::Leader(leader), BranchKind::Member(member)) => member == leader,
@@ -226,10 +226,10 @@ impl Live {
 
     /// Time until the stream needs a turn without an event.
     fn patience(&self) -> Option<Duration> {
-        let waiting = |link: &Link| link.state != LinkState::Open;
+        let waiting = |link: &BranchLink| link.state != LinkState::Open;
         let blocked = !self.core.ended() && self.core.intake() == 0;
         let asked = self.core.cached() > 0 && (blocked || self.waits_for_progress());
-        let ending = |link: &Link| link.is_telling_end() && !self.core.complete(link.branch);
+        let ending = |link: &BranchLink| link.is_telling_end() && !self.core.complete(link.branch);
         if asked || self.starved {
             Some(TICK_BLOCKED)
         } else if self.core.cached() > 0 || self.links.iter().any(|link| waiting(link) || ending(link)) {
@@ -244,7 +244,7 @@ impl Live {
     /// Whether a restarted agent can go on with the stream.
     pub fn can_resume(&self) -> bool {
         let resumes = self.spec.resume && self.upstream.is_agent;
-        resumes && !self.links.is_empty() && self.links.iter().all(Link::can_resume)
+        resumes && !self.links.is_empty() && self.links.iter().all(BranchLink::can_resume)
     }
 
     /// Closes all connections: gracefully if the stream is complete, otherwise with resets.

@@ -25,7 +25,7 @@ use super::quic::Quic;
 use super::shared::Shared;
 use super::stop::Stop;
 use super::tcp_link;
-use crate::machine::{ConnId, FromHost, HostId, Node, NodeAction, Peer};
+use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
 
 mod dialogue;
 mod dials;
@@ -35,7 +35,7 @@ mod tcp_links;
 
 use dialogue::{Dialogue, Heard};
 use dials::Dials;
-use drive::{Drive, Target};
+use drive::{Drive, HostPollKey};
 use tcp_links::TcpLinks;
 
 /// How long an edge lasts on which no sent byte is acknowledged.
@@ -47,7 +47,7 @@ const PORTS: usize = 16;
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// A host, until it has no more to do.
-pub struct Host<'a> {
+pub struct TreeHost<'a> {
     args: &'a TreeArgs,
     /// The host's node, and what drives it.
     pub drive: Drive,
@@ -64,27 +64,27 @@ pub struct Host<'a> {
     pub stop: Stop,
 }
 
-impl<'a> Host<'a> {
-    /// Listens for children; nothing else happens before [`Host::wait`].
+impl<'a> TreeHost<'a> {
+    /// Listens for children; nothing else happens before [`TreeHost::wait`].
     pub fn open(
         args: &'a TreeArgs,
         id: HostId,
-        node: Node,
+        node: TreeNode,
         is_source: bool,
         stop: Stop,
-    ) -> Result<Host<'a>, AgentError> {
+    ) -> Result<TreeHost<'a>, AgentError> {
         let (listener, quic) = listen(args).map_err(|e| {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
             AgentError::new("listen", cause, "choose another --listen")
         })?;
         let mut drive = Drive::new(node)?;
-        drive.watch(stop.as_fd(), Target::Stop)?;
-        drive.watch(listener.as_fd(), Target::Listener)?;
+        drive.watch(stop.as_fd(), HostPollKey::Stop)?;
+        drive.watch(listener.as_fd(), HostPollKey::Listener)?;
         if let Some(quic) = &quic {
-            drive.watch(quic.as_fd(), Target::Quic)?;
+            drive.watch(quic.as_fd(), HostPollKey::Quic)?;
         }
         let port = listener.local_addr().map_or(0, |address| address.port());
-        Ok(Host {
+        Ok(TreeHost {
             args,
             dialogue: Dialogue::new(args, id, is_source, port, drive.now)?,
             drive,
@@ -99,7 +99,7 @@ impl<'a> Host<'a> {
 
     /// Watches the input or output; false: it is always ready.
     pub fn watch(&mut self, data: BorrowedFd<'_>) -> Result<bool, AgentError> {
-        match self.drive.poller.add(data, Target::Data) {
+        match self.drive.poller.add(data, HostPollKey::Data) {
             Ok(_) => Ok(true),
             Err(Errno::EPERM) => Ok(false),
             Err(error) => Err(system(&error.into())),
@@ -110,7 +110,7 @@ impl<'a> Host<'a> {
     pub fn pump(&mut self) -> Result<(), AgentError> {
         let now = self.drive.now;
         if !self.dialogue.ended {
-            self.dialogue.link.keep(now, &mut self.drive.poller, Target::Dispatchers)?;
+            self.dialogue.link.keep(now, &mut self.drive.poller, HostPollKey::Dispatchers)?;
             self.hear()?;
         }
         self.take_quic();
@@ -123,7 +123,7 @@ impl<'a> Host<'a> {
         self.tcp.write(&mut self.drive);
         self.act()?;
         self.send_quic();
-        self.probes.keep(now, &mut self.drive.poller, Target::Probe);
+        self.probes.keep(now, &mut self.drive.poller, HostPollKey::Probe);
         if let Some(measured) = self.probes.take(now, &mut self.drive.poller) {
             self.drive.node.conns.on_measured(&measured);
             self.dialogue.tell(&FromHost::Measured(measured));
@@ -140,18 +140,18 @@ impl<'a> Host<'a> {
         let next = others.into_iter().flatten().fold(self.drive.deadline(), Instant::min);
         for (target, ready) in self.drive.wait(next, busy)? {
             match target {
-                Target::Stop => drop(self.stop.came()),
-                Target::Listener => {
+                HostPollKey::Stop => drop(self.stop.came()),
+                HostPollKey::Listener => {
                     self.tcp.accept(&mut self.drive, self.shared.as_ref(), self.args.secure.plain)?;
                 }
-                Target::Dispatchers => self.dialogue.link.on_ready(ready),
-                Target::Probe(host) => {
+                HostPollKey::Dispatchers => self.dialogue.link.on_ready(ready),
+                HostPollKey::Probe(host) => {
                     self.probes.on_ready(self.drive.now, host, &mut self.drive.poller);
                 }
                 // Input or output is tried after every wait.
-                Target::Data => {}
-                Target::Quic => self.quic.iter_mut().for_each(|quic| quic.readable |= ready.readable),
-                Target::Link(conn) => {
+                HostPollKey::Data => {}
+                HostPollKey::Quic => self.quic.iter_mut().for_each(|quic| quic.readable |= ready.readable),
+                HostPollKey::Link(conn) => {
                     if !self.tcp.on_ready(conn, ready) {
                         self.on_dial(conn);
                     }
@@ -178,7 +178,7 @@ impl<'a> Host<'a> {
                 NodeAction::Close(conn) => self.end(conn),
                 NodeAction::Tell(message) => self.dialogue.tell(&message),
                 NodeAction::Measure(peers) => {
-                    self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, Target::Probe)
+                    self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, HostPollKey::Probe)
                 }
                 NodeAction::Join(cluster) => self.dialogue.join(Some(cluster)),
                 NodeAction::Refused { code, text } => {

@@ -13,11 +13,11 @@ use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
 use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
-use super::host::Host;
+use super::host::TreeHost;
 use super::quic::QuicCounts;
 use super::stop::Stop;
 use super::tcp_link::BATCH;
-use crate::machine::{HostId, Node, Read};
+use crate::machine::{HostId, Read, TreeNode};
 
 /// The time between lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -72,7 +72,7 @@ pub fn source(
 ) -> Result<Summary, AgentError> {
     args.check()?;
     let id = HostId(rand::random());
-    let mut host = Host::open(args, id, Node::source(args.config(id)), true, stop)?;
+    let mut host = TreeHost::open(args, id, TreeNode::source(args.config(id)), true, stop)?;
     let watched = host.watch(input.as_fd())?;
     let mut run = Run::new(args);
     let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
@@ -134,7 +134,7 @@ pub fn receiver(
 ) -> Result<Summary, AgentError> {
     args.check()?;
     let id = HostId(rand::random());
-    let mut host = Host::open(args, id, Node::new(args.config(id), begin(from)), false, stop)?;
+    let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(from)), false, stop)?;
     host.watch(output.as_fd())?;
     let mut run = Run::new(args);
     let mut taken = Taken::new(args);
@@ -203,7 +203,7 @@ impl Taken {
         Taken { align, bytes: Vec::new(), at: 0, begun: Vec::new(), ended: false }
     }
 
-    fn fill(&mut self, host: &mut Host<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
+    fn fill(&mut self, host: &mut TreeHost<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
         while !self.ended && self.bytes.len() < BATCH {
             let position = host.drive.node.position();
             if !self.goes_on_at(position) {
@@ -255,7 +255,7 @@ impl Taken {
 }
 
 /// Leaves the tree, after other hosts have taken over this one's children.
-fn leave(host: &mut Host<'_>) -> Result<(), AgentError> {
+fn leave(host: &mut TreeHost<'_>) -> Result<(), AgentError> {
     let until = Instant::now() + FAREWELL;
     host.drive.node.leave(host.drive.nanos());
     loop {
@@ -281,7 +281,7 @@ fn broken(at: u64) -> AgentError {
 }
 
 /// Adds the figures of a host's edges over QUIC.
-fn add_quic(fields: &mut Value, host: &Host<'_>) {
+fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
     let Some(quic) = &host.quic else { return };
     let QuicCounts { sent, lost, came, datagrams, late } = quic.links.counts();
     if sent > 0 {
@@ -322,7 +322,7 @@ impl Run {
         self.told + PROGRESS
     }
 
-    fn tell(&mut self, host: &Host<'_>, reporter: &mut Reporter) {
+    fn tell(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
         let now = Instant::now();
         if self.bytes > 0 && self.began.is_none() {
             self.began = Some(now);
@@ -352,7 +352,7 @@ impl Run {
         }
     }
 
-    fn complete(&self, host: &Host<'_>, reporter: &mut Reporter, what: &str) -> Summary {
+    fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str) -> Summary {
         let seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
         let goodput = if seconds > 0.0 { 8.0 * self.bytes as f64 / seconds } else { 0.0 };
         let mut fields = json!({"bytes": self.bytes, "seconds": seconds, "goodput_bps": goodput});

@@ -10,7 +10,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::dispatcher::Dispatcher;
-use super::message::{Between, DispatcherAction, FromHost, Join, RefusalCode, ToHost};
+use super::message::{Between, DispatcherAction, FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId};
 use super::policy::Policy;
 
@@ -55,7 +55,7 @@ pub struct Dispatchers {
 
 impl Dispatchers {
     /// A tree with only its source. `seed` determines the names and tickets that are made, and is secret.
-    pub fn new(policy: Policy, token: Token, source: &Join, seed: u64, now: Nanos) -> Dispatchers {
+    pub fn new(policy: Policy, token: Token, source: &TreeJoin, seed: u64, now: Nanos) -> Dispatchers {
         let mut seeds = ChaCha8Rng::seed_from_u64(seed);
         let root = ClusterId(seeds.next_u64());
         let first = Dispatcher::root(root, policy, token.clone(), source, seeds.next_u64(), now);

@@ -12,7 +12,7 @@ use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// A host's request to be in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Join {
+pub struct TreeJoin {
     /// The host, and the address at which it takes children.
     pub peer: Peer,
     /// The host's router, if the host knows it.
@@ -28,7 +28,7 @@ pub struct Join {
 #[serde(tag = "say", content = "what", rename_all = "snake_case")]
 pub enum FromHost {
     /// The host wants to be in the tree.
-    Join(Join),
+    Join(TreeJoin),
     /// The latencies that the host was asked to measure, one way; hosts that did not answer are left out.
     Measured(Vec<(HostId, Nanos)>),
     /// The host is connected to the parent that an order named, and to no other.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`dispatcher`] | [`Dispatcher`], the machine that keeps one cluster: its hosts and their parents |
 //! | [`dispatchers`] | [`Dispatchers`], those that one process runs, of a whole tree or a part of it |
-//! | [`node`] | [`Node`], the machine of a host, which passes a stream from its parent to its children |
+//! | [`node`] | [`TreeNode`], the machine of a host, which passes a stream from its parent to its children |
 //! | [`policy`] | the controller's decisions: thresholds, bounds, which host is moved down |
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
 //! | [`message`] | the messages between hosts and dispatchers |
@@ -54,7 +54,7 @@ pub use cluster::{Cluster, ClusterHost, Up};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Mail, Told};
 pub use frame::{Frame, Reason, StartAt};
-pub use message::{Between, DispatcherAction, Founding, FromHost, Join, RefusalCode, ToHost};
+pub use message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
-pub use node::{ConnId, Conns, DatagramRelay, Node, NodeAction, NodeConfig, Read, Slow};
+pub use node::{ConnId, Conns, DatagramRelay, NodeAction, NodeConfig, Read, Slow, TreeNode};
 pub use policy::{Demotion, Policy};

@@ -24,7 +24,7 @@ const REST: Nanos = Nanos::from_secs(20);
 
 /// The parameters of a study; times in ns.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Spec {
+pub struct LargeStudySpec {
     /// How many hosts join.
     pub hosts: usize,
     /// Joins per second.
@@ -56,7 +56,7 @@ pub struct Spec {
 
 /// The result of a study.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct LargeStudyOutcome {
     /// Links between routers.
     pub links: usize,
     /// Clusters, when all hosts have joined.
@@ -117,7 +117,7 @@ pub struct Churn {
 }
 
 /// Runs a study.
-pub fn run(spec: &Spec) -> Outcome {
+pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
     let routers =
         Routers::transit_stub(spec.transit.max(1), spec.domains.max(1), spec.routers.max(1), spec.seed);
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x7472_6565);
@@ -141,7 +141,7 @@ pub fn run(spec: &Spec) -> Outcome {
     overlay.run_until(all);
     let joins = milliseconds(&overlay.counts.joins);
     let count = joins.len().max(1) as f64;
-    let mut outcome = Outcome {
+    let mut outcome = LargeStudyOutcome {
         links: routers.links(),
         clusters: overlay.clusters().count(),
         cluster_depth: cluster_depth(&overlay),
@@ -192,7 +192,7 @@ fn join(overlay: &mut Overlay<'_>, routers: &Routers, when: Nanos, rng: &mut Cha
 }
 
 /// Second by second, some hosts leave and as many others come.
-fn churn(overlay: &mut Overlay<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha8Rng) -> Churn {
+fn churn(overlay: &mut Overlay<'_>, routers: &Routers, spec: &LargeStudySpec, rng: &mut ChaCha8Rng) -> Churn {
     let (gone, moves, repairs) = (overlay.counts.gone, overlay.counts.moves, overlay.counts.repairs.len());
     let a_second = spec.hosts as f64 * spec.churn_permille as f64 / 1000.0 / 60.0;
     let (mut due, mut shares) = (0.0, Vec::new());
@@ -262,8 +262,8 @@ fn part(sorted: &[f64], percent: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn spec() -> Spec {
-        Spec {
+    fn spec() -> LargeStudySpec {
+        LargeStudySpec {
             hosts: 400,
             joins_per_s: 100,
             transit: 4,
@@ -296,9 +296,9 @@ mod tests {
 
     #[test]
     fn a_study_repeats_and_seeds_differ() {
-        let json = |spec: &Spec| serde_json::to_string(&run(spec)).expect("JSON");
-        let small = Spec { hosts: 60, churn_ns: 5_000_000_000, ..spec() };
+        let json = |spec: &LargeStudySpec| serde_json::to_string(&run(spec)).expect("JSON");
+        let small = LargeStudySpec { hosts: 60, churn_ns: 5_000_000_000, ..spec() };
         assert_eq!(json(&small), json(&small));
-        assert_ne!(json(&small), json(&Spec { seed: 2, ..small.clone() }));
+        assert_ne!(json(&small), json(&LargeStudySpec { seed: 2, ..small.clone() }));
     }
 }

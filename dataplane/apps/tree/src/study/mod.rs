@@ -27,4 +27,4 @@ pub mod slow;
 pub mod stream_tree;
 pub mod wires;
 
-pub use large::{run, Outcome, Spec};
+pub use large::{run, LargeStudyOutcome, LargeStudySpec};

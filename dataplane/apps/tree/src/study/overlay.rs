@@ -10,8 +10,8 @@ use groupflow_base::Token;
 
 use super::routers::Routers;
 use crate::machine::{
-    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Join, Peer, Policy, RefusalCode,
-    RouterId, ToHost,
+    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Peer, Policy, RefusalCode, RouterId,
+    ToHost, TreeJoin,
 };
 
 /// The source, and the root's cluster.
@@ -103,11 +103,11 @@ pub(super) fn token() -> Token {
     Token::parse("00").unwrap_or_else(|| unreachable!())
 }
 
-pub(super) fn join_message(host: HostId, router: Option<usize>, capacity: u16) -> Join {
+pub(super) fn join_message(host: HostId, router: Option<usize>, capacity: u16) -> TreeJoin {
     let number = u32::try_from(host.0).unwrap_or(u32::MAX);
     let address = SocketAddr::from((Ipv4Addr::from(number), 1));
     let router = router.map(|router| RouterId(router as u64));
-    Join { peer: Peer { host, address }, router, capacity, token: token() }
+    TreeJoin { peer: Peer { host, address }, router, capacity, token: token() }
 }
 
 impl<'a> Overlay<'a> {
@@ -203,7 +203,7 @@ impl<'a> Overlay<'a> {
         id
     }
 
-    fn join_message(&self, host: HostId) -> Join {
+    fn join_message(&self, host: HostId) -> TreeJoin {
         let found = &self.hosts[&host];
         join_message(host, Some(found.router), found.capacity)
     }

@@ -18,7 +18,7 @@ const MORE_LINKS: f64 = 0.5;
 
 /// A link between two routers, undirected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Link {
+struct RouterLink {
     ends: (usize, usize),
     latency: Nanos,
 }
@@ -26,7 +26,7 @@ struct Link {
 /// A network of routers, and the shortest path between any two.
 #[derive(Debug, Clone)]
 pub struct Routers {
-    links: Vec<Link>,
+    links: Vec<RouterLink>,
     stubs: Vec<usize>,
     /// Shortest paths by source and target: the latency, and the last link.
     ways: Vec<Vec<(Nanos, Option<usize>)>>,
@@ -45,7 +45,7 @@ impl Routers {
                 let domain: Vec<usize> = (next..next + size).collect();
                 next += size;
                 join(&domain, STUB_MS, &mut links, &mut rng);
-                links.push(Link { ends: (router, domain[0]), latency: draw(ATTACH_MS, &mut rng) });
+                links.push(RouterLink { ends: (router, domain[0]), latency: draw(ATTACH_MS, &mut rng) });
                 stubs.extend(domain);
             }
         }
@@ -111,15 +111,15 @@ impl Routers {
 }
 
 /// Connects routers by a random tree, and some more links.
-fn join(routers: &[usize], latency: (u64, u64), links: &mut Vec<Link>, rng: &mut ChaCha8Rng) {
+fn join(routers: &[usize], latency: (u64, u64), links: &mut Vec<RouterLink>, rng: &mut ChaCha8Rng) {
     for (n, &router) in routers.iter().enumerate().skip(1) {
         let other = routers[rng.gen_range(0..n)];
-        links.push(Link { ends: (other, router), latency: draw(latency, rng) });
+        links.push(RouterLink { ends: (other, router), latency: draw(latency, rng) });
     }
     for &router in routers {
         let other = routers[rng.gen_range(0..routers.len())];
         if other != router && rng.gen_bool(MORE_LINKS) {
-            links.push(Link { ends: (router, other), latency: draw(latency, rng) });
+            links.push(RouterLink { ends: (router, other), latency: draw(latency, rng) });
         }
     }
 }

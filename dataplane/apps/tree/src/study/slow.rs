@@ -63,7 +63,7 @@ pub struct TransitStub {
 /// The parameters of a study; times in ns, rates in bit/s.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spec {
+pub struct SlowStudySpec {
     /// Hosts, not counting the source.
     pub hosts: usize,
     /// The network; `None`: all hosts are near the source.
@@ -90,7 +90,7 @@ pub struct Spec {
 
 /// How far the last host of each kind is behind the source, s; `None`: all are cut off, or there are none.
 #[derive(Debug, Clone, Serialize)]
-pub struct Look {
+pub struct StreamLag {
     /// Time in the stream, s.
     pub at: f64,
     /// Lag of the hosts that were below the slow host.
@@ -103,7 +103,7 @@ pub struct Look {
 
 /// The result of a study.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct SlowStudyOutcome {
     /// The hosts that were below the slow host when it became slow.
     pub below: Group,
     /// The other children of its parent at that time.
@@ -137,21 +137,21 @@ pub struct Outcome {
     /// Bytes that the source could write.
     pub written: u64,
     /// The lags, every half second.
-    pub looks: Vec<Look>,
+    pub looks: Vec<StreamLag>,
     /// Simulated seconds.
     pub simulated_s: f64,
 }
 
 struct Study<'a> {
-    spec: &'a Spec,
+    spec: &'a SlowStudySpec,
     stream: StreamTree,
     began: Nanos,
     written: u64,
-    looks: Vec<Look>,
+    looks: Vec<StreamLag>,
 }
 
 /// Runs a study.
-pub fn run(spec: &Spec) -> Outcome {
+pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x736c_6f77);
     let stream = gather(spec, &mut rng);
     let began = stream.now;
@@ -185,7 +185,7 @@ pub fn run(spec: &Spec) -> Outcome {
     let first = reports.iter().find(|(_, _, child)| *child == slow).map(|&(when, ..)| when);
     let [below, siblings, others, own] =
         kinds.map(|kind| kind.end(&study.stream, BitRate(spec.rate_bps), (slow_at, end)));
-    Outcome {
+    SlowStudyOutcome {
         clusters,
         without,
         below,
@@ -208,7 +208,7 @@ pub fn run(spec: &Spec) -> Outcome {
 }
 
 /// Lets the hosts join and find their places.
-fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> StreamTree {
+fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
     let slow = match spec.mode {
         Treatment::Wait => Slow::Wait,
         Treatment::Isolate => Slow::Isolate,
@@ -247,7 +247,7 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> StreamTree {
 }
 
 /// Draws the attachment of a host, and how many children it offers to serve.
-fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachment, u16) {
+fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachment, u16) {
     let Some(&router) = stubs.choose(rng) else {
         let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
         let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
@@ -258,7 +258,7 @@ fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachment, u16)
     (attachment(spec, access, Some(router), capacity), capacity)
 }
 
-fn attachment(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Attachment {
+fn attachment(spec: &SlowStudySpec, access_us: u64, router: Option<usize>, capacity: u16) -> Attachment {
     let access = Nanos::from_micros(access_us);
     let down = BitRate(spec.link_bps);
     let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
@@ -319,7 +319,7 @@ impl Study<'_> {
             if at.0 % (TOLD as u64 * LOOK.0) == 0 {
                 let told = |lag: Option<Nanos>| lag.map(seconds);
                 let (below, others, slow) = (told(below), told(others), told(slow));
-                self.looks.push(Look { at: seconds(at), below, others, slow });
+                self.looks.push(StreamLag { at: seconds(at), below, others, slow });
             }
         }
     }
@@ -329,8 +329,8 @@ impl Study<'_> {
 mod tests {
     use super::*;
 
-    fn spec(demotion: Demotion, mode: Treatment, seed: u64) -> Spec {
-        Spec {
+    fn spec(demotion: Demotion, mode: Treatment, seed: u64) -> SlowStudySpec {
+        SlowStudySpec {
             hosts: 16,
             network: None,
             rate_bps: 4_000_000,
@@ -347,16 +347,17 @@ mod tests {
 
     #[test]
     fn a_study_repeats_and_seeds_differ() {
-        let json = |spec: &Spec| serde_json::to_string(&run(spec)).expect("JSON");
-        let short = Spec { stream_ns: 15_000_000_000, ..spec(Demotion::Slowest, Treatment::Skip, 1) };
+        let json = |spec: &SlowStudySpec| serde_json::to_string(&run(spec)).expect("JSON");
+        let short =
+            SlowStudySpec { stream_ns: 15_000_000_000, ..spec(Demotion::Slowest, Treatment::Skip, 1) };
         assert_eq!(json(&short), json(&short));
-        assert_ne!(json(&short), json(&Spec { seed: 2, ..short.clone() }));
+        assert_ne!(json(&short), json(&SlowStudySpec { seed: 2, ..short.clone() }));
     }
 
     #[test]
     fn without_a_slow_host_all_have_the_streams_rate() {
         for mode in [Treatment::Wait, Treatment::Isolate, Treatment::Skip] {
-            let outcome = run(&Spec { slow_bps: None, ..spec(Demotion::Slowest, mode, 1) });
+            let outcome = run(&SlowStudySpec { slow_bps: None, ..spec(Demotion::Slowest, mode, 1) });
             for group in [&outcome.below, &outcome.others, &outcome.slow] {
                 assert!(group.hosts > 0 && group.goodput_least > 3.96e6 && group.lag_most < 0.2, "{group:?}");
             }
@@ -380,7 +381,7 @@ mod tests {
     fn others_do_not_notice_a_slow_host_that_is_moved_behind_routers_either() {
         let network = Some(TransitStub { transit: 2, domains: 2, routers: 3 });
         for mode in [Treatment::Isolate, Treatment::Skip] {
-            let outcome = run(&Spec { hosts: 60, network, ..spec(Demotion::Slowest, mode, 1) });
+            let outcome = run(&SlowStudySpec { hosts: 60, network, ..spec(Demotion::Slowest, mode, 1) });
             assert!(outcome.clusters > 2 && outcome.without == 0, "{outcome:?}");
             for group in [&outcome.below, &outcome.others] {
                 assert!(group.hosts > 0 && group.end_least > 3.96e6, "{group:?}");

@@ -9,8 +9,8 @@ use groupflow_base::Nanos;
 use super::overlay::{join_message, token, SOURCE};
 use super::wires::{Attachment, End, WireEvent, Wires};
 use crate::machine::{
-    ClusterId, Dispatchers, FromHost, HostId, Node, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode,
-    StartAt, ToHost, Told,
+    ClusterId, Dispatchers, FromHost, HostId, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode,
+    StartAt, ToHost, Told, TreeNode,
 };
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
@@ -24,7 +24,7 @@ const AGAIN: Nanos = Nanos::from_millis(300);
 /// A host.
 #[derive(Debug)]
 pub struct StreamHost {
-    node: Node,
+    node: TreeNode,
     /// How many children the host offers to serve.
     pub capacity: u16,
     cluster: ClusterId,
@@ -101,7 +101,7 @@ impl StreamTree {
             closing: BTreeSet::new(),
             steps: EventQueue::default(),
         };
-        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), attachment, capacity);
+        stream.add(SOURCE, TreeNode::source(NodeConfig { host: SOURCE, ..config }), attachment, capacity);
         stream.act(SOURCE);
         stream
     }
@@ -109,7 +109,7 @@ impl StreamTree {
     /// Adds a host, which is to receive the whole stream.
     pub fn join(&mut self, attachment: Attachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
-        let node = Node::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
+        let node = TreeNode::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
         self.add(host, node, attachment, capacity);
         self.ask(host, self.dispatchers.root());
         host
@@ -152,7 +152,7 @@ impl StreamTree {
         self.now = end;
     }
 
-    fn add(&mut self, host: HostId, mut node: Node, attachment: Attachment, capacity: u16) {
+    fn add(&mut self, host: HostId, mut node: TreeNode, attachment: Attachment, capacity: u16) {
         self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
         node.conns.on_dispatchers(far + far);
@@ -177,7 +177,7 @@ impl StreamTree {
         self.steps.schedule(when, what);
     }
 
-    fn node(&mut self, host: HostId) -> Option<&mut Node> {
+    fn node(&mut self, host: HostId) -> Option<&mut TreeNode> {
         self.hosts.get_mut(&host).filter(|found| found.broken.is_none()).map(|found| &mut found.node)
     }
 

@@ -81,7 +81,7 @@ pub struct Attachment {
 
 /// A host's link.
 #[derive(Debug)]
-struct Link {
+struct AccessLink {
     attachment: Attachment,
     /// Directions that have bytes to send, in turns.
     turns: VecDeque<Way>,
@@ -90,7 +90,7 @@ struct Link {
     down_until: Nanos,
 }
 
-impl Link {
+impl AccessLink {
     /// The most bytes of a turn.
     fn turn(&self) -> usize {
         self.attachment.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
@@ -124,7 +124,7 @@ struct Wire {
 #[derive(Debug, Default)]
 pub struct Wires {
     routers: Option<Routers>,
-    links: BTreeMap<HostId, Link>,
+    links: BTreeMap<HostId, AccessLink>,
     wires: BTreeMap<u64, Wire>,
     found: BTreeMap<End, Way>,
     steps: EventQueue<Step>,
@@ -140,7 +140,7 @@ impl Wires {
     /// Adds a host.
     pub fn add_host(&mut self, host: HostId, attachment: Attachment) {
         let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
-        self.links.insert(host, Link { attachment, turns, busy: false, down_until });
+        self.links.insert(host, AccessLink { attachment, turns, busy: false, down_until });
     }
 
     /// The host's router, if there are routers.

@@ -3,7 +3,7 @@
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
-use groupflow_tree::machine::{Demotion, Frame, HostId, Node, NodeConfig, Policy, Read, Slow, StartAt};
+use groupflow_tree::machine::{Demotion, Frame, HostId, NodeConfig, Policy, Read, Slow, StartAt, TreeNode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -215,7 +215,8 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
         room: 10,
         deadline: Some(deadline),
     };
-    let mut node = Node::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::one_node::config() });
+    let mut node =
+        TreeNode::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::one_node::config() });
     expect(&mut node, GOOD);
     let conn = connect(&mut node, Nanos::ZERO, &hello);
     assert!(actions(&mut node).contains(&groupflow_tree::machine::NodeAction::Datagrams { conn, deadline }));

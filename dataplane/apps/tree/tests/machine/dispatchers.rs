@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Below, Between, ClusterId, Demotion, Dispatcher, DispatcherAction, Founding, FromHost, HostId, Join,
-    Peer, Policy, RefusalCode, Ticket, ToHost,
+    Below, Between, ClusterId, Demotion, Dispatcher, DispatcherAction, Founding, FromHost, HostId, Peer,
+    Policy, RefusalCode, Ticket, ToHost, TreeJoin,
 };
 
 use super::forest::{token, ROOT, SOURCE};
@@ -18,8 +18,8 @@ pub fn peer(host: HostId) -> Peer {
     Peer { host, address: SocketAddr::from(([10, 0, 0, 1], 4000)) }
 }
 
-pub fn join(host: HostId, capacity: u16) -> Join {
-    Join { peer: peer(host), router: None, capacity, token: token() }
+pub fn join(host: HostId, capacity: u16) -> TreeJoin {
+    TreeJoin { peer: peer(host), router: None, capacity, token: token() }
 }
 
 pub fn policy() -> Policy {

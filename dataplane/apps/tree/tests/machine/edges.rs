@@ -106,7 +106,7 @@ fn a_distant_peer_may_be_silent_longer() {
     for (far, given_up) in
         [(Nanos::ZERO, silence), (round_trip, long), (Nanos(u64::MAX), Nanos::from_millis(4600))]
     {
-        let mut node = Node::new(config(), StartAt::Now);
+        let mut node = TreeNode::new(config(), StartAt::Now);
         if far == round_trip {
             node.conns.on_measured(&[(BAD, Nanos::ZERO), (GOOD, silence)]);
         } else {
@@ -115,7 +115,7 @@ fn a_distant_peer_may_be_silent_longer() {
         let parent = Peer { host: GOOD, address: SocketAddr::from(([10, 0, 0, 1], 5)) };
         node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
         assert!(matches!(actions(&mut node)[..], [.., NodeAction::Connect { .. }]));
-        let lost = |node: &mut Node| {
+        let lost = |node: &mut TreeNode| {
             actions(node).into_iter().any(|action| matches!(action, NodeAction::Tell(FromHost::Lost { .. })))
         };
         node.on_time(Nanos(given_up.0 - 1));
@@ -185,7 +185,7 @@ fn a_parent_hears_what_is_still_needed() {
     expect(&mut node, GOOD);
     let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Offset(0)));
     let mut now = Nanos::ZERO;
-    let mut said = |node: &mut Node, frame: Option<(ConnId, Frame)>, millis: u64| {
+    let mut said = |node: &mut TreeNode, frame: Option<(ConnId, Frame)>, millis: u64| {
         now += Nanos::from_millis(millis);
         node.on_time(now);
         frame.into_iter().for_each(|(conn, frame)| say(node, now, conn, &frame));

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_tree::machine::{
-    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Join, Peer, Policy, RefusalCode,
-    RouterId, Ticket, ToHost, Up,
+    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Peer, Policy, RefusalCode, RouterId,
+    Ticket, ToHost, TreeJoin, Up,
 };
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ enum Who {
 }
 
 #[derive(Debug)]
-pub struct Host {
+pub struct ForestHost {
     pub place: u64,
     pub router: Option<RouterId>,
     pub capacity: u16,
@@ -55,7 +55,7 @@ pub const ROOT: ClusterId = ClusterId(0);
 
 pub struct Forest {
     pub now: Nanos,
-    pub hosts: BTreeMap<HostId, Host>,
+    pub hosts: BTreeMap<HostId, ForestHost>,
     pub clusters: BTreeMap<ClusterId, Dispatcher>,
     pub policy: Policy,
     queues: BTreeMap<(Who, Who), VecDeque<Message>>,
@@ -74,7 +74,7 @@ fn peer(host: HostId) -> Peer {
 
 impl Forest {
     pub fn new(policy: Policy, capacity: u16) -> Forest {
-        let host = |place| Host {
+        let host = |place| ForestHost {
             place,
             router: None,
             capacity,
@@ -86,7 +86,7 @@ impl Forest {
             expected: Vec::new(),
             refused: None,
         };
-        let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
         let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
         Forest {
             now: Nanos::ZERO,
@@ -107,7 +107,8 @@ impl Forest {
         let router = router.map(RouterId);
         let (cluster, parent, order, done, refused) = (ROOT, None, 0, false, None);
         let (joins, expected) = (0, Vec::new());
-        let new = Host { place, router, capacity, cluster, parent, order, done, joins, expected, refused };
+        let new =
+            ForestHost { place, router, capacity, cluster, parent, order, done, joins, expected, refused };
         self.hosts.insert(host, new);
         self.ask(host);
         host
@@ -115,7 +116,7 @@ impl Forest {
 
     /// Those that are to try again do.
     pub fn retry(&mut self) {
-        let busy = |host: &Host| host.refused == Some(RefusalCode::Busy);
+        let busy = |host: &ForestHost| host.refused == Some(RefusalCode::Busy);
         let busy: Vec<HostId> = self.hosts.iter().filter(|(_, h)| busy(h)).map(|(&host, _)| host).collect();
         for host in busy {
             let found = self.hosts.get_mut(&host).expect("a host");
@@ -127,8 +128,8 @@ impl Forest {
     fn ask(&mut self, host: HostId) {
         let joining = self.hosts.get_mut(&host).expect("a host");
         joining.joins += 1;
-        let Host { router, capacity, cluster, joins, .. } = *joining;
-        let join = FromHost::Join(Join { peer: peer(host), router, capacity, token: token() });
+        let ForestHost { router, capacity, cluster, joins, .. } = *joining;
+        let join = FromHost::Join(TreeJoin { peer: peer(host), router, capacity, token: token() });
         self.send(Who::Host(host), Who::Cluster(cluster), Message::Up(join, joins));
     }
 
@@ -359,7 +360,7 @@ impl Forest {
 
     /// As long as a parent may yet hear of a child, that tries again.
     fn connect(&mut self, host: HostId, order: u32, parent: HostId, ticket: Ticket) {
-        let expects = |at: &Host| at.expected.contains(&(host, ticket));
+        let expects = |at: &ForestHost| at.expected.contains(&(host, ticket));
         let is_told = |message: &Message| match message {
             Message::Down(ToHost::Expect { ticket: told, .. }, _) => *told == ticket,
             _ => false,

@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
-    Frame, FromHost, HostId, Node, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost,
+    Frame, FromHost, HostId, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost, TreeNode,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use super::one_node::{actions, config, connect, expect, hear, hello, say, served_with, BAD, GOOD, TICKET};
 
 #[derive(Debug, Clone)]
-enum Input {
+enum HostileInput {
     Bytes(Vec<u8>),
     Frame(Frame),
     Datagram(u64, usize),
@@ -43,13 +43,13 @@ fn frame() -> impl Strategy<Value = Frame> {
     ]
 }
 
-fn input() -> impl Strategy<Value = Input> {
+fn input() -> impl Strategy<Value = HostileInput> {
     prop_oneof![
-        20 => frame().prop_map(Input::Frame),
+        20 => frame().prop_map(HostileInput::Frame),
         10 => (prop_oneof![8 => 0..30_000_u64, 1 => any::<u64>()], 1..1200_usize)
-            .prop_map(|(offset, count)| Input::Datagram(offset, count)),
-        1 => vec(any::<u8>(), 0..200).prop_map(Input::Bytes),
-        1 => Just(Input::Close),
+            .prop_map(|(offset, count)| HostileInput::Datagram(offset, count)),
+        1 => vec(any::<u8>(), 0..200).prop_map(HostileInput::Bytes),
+        1 => Just(HostileInput::Close),
     ]
 }
 
@@ -62,7 +62,7 @@ proptest! {
     /// A child that says whatever it likes: its sibling reads the stream.
     #[test]
     fn nothing_that_a_child_says_harms_its_sibling(inputs in vec(input(), 0..100), (mode, slow) in modes()) {
-        let mut node = Node::source(NodeConfig { mode, slow, ..config() });
+        let mut node = TreeNode::source(NodeConfig { mode, slow, ..config() });
         expect(&mut node, GOOD);
         expect(&mut node, BAD);
         let mut now = Nanos::ZERO;
@@ -73,12 +73,12 @@ proptest! {
             now += Nanos::from_millis(10);
             bad = bad.or_else(|| node.conns.on_accepted(now));
             match (input, bad) {
-                (Input::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
-                (Input::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),
-                (Input::Datagram(offset, count), Some(conn)) => {
+                (HostileInput::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
+                (HostileInput::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),
+                (HostileInput::Datagram(offset, count), Some(conn)) => {
                     prop_assert!(!node.on_datagram(now, conn, offset, &vec![9; count]), "of a child");
                 }
-                (Input::Close, Some(conn)) => node.on_closed(now, conn),
+                (HostileInput::Close, Some(conn)) => node.on_closed(now, conn),
                 _ => {}
             }
             if let Some(conn) = bad {
@@ -120,12 +120,12 @@ proptest! {
         for input in inputs {
             now += Nanos::from_millis(10);
             match input {
-                Input::Frame(frame) => say(&mut node, now, conn, &frame),
-                Input::Bytes(bytes) => node.on_bytes(now, conn, &bytes),
-                Input::Datagram(offset, count) => {
+                HostileInput::Frame(frame) => say(&mut node, now, conn, &frame),
+                HostileInput::Bytes(bytes) => node.on_bytes(now, conn, &bytes),
+                HostileInput::Datagram(offset, count) => {
                     node.on_datagram(now, conn, offset, &vec![9; count]);
                 }
-                Input::Close => node.on_closed(now, conn),
+                HostileInput::Close => node.on_closed(now, conn),
             }
             hear(&mut node, now, child);
             node.read(now, 500);

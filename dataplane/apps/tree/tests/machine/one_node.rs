@@ -27,18 +27,18 @@ pub fn hello(child: HostId, edge: u32, begin: StartAt) -> Frame {
     Frame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None }
 }
 
-pub fn expect(node: &mut Node, child: HostId) {
+pub fn expect(node: &mut TreeNode, child: HostId) {
     node.on_order(Nanos::ZERO, ToHost::Expect { child, ticket: TICKET });
 }
 
-pub fn say(node: &mut Node, now: Nanos, conn: ConnId, frame: &Frame) {
+pub fn say(node: &mut TreeNode, now: Nanos, conn: ConnId, frame: &Frame) {
     let mut bytes = Vec::new();
     frame.encode(&mut bytes);
     node.on_bytes(now, conn, &bytes);
 }
 
 /// The frames that a connection carries from the node now.
-pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
+pub fn hear(node: &mut TreeNode, now: Nanos, conn: ConnId) -> Vec<Frame> {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     node.fill(now, conn, &mut bytes, 100_000);
     let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
@@ -49,19 +49,19 @@ pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
 }
 
 /// A connection over which a peer sent this frame.
-pub fn connect(node: &mut Node, now: Nanos, frame: &Frame) -> ConnId {
+pub fn connect(node: &mut TreeNode, now: Nanos, frame: &Frame) -> ConnId {
     let conn = node.conns.on_accepted(now).expect("room");
     say(node, now, conn, frame);
     conn
 }
 
-pub fn actions(node: &mut Node) -> Vec<NodeAction> {
+pub fn actions(node: &mut TreeNode) -> Vec<NodeAction> {
     std::iter::from_fn(|| node.conns.poll()).collect()
 }
 
 /// A source with two children that are expected, and some bytes of which none is needed any more.
-pub fn source(slow: Slow, written: usize) -> Node {
-    let mut node = Node::source(NodeConfig { slow, ..config() });
+pub fn source(slow: Slow, written: usize) -> TreeNode {
+    let mut node = TreeNode::source(NodeConfig { slow, ..config() });
     expect(&mut node, GOOD);
     expect(&mut node, BAD);
     assert_eq!(node.write(Nanos::ZERO, &vec![1; written]), written);
@@ -69,8 +69,8 @@ pub fn source(slow: Slow, written: usize) -> Node {
 }
 
 /// A host below a parent whose frames the test chooses.
-pub fn below_with(config: NodeConfig) -> (Node, ConnId) {
-    let mut node = Node::new(config, StartAt::Offset(0));
+pub fn below_with(config: NodeConfig) -> (TreeNode, ConnId) {
+    let mut node = TreeNode::new(config, StartAt::Offset(0));
     let address = SocketAddr::from(([10, 0, 0, 1], 4000));
     let parent = Peer { host: HostId(0), address };
     node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
@@ -84,15 +84,15 @@ pub fn below_with(config: NodeConfig) -> (Node, ConnId) {
     (node, conn)
 }
 
-pub fn below() -> (Node, ConnId) {
+pub fn below() -> (TreeNode, ConnId) {
     below_with(config())
 }
 
-pub fn served() -> (Node, ConnId) {
+pub fn served() -> (TreeNode, ConnId) {
     served_with(config())
 }
 
-pub fn served_with(config: NodeConfig) -> (Node, ConnId) {
+pub fn served_with(config: NodeConfig) -> (TreeNode, ConnId) {
     let (mut node, conn) = below_with(config);
     say(&mut node, Nanos::ZERO, conn, &Frame::Welcome { begin: 0 });
     let told = actions(&mut node);

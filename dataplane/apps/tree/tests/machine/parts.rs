@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    ClusterId, Dispatcher, Dispatchers, FromHost, HostId, Join, Mail, Policy, Told,
+    ClusterId, Dispatcher, Dispatchers, FromHost, HostId, Mail, Policy, Told, TreeJoin,
 };
 
 use super::forest::token;
@@ -23,7 +23,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    pub fn new(count: usize, policy: Policy, source: &Join) -> Parts {
+    pub fn new(count: usize, policy: Policy, source: &TreeJoin) -> Parts {
         let first = Dispatchers::new(policy, token(), source, 1, Nanos::ZERO).in_part();
         let root = first.root();
         let others = (1..count).map(|n| Dispatchers::part(root, policy, token(), 1 + n as u64));

@@ -10,7 +10,7 @@ use super::drive::Drive;
 use crate::agent::args::TreeArgs;
 use crate::agent::dispatcher_link::DispatcherLink;
 use crate::agent::router;
-use crate::machine::{ClusterId, FromHost, HostId, Join, Peer, RefusalCode, ToHost};
+use crate::machine::{ClusterId, FromHost, HostId, Peer, RefusalCode, ToHost, TreeJoin};
 
 /// Pause before a refused host tries again, and its number of attempts.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -35,7 +35,7 @@ pub struct Dialogue {
     /// The connection to the dispatchers.
     pub(super) link: DispatcherLink,
     /// The host's introduction to a cluster; its router and its address may not be known yet.
-    card: Join,
+    card: TreeJoin,
     key: u128,
     is_source: bool,
     root: Option<ClusterId>,
@@ -66,7 +66,7 @@ impl Dialogue {
         let patience = Duration::from_secs(args.patience);
         Ok(Dialogue {
             link: DispatcherLink::new(&args.to, trust, patience, now),
-            card: Join { peer, router: None, capacity: args.children, token },
+            card: TreeJoin { peer, router: None, capacity: args.children, token },
             key: rand::random(),
             is_source,
             root: None,
@@ -147,8 +147,8 @@ impl Dialogue {
         }
     }
 
-    fn card(&self) -> Join {
-        let mut card = Join { router: router::own(), ..self.card.clone() };
+    fn card(&self) -> TreeJoin {
+        let mut card = TreeJoin { router: router::own(), ..self.card.clone() };
         if let Some(own) = self.link.own_address().filter(|_| card.peer.address.ip().is_unspecified()) {
             card.peer.address.set_ip(own.into());
         }

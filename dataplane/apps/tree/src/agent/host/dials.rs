@@ -9,7 +9,7 @@ use groupflow_host::channel::Channel;
 use groupflow_host::tcp;
 use rustls::Connection;
 
-use super::drive::{Drive, Target};
+use super::drive::{Drive, HostPollKey};
 use super::SILENCE;
 use crate::agent::dial::Dial;
 use crate::agent::tcp_link::TcpLink;
@@ -80,7 +80,7 @@ impl Dials {
         tls: Option<Connection>,
         unreached: bool,
     ) {
-        match Dial::begin(drive.now, to, SILENCE, &mut drive.poller, Target::Link(conn)) {
+        match Dial::begin(drive.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {
             Ok(dial) => drop(self.dials.insert(conn, Dialling { to, tls, way: Way::Tcp(dial, unreached) })),
             Err(_) => drive.on_closed(conn),
         }
@@ -108,7 +108,7 @@ impl Dials {
         for (&conn, dialling) in &mut self.dials {
             match &mut dialling.way {
                 Way::Quic(until) => late.extend((*until <= drive.now).then_some(conn)),
-                Way::Tcp(dial, _) => dial.keep(drive.now, &mut drive.poller, Target::Link(conn)),
+                Way::Tcp(dial, _) => dial.keep(drive.now, &mut drive.poller, HostPollKey::Link(conn)),
             }
         }
         late

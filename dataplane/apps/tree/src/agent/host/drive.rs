@@ -8,11 +8,11 @@ use groupflow_host::error::AgentError;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
 
-use crate::machine::{ConnId, HostId, Node};
+use crate::machine::{ConnId, HostId, TreeNode};
 
 /// The source of an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target {
+pub(super) enum HostPollKey {
     Stop,
     Listener,
     Dispatchers,
@@ -25,14 +25,14 @@ pub(super) enum Target {
 /// The node and its drive.
 pub struct Drive {
     /// The host's node, which decides.
-    pub node: Node,
-    pub(super) poller: Poller<Target>,
+    pub node: TreeNode,
+    pub(super) poller: Poller<HostPollKey>,
     began: Instant,
     pub(super) now: Instant,
 }
 
 impl Drive {
-    pub(super) fn new(node: Node) -> Result<Drive, AgentError> {
+    pub(super) fn new(node: TreeNode) -> Result<Drive, AgentError> {
         let poller = Poller::new().map_err(|e| system(&e.into()))?;
         let now = Instant::now();
         Ok(Drive { node, poller, began: now, now })
@@ -47,12 +47,16 @@ impl Drive {
         self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4))
     }
 
-    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, target: Target) -> Result<(), AgentError> {
+    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, target: HostPollKey) -> Result<(), AgentError> {
         self.poller.add(fd, target).map(drop).map_err(|e| system(&e.into()))
     }
 
     /// Takes events, and waits for them until this time unless there is other work.
-    pub(super) fn wait(&mut self, until: Instant, busy: bool) -> Result<Vec<(Target, Ready)>, AgentError> {
+    pub(super) fn wait(
+        &mut self,
+        until: Instant,
+        busy: bool,
+    ) -> Result<Vec<(HostPollKey, Ready)>, AgentError> {
         let mut happened = Vec::new();
         let timeout = if busy { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
         self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use groupflow_base::Nanos;
 
-use super::Host;
+use super::TreeHost;
 use crate::agent::args::EdgesArg;
 use crate::agent::quic::Happened;
 use crate::agent::tcp_link::BATCH;
 use crate::machine::datagram::{body, parse_body};
 use crate::machine::{ConnId, DatagramRelay};
 
-impl Host<'_> {
+impl TreeHost<'_> {
     /// Whether the edge to the parent was to be over UDP, and is over TCP.
     pub fn is_over_tcp(&self) -> bool {
         let over_quic = |conn| self.quic.as_ref().is_some_and(|quic| quic.links.has(conn));

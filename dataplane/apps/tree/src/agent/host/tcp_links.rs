@@ -10,7 +10,7 @@ use groupflow_host::poller::Ready;
 use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 
-use super::drive::{Drive, Target};
+use super::drive::{Drive, HostPollKey};
 use super::SILENCE;
 use crate::agent::shared::Shared;
 use crate::agent::tcp_link::{TcpLink, BATCH};
@@ -47,7 +47,7 @@ impl TcpLinks {
                 continue;
             }
             let Some(conn) = drive.node.conns.on_accepted(drive.nanos()) else { continue };
-            match drive.poller.add(&socket, Target::Link(conn)) {
+            match drive.poller.add(&socket, HostPollKey::Link(conn)) {
                 Ok(token) => self.insert(conn, TcpLink::new(Channel::accepted(socket, tls), token)),
                 Err(_) => drive.on_closed(conn),
             }

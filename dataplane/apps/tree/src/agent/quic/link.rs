@@ -30,7 +30,7 @@ pub(super) enum Says {
 }
 
 /// A connection, its stream and its datagrams.
-pub struct Link {
+pub struct QuicLink {
     connection: Connection,
     /// The connection's name; `None`: it is a stranger's.
     pub(super) conn: Option<ConnId>,
@@ -56,9 +56,9 @@ pub struct Link {
     frames: u64,
 }
 
-impl Link {
-    pub(super) fn new(connection: Connection, conn: Option<ConnId>) -> Link {
-        Link {
+impl QuicLink {
+    pub(super) fn new(connection: Connection, conn: Option<ConnId>) -> QuicLink {
+        QuicLink {
             connection,
             conn,
             patience: Duration::MAX,
@@ -215,7 +215,7 @@ impl Link {
         self.stream.is_some() && self.pending.is_empty() && self.datagrams.is_empty()
     }
 
-    /// Writes to the stream; only while [`Link::takes`].
+    /// Writes to the stream; only while [`QuicLink::takes`].
     pub fn write(&mut self, now: Instant, bytes: Bytes) {
         self.pending = bytes;
         self.give(now);
@@ -233,7 +233,7 @@ impl Link {
         self.speaks = true;
     }
 
-    /// Closes the connection when [`Link::finish`] was called and the peer has all bytes, or takes no more.
+    /// Closes the connection when [`QuicLink::finish`] was called and the peer has all bytes, or takes no more.
     pub fn end(&mut self, now: Instant) {
         self.ends.get_or_insert((now + LAST_WORD, now + LAST_WORDS));
     }

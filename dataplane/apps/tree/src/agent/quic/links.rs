@@ -17,7 +17,7 @@ use quinn_proto::{
 };
 
 use super::congestion::Bounded;
-use super::link::{Link, Says};
+use super::link::{QuicLink, Says};
 use crate::machine::ConnId;
 
 /// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more.
@@ -35,7 +35,7 @@ const WINDOW: VarInt = VarInt::from_u32(4 << 20);
 const FRAMES: VarInt = VarInt::from_u32(16 << 10);
 /// Bytes of datagrams that came and were not taken yet.
 const DATAGRAMS: usize = 1 << 20;
-/// Bytes of datagrams that are given to a connection; others wait in [`Link`], where their deadline is kept.
+/// Bytes of datagrams that are given to a connection; others wait in [`QuicLink`], where their deadline is kept.
 const GIVEN: usize = 16 << 10;
 /// The longest UDP payload that a path is probed with: an Ethernet jumbo frame without the headers of IP and
 /// UDP.
@@ -115,7 +115,7 @@ fn transport(window: VarInt, datagrams: usize) -> Arc<TransportConfig> {
 /// The connections of a host.
 pub struct Links {
     endpoint: Endpoint,
-    links: BTreeMap<usize, Link>,
+    links: BTreeMap<usize, QuicLink>,
     names: HashMap<ConnId, usize>,
     happened: VecDeque<Happened>,
     answers: VecDeque<(Transmit, Vec<u8>)>,
@@ -153,7 +153,7 @@ impl Links {
         let name = to.ip().to_string();
         match self.endpoint.connect(now, config, to, &name) {
             Ok((handle, connection)) => {
-                self.links.insert(handle.0, Link::new(connection, Some(conn)));
+                self.links.insert(handle.0, QuicLink::new(connection, Some(conn)));
                 self.names.insert(conn, handle.0);
                 true
             }
@@ -210,7 +210,7 @@ impl Links {
             return to.map_or((), |to| self.answer(to));
         }
         match self.endpoint.accept(incoming, now, &mut self.scratch, None) {
-            Ok((handle, connection)) => drop(self.links.insert(handle.0, Link::new(connection, None))),
+            Ok((handle, connection)) => drop(self.links.insert(handle.0, QuicLink::new(connection, None))),
             Err(failed) => failed.response.into_iter().for_each(|to| self.answer(to)),
         }
     }
@@ -273,7 +273,7 @@ impl Links {
             return Some(to);
         }
         // Each connection has its turn, as the socket may be full again after one of them.
-        let mut next = |(&number, link): (&usize, &mut Link)| {
+        let mut next = |(&number, link): (&usize, &mut QuicLink)| {
             link.poll_transmit(now, most, out).map(|transmit| (number + 1, transmit))
         };
         let later = self.links.range_mut(self.turn..).find_map(&mut next);
@@ -284,11 +284,11 @@ impl Links {
 
     /// When [`Links::advance`] has work to do next.
     pub fn deadline(&mut self) -> Option<Instant> {
-        self.links.values_mut().filter_map(Link::deadline).min()
+        self.links.values_mut().filter_map(QuicLink::deadline).min()
     }
 
     /// A named connection.
-    pub fn get(&mut self, conn: ConnId) -> Option<&mut Link> {
+    pub fn get(&mut self, conn: ConnId) -> Option<&mut QuicLink> {
         self.links.get_mut(self.names.get(&conn)?)
     }
 
@@ -317,7 +317,7 @@ impl Links {
 
     /// The counts since the beginning.
     pub fn counts(&self) -> QuicCounts {
-        self.links.values().map(Link::counts).fold(self.before, QuicCounts::and)
+        self.links.values().map(QuicLink::counts).fold(self.before, QuicCounts::and)
     }
 }
 

@@ -27,7 +27,7 @@ use socket2::SockRef;
 
 use super::tcp_link::BATCH;
 
-pub use link::Link;
+pub use link::QuicLink;
 pub use links::{Happened, Links, QuicCounts};
 
 /// Bytes that the socket holds while the process does not run; the kernel may grant less.

@@ -51,7 +51,7 @@ impl Dispatcher {
     }
 
     /// Lets a host found a cluster below this one, which may take over clusters that are nearer to it.
-    pub(super) fn let_found(&mut self, join: &Join, latency: Nanos, measured: &[(HostId, Nanos)]) {
+    pub(super) fn let_found(&mut self, join: &TreeJoin, latency: Nanos, measured: &[(HostId, Nanos)]) {
         let Some((host, peer)) = self.attach_point(None).and_then(|h| Some((h, self.tree.get(h)?.peer)))
         else {
             return;

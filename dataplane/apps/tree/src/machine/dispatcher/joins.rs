@@ -11,11 +11,11 @@ use super::*;
 /// A host that is joining.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Joining {
-    join: Join,
+    join: TreeJoin,
     /// When the host was heard of last.
     pub(super) since: Nanos,
     measured: Vec<(HostId, Nanos)>,
-    stage: Stage,
+    stage: JoinStage,
     /// How often the host was asked to measure heads of clusters that were founded meanwhile.
     #[serde(default)]
     again: u8,
@@ -24,7 +24,7 @@ pub(super) struct Joining {
 impl Joining {
     /// Whether the host is the one that must answer next.
     pub(super) fn is_asked(&self) -> bool {
-        self.stage != Stage::Founder
+        self.stage != JoinStage::Founder
     }
 }
 
@@ -32,7 +32,7 @@ impl Joining {
 const MEASURED_AGAIN: u8 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Stage {
+enum JoinStage {
     /// The host waits for the cluster's founder.
     Founder,
     /// The host measures heads, to choose a cluster.
@@ -42,7 +42,7 @@ enum Stage {
 }
 
 impl Dispatcher {
-    pub(super) fn on_join(&mut self, from: HostId, mut join: Join) {
+    pub(super) fn on_join(&mut self, from: HostId, mut join: TreeJoin) {
         if join.token != self.token {
             let text = format!("the token of {from} is another one");
             return self.refuse(from, RefusalCode::WrongToken, text);
@@ -81,8 +81,8 @@ impl Dispatcher {
             return self.tell(from, ToHost::Redirect(cluster));
         }
         let (stage, asked) = match shares {
-            true => (Stage::Parent, self.candidates(join.router)),
-            false => (Stage::Cluster, self.heads()),
+            true => (JoinStage::Parent, self.candidates(join.router)),
+            false => (JoinStage::Cluster, self.heads()),
         };
         self.joins.insert(from, Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 });
         self.tell(from, ToHost::Probe(asked));
@@ -90,15 +90,15 @@ impl Dispatcher {
 
     /// Makes a host wait if the parent sent it here before the founder arrived, since the founder goes first.
     /// If the founder does not arrive, the cluster ends, and all waiting hosts are told.
-    fn wait_for_founder(&mut self, join: Join) {
+    fn wait_for_founder(&mut self, join: TreeJoin) {
         let host = join.peer.host;
         let waiting =
-            Joining { join, since: self.now, measured: Vec::new(), stage: Stage::Founder, again: 0 };
+            Joining { join, since: self.now, measured: Vec::new(), stage: JoinStage::Founder, again: 0 };
         self.joins.insert(host, waiting);
     }
 
     fn take_waiting(&mut self) {
-        let waiting = self.joins.values().filter(|joining| joining.stage == Stage::Founder);
+        let waiting = self.joins.values().filter(|joining| joining.stage == JoinStage::Founder);
         for join in waiting.map(|joining| joining.join.clone()).collect::<Vec<_>>() {
             self.on_join(join.peer.host, join);
         }
@@ -113,10 +113,10 @@ impl Dispatcher {
         let asked = 1 + self.policy.probes.max(2 * self.policy.max_clusters);
         joining.measured.extend(measured.into_iter().take(asked));
         match joining.stage {
-            Stage::Cluster => self.choose_cluster(from, joining),
-            Stage::Parent => self.take_in(joining),
+            JoinStage::Cluster => self.choose_cluster(from, joining),
+            JoinStage::Parent => self.take_in(joining),
             // The host was asked nothing.
-            Stage::Founder => drop(self.joins.insert(from, joining)),
+            JoinStage::Founder => drop(self.joins.insert(from, joining)),
         }
     }
 
@@ -136,7 +136,7 @@ impl Dispatcher {
             if others.iter().all(known) {
                 return self.take_in(joining);
             }
-            joining.stage = Stage::Parent;
+            joining.stage = JoinStage::Parent;
             self.joins.insert(from, joining);
             return self.tell(from, ToHost::Probe(others));
         }
@@ -220,7 +220,7 @@ impl Dispatcher {
     }
 
     /// Takes in the first host of a cluster as its head.
-    fn take_head(&mut self, join: &Join) {
+    fn take_head(&mut self, join: &TreeJoin) {
         let member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
         self.tree.add(member);
         self.order(join.peer.host, Up::Outside, Nanos::ZERO);
@@ -229,7 +229,7 @@ impl Dispatcher {
         }
     }
 
-    fn shares_router(&self, join: &Join) -> bool {
+    fn shares_router(&self, join: &TreeJoin) -> bool {
         self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
     }
 

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::{Cluster, ClusterHost, Hold, Up};
-use super::message::{Between, DispatcherAction, Founding, FromHost, Join, RefusalCode, ToHost};
+use super::message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
 
@@ -91,7 +91,7 @@ impl Dispatcher {
         id: ClusterId,
         policy: Policy,
         token: Token,
-        source: &Join,
+        source: &TreeJoin,
         seed: u64,
         now: Nanos,
     ) -> Dispatcher {

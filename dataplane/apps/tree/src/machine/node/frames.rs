@@ -5,11 +5,11 @@ use groupflow_transport::fanout::Mode;
 
 use super::child::{Asked, Child};
 use super::conns::Role;
-use super::{ConnId, Node, NodeAction, Slow};
+use super::{ConnId, NodeAction, Slow, TreeNode};
 use crate::machine::frame::{Frame, Reason, StartAt, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
-impl Node {
+impl TreeNode {
     /// Takes bytes that came over a connection; no bytes are a sign of life.
     pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
         while let Some((role, frame)) = self.conns.next_frame(now, conn, &mut bytes) {

@@ -26,21 +26,21 @@
 //!
 //! | when | the owner calls |
 //! |---|---|
-//! | the node begins | [`Node::source`] or [`Node::new`]; the owner sends `FromHost::Join` itself |
-//! | the dispatcher gives an order | [`Node::on_order`] |
+//! | the node begins | [`TreeNode::source`] or [`TreeNode::new`]; the owner sends `FromHost::Join` itself |
+//! | the dispatcher gives an order | [`TreeNode::on_order`] |
 //! | a peer connects | [`Conns::on_accepted`]: the connection's number, or `None`: close it |
-//! | a connection is established | [`Node::offer`] if it carries datagrams; then [`Node::on_connected`] |
-//! | bytes come | [`Node::on_bytes`] |
-//! | a connection can be written to | [`Node::fill`]: appends bytes to send; none: wait for an event |
-//! | a datagram comes | [`Node::on_datagram`] |
-//! | after every call | [`Node::poll_datagram`] until there is none: all are sent, or dropped |
-//! | a connection ends, fails, or cannot be made | [`Node::on_closed`] |
-//! | [`Node::deadline`] has come | [`Node::on_time`] |
-//! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
-//! | the host is to leave | [`Node::leave`]; it is free to go when [`Node::is_over`] |
+//! | a connection is established | [`TreeNode::offer`] if it carries datagrams; then [`TreeNode::on_connected`] |
+//! | bytes come | [`TreeNode::on_bytes`] |
+//! | a connection can be written to | [`TreeNode::fill`]: appends bytes to send; none: wait for an event |
+//! | a datagram comes | [`TreeNode::on_datagram`] |
+//! | after every call | [`TreeNode::poll_datagram`] until there is none: all are sent, or dropped |
+//! | a connection ends, fails, or cannot be made | [`TreeNode::on_closed`] |
+//! | [`TreeNode::deadline`] has come | [`TreeNode::on_time`] |
+//! | the application reads or writes | [`TreeNode::read`], or [`TreeNode::write`] and [`TreeNode::finish`] |
+//! | the host is to leave | [`TreeNode::leave`]; it is free to go when [`TreeNode::is_over`] |
 //!
 //! After each of these calls the owner takes [`NodeAction`]s from [`Conns::poll`] until there is none, and
-//! carries them out. Any connection may have bytes to send then, the reader bytes to read ([`Node::read`]
+//! carries them out. Any connection may have bytes to send then, the reader bytes to read ([`TreeNode::read`]
 //! returns `None` if not), and a source room for more. The owner hands a connection no more than its socket
 //! takes: bytes that were given to a connection that stands still cannot go over another.
 //!
@@ -104,14 +104,14 @@ pub struct ConnId(pub u64);
 /// A task for the node's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeAction {
-    /// Connect to a host; then [`Node::on_connected`] or [`Node::on_closed`].
+    /// Connect to a host; then [`TreeNode::on_connected`] or [`TreeNode::on_closed`].
     Connect {
         /// The connection's number.
         conn: ConnId,
         /// The host to connect to.
         to: Peer,
     },
-    /// The child at this connection takes its DATA in datagrams ([`Node::poll_datagram`]), over the same
+    /// The child at this connection takes its DATA in datagrams ([`TreeNode::poll_datagram`]), over the same
     /// connection.
     Datagrams {
         /// The child's connection.
@@ -119,7 +119,7 @@ pub enum NodeAction {
         /// Once a datagram has waited for longer than this at its parent, it is of no use to the child.
         deadline: Nanos,
     },
-    /// Close the connection, after the bytes that [`Node::fill`] still has for it; then [`Node::on_closed`].
+    /// Close the connection, after the bytes that [`TreeNode::fill`] still has for it; then [`TreeNode::on_closed`].
     Close(ConnId),
     /// Send a message to the dispatcher.
     Tell(FromHost),
@@ -157,7 +157,7 @@ pub enum Read {
 
 /// One host's part in one stream.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct TreeNode {
     config: NodeConfig,
     source: bool,
     stream: Fanout,
@@ -172,10 +172,10 @@ pub struct Node {
     datagrams: Datagrams,
 }
 
-impl Node {
+impl TreeNode {
     /// A node that is the source of a stream.
-    pub fn source(config: NodeConfig) -> Node {
-        let begun = Node::with(config, Some(0));
+    pub fn source(config: NodeConfig) -> TreeNode {
+        let begun = TreeNode::with(config, Some(0));
         // A file fills the part of the cache that the fastest child leaves: half of it is for slower
         // children.
         let stream = match config.slow {
@@ -183,23 +183,23 @@ impl Node {
             Slow::Wait | Slow::Skip { .. } => begun.stream,
         };
         let presence = Presence { sign: Some(Nanos::ZERO), ..begun.presence };
-        let mut node = Node { source: true, stream, datagrams: Datagrams::default(), presence, ..begun };
+        let mut node = TreeNode { source: true, stream, datagrams: Datagrams::default(), presence, ..begun };
         node.held.incoming = None;
         node
     }
 
     /// A node that begins at `begin`, once the dispatcher names its parent.
-    pub fn new(config: NodeConfig, begin: StartAt) -> Node {
+    pub fn new(config: NodeConfig, begin: StartAt) -> TreeNode {
         match begin {
-            StartAt::Now => Node::with(config, None),
-            StartAt::Offset(offset) => Node::with(config, Some(offset)),
+            StartAt::Now => TreeNode::with(config, None),
+            StartAt::Offset(offset) => TreeNode::with(config, Some(offset)),
         }
     }
 
-    fn with(config: NodeConfig, begin: Option<u64>) -> Node {
+    fn with(config: NodeConfig, begin: Option<u64>) -> TreeNode {
         let at = begin.unwrap_or(0);
         let mut stream = stream(&config, at);
-        Node {
+        TreeNode {
             config,
             source: false,
             reader: Reader::at(&mut stream, at, config.reads),
@@ -260,14 +260,14 @@ impl Node {
         self.held.missing
     }
 
-    /// Datagrams that were dropped because [`Node::poll_datagram`] was not called.
+    /// Datagrams that were dropped because [`TreeNode::poll_datagram`] was not called.
     pub fn dropped(&self) -> u64 {
         self.datagrams.dropped
     }
 
     /// A connection to a parent that the node asked for carries datagrams. If the node is to take them
     /// (`NodeConfig::datagrams`), it takes DATA over this connection, none of which waited at the parent for
-    /// longer than `deadline`. To be called before [`Node::on_connected`].
+    /// longer than `deadline`. To be called before [`TreeNode::on_connected`].
     pub fn offer(&mut self, conn: ConnId, deadline: Nanos) {
         if self.config.datagrams.is_some() {
             self.conns.offer(conn, deadline);
@@ -342,7 +342,7 @@ impl Node {
         Some(read)
     }
 
-    /// The time at which [`Node::on_time`] is to be called.
+    /// The time at which [`TreeNode::on_time`] is to be called.
     pub fn deadline(&self) -> Nanos {
         let stall = self.config.stall;
         let reader = self.reader.stuck.map(|since| since + stall);

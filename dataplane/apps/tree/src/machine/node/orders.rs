@@ -3,10 +3,10 @@
 use groupflow_base::Nanos;
 
 use super::presence::Departure;
-use super::{Node, NodeAction, Slow};
+use super::{NodeAction, Slow, TreeNode};
 use crate::machine::message::{FromHost, ToHost};
 
-impl Node {
+impl TreeNode {
     /// Carries out an order of the dispatcher.
     pub fn on_order(&mut self, now: Nanos, order: ToHost) {
         match order {

@@ -5,11 +5,11 @@ use groupflow_transport::fanout::Mode;
 
 use super::config::Slow;
 use super::reorder::Piece;
-use super::Node;
+use super::TreeNode;
 use crate::machine::frame::{Frame, Reason};
 use crate::machine::message::FromHost;
 
-impl Node {
+impl TreeNode {
     /// Does the work that any event may have made due.
     pub(super) fn tend(&mut self, now: Nanos) {
         self.take_arrived(now);

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    ClusterId, ConnId, FromHost, HostId, Join, Node, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode,
-    StartAt, ToHost, Told,
+    ClusterId, ConnId, FromHost, HostId, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode, StartAt,
+    ToHost, Told, TreeJoin, TreeNode,
 };
 
 use super::forest::{token, SOURCE};
@@ -25,7 +25,7 @@ const DEADLINE: Nanos = Nanos::from_millis(200);
 const AGAIN: Nanos = Nanos::from_millis(100);
 
 pub struct Reader {
-    pub node: Node,
+    pub node: TreeNode,
     /// Bytes that the host read, all of them the stream's; and the offset of the next.
     pub count: usize,
     pub at: Option<u64>,
@@ -112,7 +112,7 @@ fn peer(host: HostId) -> Peer {
     Peer { host, address: SocketAddr::from(([10, 0, 0, 1], 4000)) }
 }
 
-fn reader(node: Node, cluster: ClusterId, place: u64, capacity: u16) -> Reader {
+fn reader(node: TreeNode, cluster: ClusterId, place: u64, capacity: u16) -> Reader {
     Reader {
         node,
         count: 0,
@@ -140,8 +140,8 @@ impl Grove {
 
     /// A grove whose dispatchers are run by this many processes.
     pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
-        let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
-        let source = Node::source(NodeConfig { host: SOURCE, ..config });
+        let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let source = TreeNode::source(NodeConfig { host: SOURCE, ..config });
         let dispatchers = Parts::new(count, policy, &join);
         let source = reader(source, dispatchers.root(), MIDDLE, capacity);
         Grove {
@@ -181,7 +181,7 @@ impl Grove {
     pub fn join_with(&mut self, config: NodeConfig, begin: StartAt, place: u64, capacity: u16) -> HostId {
         let host = HostId(self.next);
         self.next += 1;
-        let node = Node::new(NodeConfig { host, ..config }, begin);
+        let node = TreeNode::new(NodeConfig { host, ..config }, begin);
         let at = (begin == StartAt::Offset(0)).then_some(0);
         let root = self.dispatchers.root();
         self.nodes.insert(host, Reader { at, ..reader(node, root, place, capacity) });
@@ -194,7 +194,7 @@ impl Grove {
         if let Some(found) = self.nodes.get_mut(&host) {
             (found.cluster, found.order, found.attached, found.again) = (cluster, 0, false, None);
             found.joins += 1;
-            let join = Join { peer: peer(host), router: None, capacity: found.capacity, token: token() };
+            let join = TreeJoin { peer: peer(host), router: None, capacity: found.capacity, token: token() };
             self.tell(host, FromHost::Join(join));
         }
     }
