@@ -1,6 +1,6 @@
 //! The flowcharts of round multicast, for drawings.
 
-use groupflow_bone::machine::states::{Step, HUB, RIM};
+use groupflow_bone::machine::states::{FlowchartStep, HUB, RIM};
 use pyo3::prelude::*;
 
 /// A step: the state before, the condition, the state after.
@@ -12,7 +12,7 @@ fn bone_steps() -> (Steps, Steps) {
     (list(HUB), list(RIM))
 }
 
-fn list<S: std::fmt::Debug>(steps: &[Step<S>]) -> Steps {
+fn list<S: std::fmt::Debug>(steps: &[FlowchartStep<S>]) -> Steps {
     steps.iter().map(|step| (format!("{:?}", step.from), step.when, format!("{:?}", step.to))).collect()
 }
 

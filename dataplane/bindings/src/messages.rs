@@ -4,7 +4,7 @@ use groupflow_base::CodecError;
 use groupflow_netsim::spec::Mac;
 use groupflow_session::control::{Request, Role};
 use groupflow_transport::ids::{MemberId, SessionId};
-use groupflow_transport::wire::{Header, Kind, Packet};
+use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -57,7 +57,7 @@ fn invalid(error: CodecError) -> PyErr {
 #[pyfunction]
 fn parse_control(frame: &[u8]) -> PyResult<Control> {
     let (addresses, bytes) = FrameAddresses::open(frame)?;
-    let packet = Packet::parse(bytes).map_err(invalid)?;
+    let packet = GroupPacket::parse(bytes).map_err(invalid)?;
     let header = packet.header;
     let base = Control {
         session: header.session.0,

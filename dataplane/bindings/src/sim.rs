@@ -23,7 +23,7 @@ use serde_json::{json, Value};
 
 use crate::switch::{invalid, packet_in_parts, packet_out_message, write_each, WriteStatus};
 
-type Sink = BufWriter<File>;
+type FileWriter = BufWriter<File>;
 /// A packet-in: time, switch, payload, metadata.
 type SimPacketIn = (u64, String, Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
 /// Delivered bytes, packets, missing packets, shortest round trip and retransmission timeout in ns.
@@ -33,7 +33,7 @@ type SimReading = (u64, u64, u64, Option<u64>, Option<u64>);
 #[pyclass(module = "groupflow._native")]
 struct NativeSim {
     network: Network,
-    recorder: Option<Recorder<Sink>>,
+    recorder: Option<Recorder<FileWriter>>,
     last: Sample,
 }
 
@@ -54,7 +54,7 @@ impl NativeSim {
 
     /// Writes measurements to files in an existing folder.
     fn record(&mut self, folder: PathBuf, trace: bool) -> PyResult<()> {
-        let create = |name: &str| -> PyResult<Sink> {
+        let create = |name: &str| -> PyResult<FileWriter> {
             let path = folder.join(name);
             File::create(&path).map(BufWriter::new).map_err(|error| unwritable(&path, &error))
         };
@@ -235,7 +235,7 @@ impl NativeSim {
 
 /// Records, and ends a step when its time is over.
 struct Stepper<'a> {
-    recorder: &'a mut Option<Recorder<Sink>>,
+    recorder: &'a mut Option<Recorder<FileWriter>>,
     last: &'a mut Sample,
     stop: Instant,
 }

@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 /// P4Runtime's device id of a switch without clients.
 const DEVICE_ID: u64 = 1;
 
-type Frame = (u16, u64, Py<PyBytes>);
+type FrameParts = (u16, u64, Py<PyBytes>);
 /// Payload and metadata of a packet for the controller.
 pub type PacketInParts = (Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
 /// The status code and message of an update that was refused.
@@ -124,7 +124,7 @@ impl NativeSwitch {
     }
 
     /// Lets time pass: frames that left, packet-ins, the next deadline.
-    fn advance(&mut self, py: Python<'_>, now_ns: u64) -> (Vec<Frame>, Vec<PacketInParts>, Option<u64>) {
+    fn advance(&mut self, py: Python<'_>, now_ns: u64) -> (Vec<FrameParts>, Vec<PacketInParts>, Option<u64>) {
         let mut emitted = Emitted::default();
         let next = self.switch.advance(Nanos(now_ns), &mut emitted);
         let frames =

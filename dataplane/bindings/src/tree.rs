@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use groupflow_base::{Nanos, Token};
-use groupflow_tree::machine::{Dispatcher, Dispatchers, FromHost, HostId, Mail, Policy, Told, TreeJoin, Up};
+use groupflow_tree::machine::{
+    Dispatcher, Dispatchers, FromHost, HostId, HostMessage, Mail, ParentOrder, Policy, TreeJoin,
+};
 use groupflow_tree::study;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::Serialize;
 
 /// A message to a host: cluster, host, message.
-type Messages = Vec<(String, String, String)>;
+type HostMessages = Vec<(String, String, String)>;
 
 /// The dispatchers of one tree that a process runs. `now` is in nanoseconds; the owner chooses its zero.
 #[pyclass(module = "groupflow._native")]
@@ -35,8 +37,8 @@ fn digits(value: &impl Serialize) -> PyResult<String> {
     Ok(text(value)?.trim_matches('"').to_owned())
 }
 
-fn messages(told: Vec<Told>) -> PyResult<Messages> {
-    let one = |told: Told| Ok((digits(&told.cluster)?, digits(&told.host)?, text(&told.message)?));
+fn messages(told: Vec<HostMessage>) -> PyResult<HostMessages> {
+    let one = |told: HostMessage| Ok((digits(&told.cluster)?, digits(&told.host)?, text(&told.message)?));
     told.into_iter().map(one).collect()
 }
 
@@ -120,14 +122,14 @@ impl TreeDispatchers {
     }
 
     /// Handles a host's message to a cluster's dispatcher. Raises a ValueError that names the wrong field.
-    fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<Messages> {
+    fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<HostMessages> {
         let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
         let message: FromHost = parse("message", message)?;
         messages(self.0.on_host(Nanos(now), cluster, host, message))
     }
 
     /// Handles the loss of the connection to a host.
-    fn on_gone(&mut self, now: u64, cluster: &str, host: &str) -> PyResult<Messages> {
+    fn on_gone(&mut self, now: u64, cluster: &str, host: &str) -> PyResult<HostMessages> {
         let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
         messages(self.0.on_gone(Nanos(now), cluster, host))
     }
@@ -138,7 +140,7 @@ impl TreeDispatchers {
     }
 
     /// Handles the passing of time.
-    fn on_time(&mut self, now: u64) -> PyResult<Messages> {
+    fn on_time(&mut self, now: u64) -> PyResult<HostMessages> {
         messages(self.0.on_time(Nanos(now)))
     }
 
@@ -151,18 +153,18 @@ impl TreeDispatchers {
 
     /// The messages of dispatchers here to others, as (from, to, message), to be stored together with the
     /// changed states.
-    fn take_mail(&mut self) -> PyResult<Messages> {
+    fn take_mail(&mut self) -> PyResult<HostMessages> {
         let mail = self.0.take_mail().into_iter();
         mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
     }
 
     /// Handles mail for a dispatcher here. Raises a ValueError that names the wrong field.
-    fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
+    fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<HostMessages> {
         messages(self.0.on_mail(Nanos(now), mail(from, to, message)?))
     }
 
     /// Handles mail of a dispatcher here that came back because its recipient no longer exists.
-    fn on_returned(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
+    fn on_returned(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<HostMessages> {
         messages(self.0.on_returned(Nanos(now), mail(from, to, message)?))
     }
 
@@ -175,9 +177,9 @@ impl TreeDispatchers {
             let tree = dispatcher.tree();
             for (host, member) in tree.iter() {
                 let parent = match member.up {
-                    Up::Host(parent) => Some(parent),
-                    Up::Outside => dispatcher.attached_to(),
-                    Up::Nothing => None,
+                    ParentOrder::Host(parent) => Some(parent),
+                    ParentOrder::Outside => dispatcher.attached_to(),
+                    ParentOrder::Nothing => None,
                 };
                 shown.push(Shown {
                     host: digits(&host)?,
@@ -188,7 +190,7 @@ impl TreeDispatchers {
                     children: tree.children(host).count() + usize::from(member.foreign),
                     capacity: member.capacity,
                     attached: member.attached,
-                    is_head: member.up == Up::Outside,
+                    is_head: member.up == ParentOrder::Outside,
                 });
             }
         }

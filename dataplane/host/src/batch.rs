@@ -48,7 +48,7 @@ impl Inbox {
 }
 
 /// A datagram to send.
-pub struct Outgoing {
+pub struct OutgoingDatagram {
     /// The destination.
     pub to: SocketAddrV4,
     /// The payload.
@@ -57,7 +57,7 @@ pub struct Outgoing {
 
 /// Sends the first [`BATCH`] datagrams, without waiting; returns how many were taken. (nix's sendmmsg gives
 /// the count only by way of addresses that it never wrote.)
-pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize> {
+pub fn send(socket: BorrowedFd<'_>, datagrams: &[OutgoingDatagram]) -> io::Result<usize> {
     let datagrams = &datagrams[..datagrams.len().min(BATCH)];
     let mut addresses: Vec<SockaddrIn> = datagrams.iter().map(|datagram| datagram.to.into()).collect();
     let mut payloads: Vec<IoSlice<'_>> =
@@ -96,8 +96,8 @@ mod tests {
             Ok(std::net::SocketAddr::V4(address)) => address,
             other => panic!("{other:?}"),
         };
-        let out: Vec<Outgoing> = (0..BATCH as u8 + 1)
-            .map(|i| Outgoing { to: address(&b), bytes: vec![i; usize::from(i)] })
+        let out: Vec<OutgoingDatagram> = (0..BATCH as u8 + 1)
+            .map(|i| OutgoingDatagram { to: address(&b), bytes: vec![i; usize::from(i)] })
             .collect();
         assert_eq!(send(a.as_fd(), &out).expect("sent"), BATCH);
         let mut inbox = Inbox::default();

@@ -25,21 +25,21 @@ pub struct Summary {
 
 /// Measures progress between start and stop.
 #[derive(Debug, Default)]
-pub struct Progress {
-    running: Option<Running>,
+pub struct ProgressMeter {
+    running: Option<RunningTotals>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Running {
+struct RunningTotals {
     began: Nanos,
     last: Nanos,
     bytes: u64,
 }
 
-impl Progress {
+impl ProgressMeter {
     /// Begins to measure a transfer.
     pub fn start(&mut self, now: Nanos) {
-        self.running = Some(Running { began: now, last: now, bytes: 0 });
+        self.running = Some(RunningTotals { began: now, last: now, bytes: 0 });
     }
 
     /// Ends the measurement.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn reports_are_spaced_and_give_the_rate_since_the_last() {
-        let mut meter = Progress::default();
+        let mut meter = ProgressMeter::default();
         assert_eq!((meter.due(), meter.sample(PROGRESS, 1)), (None, None));
         meter.start(Nanos::from_secs(1));
         assert_eq!(meter.sample(Nanos::from_millis(1199), 1), None);

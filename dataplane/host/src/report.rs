@@ -26,14 +26,14 @@ pub enum Weight {
 }
 
 /// A callback that takes an event's name and fields.
-type Told = Box<dyn FnMut(&str, &Value) + Send>;
+type ReportCallback = Box<dyn FnMut(&str, &Value) + Send>;
 
 /// Writes events.
 pub struct Reporter {
     json: bool,
     to_stderr: bool,
     quiet: bool,
-    told: Option<Told>,
+    told: Option<ReportCallback>,
     base: Map<String, Value>,
 }
 

@@ -11,7 +11,7 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{RcvBufForce, SndBufForce};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::batch::{self, Inbox, Outgoing, BATCH};
+use crate::batch::{self, Inbox, OutgoingDatagram, BATCH};
 use crate::error::AgentError;
 use crate::sockopt;
 
@@ -53,7 +53,7 @@ pub struct GroupSocket {
     address: SocketAddrV4,
     via: Option<SocketAddrV4>,
     inbox: Inbox,
-    backlog: Vec<Outgoing>,
+    backlog: Vec<OutgoingDatagram>,
 }
 
 impl GroupSocket {
@@ -123,7 +123,7 @@ impl GroupSocket {
             (Dest::Group(_), Some(via)) => via,
             (dest, _) => dest.address(),
         };
-        self.backlog.push(Outgoing { to, bytes: transmit.bytes });
+        self.backlog.push(OutgoingDatagram { to, bytes: transmit.bytes });
     }
 
     /// Whether a whole batch waits to be sent.

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use crate::error::BuildError;
 use crate::flows::{addresses, host_of};
 use crate::host::bone_end::BoneEnd;
-use crate::host::{End, EndKind};
+use crate::host::{EndKind, FlowEnd};
 use crate::ids::{FlowId, NodeId};
 use crate::spec::{BoneRole, BoneSpec, NetworkSpec};
 use crate::wire::{Addresses, PROTOCOL_UDP};
@@ -23,7 +23,7 @@ pub(crate) struct Bone {
 }
 
 impl Bone {
-    pub(crate) fn end(&self, flow: FlowId, seed: u64) -> End {
+    pub(crate) fn end(&self, flow: FlowId, seed: u64) -> FlowEnd {
         let targets = match &self.spec.role {
             BoneRole::Hub(hub) => {
                 hub.targets.iter().map(|&ip| SocketAddrV4::new(ip, hub.group_port)).collect()
@@ -32,7 +32,7 @@ impl Bone {
         };
         let seed = seed.wrapping_add(u64::from(flow.0));
         let kind = EndKind::Bone(Box::new(BoneEnd::new(self.addresses, &self.spec, targets, seed)));
-        End::new(flow, PROTOCOL_UDP, self.spec.udp_port, kind)
+        FlowEnd::new(flow, PROTOCOL_UDP, self.spec.udp_port, kind)
     }
 }
 

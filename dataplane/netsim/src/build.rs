@@ -9,7 +9,7 @@ use groupflow_pipeline::Port;
 use groupflow_switch::core::SwitchConfig;
 use groupflow_switch::p4rt::PipelineConfig;
 
-use crate::agent::Agent;
+use crate::agent::SplitNode;
 use crate::broadcast::Broadcast;
 use crate::ecn::Marker;
 use crate::engine::{Cell, Simulation};
@@ -19,10 +19,10 @@ use crate::flows::Flows;
 use crate::frame_queue::{Batch, FrameQueue};
 use crate::host::HostInterface;
 use crate::ids::{LinkId, NodeId};
-use crate::island::{Island, Leaf, Slot};
+use crate::island::{Island, Leaf, NodeSlot};
 use crate::loss::LossProcess;
 use crate::node::SimNode;
-use crate::outlet::{Destination, Outlet, OutletCounters};
+use crate::outlet::{LinkTarget, Outlet, OutletCounters};
 use crate::pausable::Pausable;
 use crate::pause::Thresholds;
 use crate::random::{Draws, Random};
@@ -34,14 +34,14 @@ use crate::wiring::{Inlet, Wiring, UNCONNECTED};
 
 mod graph;
 
-use graph::{attachments, host_addresses, islands, node_numbers, steps, Attachment};
+use graph::{attachments, host_addresses, islands, node_numbers, steps, LinkAttachment};
 
 /// A network on its way from description to simulation.
 pub(crate) struct Builder<'a> {
     spec: &'a NetworkSpec,
     programs: &'a [Arc<PipelineConfig>],
     /// The links of each node, by port.
-    attachments: Vec<Vec<Attachment>>,
+    attachments: Vec<Vec<LinkAttachment>>,
     routes: Arc<Routes>,
     flows: Flows,
 }
@@ -120,19 +120,19 @@ impl<'a> Builder<'a> {
             for attachment in self.attachments[node.index()].clone() {
                 by_port[usize::from(attachment.port)] = outlets.len() as u32;
                 let destination = match inlet_of.get(&attachment.link) {
-                    Some(&inlet) => Destination::Inlet(inlet),
-                    None => Destination::Mailbox(attachment.link.index()),
+                    Some(&inlet) => LinkTarget::Inlet(inlet),
+                    None => LinkTarget::Mailbox(attachment.link.index()),
                 };
                 outlets.push(self.outlet(attachment.link, destination)?);
             }
-            slots.push(Slot { id: node, node: self.node(node)?, outlets: by_port, leaf });
+            slots.push(NodeSlot { id: node, node: self.node(node)?, outlets: by_port, leaf });
         }
         let tree = MinTree::new(leaves.len());
         let wiring = Wiring { outlets, inlets, tree, earliest: Nanos::MAX, tracer: None };
         Ok(Cell { island: Island::new(slots, wiring, leaves), feeds })
     }
 
-    fn outlet(&self, link: LinkId, destination: Destination) -> Result<Outlet, BuildError> {
+    fn outlet(&self, link: LinkId, destination: LinkTarget) -> Result<Outlet, BuildError> {
         let spec = &self.spec.links[link.index() / 2];
         let field = |name: &str| format!("links[{}].{name}", link.index() / 2);
         let above = || BuildError::new(field("loss"), "a proportion is above the whole");
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
                 Ok(SimNode::Host(Box::new(HostInterface::new(0, rate, self.flows.ends(node, limit)?))))
             }
             NodeKind::Agent(spec) => {
-                let mut agent = Agent::new(self.service(node, spec)?);
+                let mut agent = SplitNode::new(self.service(node, spec)?);
                 for attachment in attachments {
                     let ends = self.flows.ends_at(node, attachment.link)?;
                     agent.attach(attachment.port, rate_of(attachment.link)?, ends);
@@ -210,7 +210,7 @@ impl<'a> Builder<'a> {
                 let missing =
                     || self.refuse(node, "program", format!("there is no program {}", spec.program));
                 let program = self.programs.get(spec.program).ok_or_else(missing)?;
-                let port = |&Attachment { port, link, .. }: &Attachment| {
+                let port = |&LinkAttachment { port, link, .. }: &LinkAttachment| {
                     Ok(SwitchPort { port, rate: rate_of(link)?, limit: self.limit(link) })
                 };
                 let ports: Vec<SwitchPort> =

@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::ids::NodeId;
 use crate::island::Island;
 use crate::mail::{lock, Half, Mailbox};
-use crate::outlet::Destination;
+use crate::outlet::LinkTarget;
 use crate::sample::{FlowSample, Sample};
 use crate::trace::TraceRecord;
 
@@ -68,7 +68,7 @@ pub struct Simulation {
 }
 
 /// The state that the threads of a run share.
-struct Shared<'a> {
+struct RunState<'a> {
     simulation: &'a Simulation,
     barrier: Barrier,
     /// For each half, the time of the next event of each thread's islands.
@@ -163,7 +163,7 @@ impl Simulation {
     /// Runs until `until`, or until the observer breaks the run off. Events at `until` itself have then
     /// not happened yet.
     pub fn run(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
-        let shared = Shared {
+        let shared = RunState {
             barrier: Barrier::new(self.threads),
             next: [(); 2].map(|()| (0..self.threads).map(|_| AtomicU64::new(0)).collect()),
             bounds: spread(&vec![1; self.cells.len()], self.threads)
@@ -180,12 +180,12 @@ impl Simulation {
             for thread in 1..self.threads {
                 let shared = &shared;
                 scope.spawn(move || {
-                    Run { shared, thread, now, parity, next_sample, until }.work(None);
+                    RunThread { shared, thread, now, parity, next_sample, until }.work(None);
                 });
             }
             let mut main =
                 Main { observer, sample: &mut sample, records: Vec::new(), windows: 0, hops: Vec::new() };
-            Run { shared: &shared, thread: 0, now, parity, next_sample, until }.work(Some(&mut main))
+            RunThread { shared: &shared, thread: 0, now, parity, next_sample, until }.work(Some(&mut main))
         });
         let failure = lock(&shared.failure).take();
         (self.now, self.parity, self.next_sample) = ended;
@@ -221,8 +221,8 @@ struct Main<'a> {
 }
 
 /// One thread's part in a run. All threads go through the same windows.
-struct Run<'a> {
-    shared: &'a Shared<'a>,
+struct RunThread<'a> {
+    shared: &'a RunState<'a>,
     thread: usize,
     now: Nanos,
     parity: Half,
@@ -230,7 +230,7 @@ struct Run<'a> {
     until: Nanos,
 }
 
-impl Run<'_> {
+impl RunThread<'_> {
     /// Works until the end; returns the time, the half and the time of the next sample.
     fn work(mut self, mut main: Option<&mut Main<'_>>) -> (Nanos, Half, Nanos) {
         let shared = self.shared;
@@ -288,7 +288,7 @@ impl Run<'_> {
                     shared.halt[self.parity].store(true, Ordering::Release);
                 }
                 for outlet in &mut island.wiring.outlets {
-                    if let (Destination::Mailbox(to), false) = (outlet.destination, outlet.batch.is_empty()) {
+                    if let (LinkTarget::Mailbox(to), false) = (outlet.destination, outlet.batch.is_empty()) {
                         shared.simulation.mail[to].put(self.parity, &mut outlet.batch);
                     }
                 }
@@ -308,7 +308,7 @@ impl Run<'_> {
 
 impl Main<'_> {
     /// The work of the first thread while the others wait (if they must) or run on.
-    fn after_window(&mut self, shared: &Shared<'_>, now: Nanos, sampled: bool) {
+    fn after_window(&mut self, shared: &RunState<'_>, now: Nanos, sampled: bool) {
         let simulation = shared.simulation;
         if simulation.traced {
             for cell in &simulation.cells {
@@ -333,7 +333,7 @@ impl Main<'_> {
 
     /// Spreads the islands over the threads by the work of each since the last time. Neighbours stay
     /// together, because they share frames.
-    fn rebalance(&mut self, shared: &Shared<'_>) {
+    fn rebalance(&mut self, shared: &RunState<'_>) {
         let hops: Vec<u64> = shared.simulation.cells.iter().map(|cell| lock(cell).island.hops).collect();
         self.hops.resize(hops.len(), 0);
         let work: Vec<u64> = hops.iter().zip(&self.hops).map(|(now, before)| now - before + 1).collect();
@@ -344,7 +344,7 @@ impl Main<'_> {
     }
 }
 
-impl Shared<'_> {
+impl RunState<'_> {
     fn range(&self, thread: usize) -> Range<usize> {
         self.bounds[thread].load(Ordering::Acquire)..self.bounds[thread + 1].load(Ordering::Acquire)
     }

@@ -26,7 +26,7 @@ pub struct QueueLimit {
 
 /// A port with its queue.
 #[derive(Debug)]
-struct Port {
+struct FifoPort {
     pacer: InterfacePacer,
     limit: QueueLimit,
     marker: Marker,
@@ -36,10 +36,10 @@ struct Port {
     full: u64,
 }
 
-impl Port {
+impl FifoPort {
     /// An empty queue.
-    fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> Port {
-        Port {
+    fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> FifoPort {
+        FifoPort {
             pacer: InterfacePacer::new(rate),
             limit,
             marker,
@@ -94,7 +94,7 @@ impl Port {
 pub struct Fifo {
     node: NodeId,
     routes: Arc<Routes>,
-    ports: Vec<Option<Port>>,
+    ports: Vec<Option<FifoPort>>,
     marker: Marker,
     no_route: u64,
 }
@@ -111,7 +111,7 @@ impl Fifo {
         if self.ports.len() <= place {
             self.ports.resize_with(place + 1, || None);
         }
-        self.ports[place] = Some(Port::new(rate, limit, self.marker));
+        self.ports[place] = Some(FifoPort::new(rate, limit, self.marker));
     }
 
     /// Handles a frame that arrives.

@@ -9,11 +9,11 @@ use crate::error::BuildError;
 use crate::host::group_end::GroupEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
-use crate::host::{End, EndKind, Messages};
+use crate::host::{EndKind, FlowEnd, MessageSource};
 use crate::ids::{FlowId, LinkId, NodeId};
 use crate::random::{Draws, Random};
 use crate::relays::{self, Relay};
-use crate::routes::{Routes, Step};
+use crate::routes::{Hop, Routes};
 use crate::spec::{
     AgentSpec, FlowSpec, HostSpec, LinkSpec, MemberSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec,
 };
@@ -68,7 +68,7 @@ impl Flows {
         spec: &NetworkSpec,
         nodes: &HashMap<&str, NodeId>,
         routes: &Routes,
-        steps: &[Vec<Step>],
+        steps: &[Vec<Hop>],
     ) -> Result<Flows, BuildError> {
         let mut flows = Flows { seed: spec.seed, ..Flows::default() };
         let mut ports = HashMap::new();
@@ -120,7 +120,7 @@ impl Flows {
     }
 
     /// The ends of flows at a host. `limit` packets of a source wait for the interface.
-    pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Result<Vec<End>, BuildError> {
+    pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Result<Vec<FlowEnd>, BuildError> {
         let mut ends = Vec::new();
         for (number, flow) in (0..).zip(&self.flows) {
             if flow.from == node {
@@ -145,7 +145,7 @@ impl Flows {
     }
 
     /// The ends at an agent whose packets leave by this link.
-    pub(crate) fn ends_at(&self, agent: NodeId, link: LinkId) -> Result<Vec<End>, BuildError> {
+    pub(crate) fn ends_at(&self, agent: NodeId, link: LinkId) -> Result<Vec<FlowEnd>, BuildError> {
         let mut ends = Vec::new();
         for (number, flow) in (0..).zip(&self.flows) {
             if flow.from == agent && flow.path.first() == Some(&link) {
@@ -163,13 +163,13 @@ impl Flows {
         self.relays.iter().filter(move |relay| relay.agent == agent)
     }
 
-    fn member_end(&self, flow: FlowId, member: &SessionMember) -> End {
+    fn member_end(&self, flow: FlowId, member: &SessionMember) -> FlowEnd {
         let seed = self.seed.wrapping_add(u64::from(flow.0));
         let kind = EndKind::Group(Box::new(GroupEnd::new(member.addresses, member.spec.clone(), seed)));
-        End::new(flow, PROTOCOL_UDP, member.spec.udp_port, kind)
+        FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, kind)
     }
 
-    fn sending_end(&self, number: FlowId, flow: &ResolvedFlow, limit: u32) -> Result<End, BuildError> {
+    fn sending_end(&self, number: FlowId, flow: &ResolvedFlow, limit: u32) -> Result<FlowEnd, BuildError> {
         let start = Nanos(flow.spec.start_ns);
         let stop = flow.spec.stop_ns.map_or(Nanos::MAX, Nanos);
         let kind = match &flow.spec.source {
@@ -186,17 +186,17 @@ impl Flows {
                 }
                 let messages = tcp.messages.map(|spec| {
                     let random = Random::new(self.seed, Draws::Messages(flow.from.0));
-                    Messages::new(spec, tcp.mss, random, start, stop)
+                    MessageSource::new(spec, tcp.mss, random, start, stop)
                 });
                 let end = TcpEnd::sending(&flow.addresses, sender, messages);
                 EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
             }
         };
-        let end = End::new(number, protocol(&flow.spec.source), flow.spec.source_port, kind);
-        Ok(End { shaped_as: flow.spec.shaped_as, ..end })
+        let end = FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.source_port, kind);
+        Ok(FlowEnd { shaped_as: flow.spec.shaped_as, ..end })
     }
 
-    fn receiving_end(&self, number: FlowId, flow: &ResolvedFlow) -> Result<End, BuildError> {
+    fn receiving_end(&self, number: FlowId, flow: &ResolvedFlow) -> Result<FlowEnd, BuildError> {
         let kind = match &flow.spec.source {
             SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
             SourceSpec::Tcp(tcp) => {
@@ -206,7 +206,7 @@ impl Flows {
                 EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
             }
         };
-        Ok(End::new(number, protocol(&flow.spec.source), flow.spec.destination_port, kind))
+        Ok(FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.destination_port, kind))
     }
 }
 
@@ -221,7 +221,7 @@ fn resolve(
     spec: &NetworkSpec,
     nodes: &HashMap<&str, NodeId>,
     routes: &Routes,
-    steps: &[Vec<Step>],
+    steps: &[Vec<Hop>],
     flow: &FlowSpec,
 ) -> Result<ResolvedFlow, BuildError> {
     let field = |name: &str| format!("flows.{}.{name}", flow.name);

@@ -15,7 +15,7 @@ const INSTANT_LIMIT: u32 = 1 << 24;
 
 /// A node in its island.
 #[derive(Debug)]
-pub struct Slot {
+pub struct NodeSlot {
     /// The node's number.
     pub id: NodeId,
     /// The node.
@@ -42,7 +42,7 @@ pub enum Leaf {
 #[derive(Debug)]
 pub struct Island {
     /// The nodes, by id.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<NodeSlot>,
     /// The links.
     pub wiring: Wiring,
     /// The subject of each leaf.
@@ -53,7 +53,7 @@ pub struct Island {
 
 impl Island {
     /// An island whose nodes have not started.
-    pub fn new(slots: Vec<Slot>, wiring: Wiring, leaves: Vec<Leaf>) -> Island {
+    pub fn new(slots: Vec<NodeSlot>, wiring: Wiring, leaves: Vec<Leaf>) -> Island {
         let mut island = Island { slots, wiring, leaves, hops: 0 };
         for slot in &mut island.slots {
             island.wiring.tree.set(slot.leaf, slot.node.deadline());
@@ -170,7 +170,7 @@ impl Island {
 
 /// A node, and its way to send.
 fn at<'a>(
-    slot: &'a mut Slot,
+    slot: &'a mut NodeSlot,
     wiring: &'a mut Wiring,
     now: Nanos,
     place: usize,

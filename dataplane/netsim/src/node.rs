@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use crate::agent::Agent;
+use crate::agent::SplitNode;
 use crate::broadcast::Broadcast;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
@@ -27,7 +27,7 @@ pub enum SimNode {
     /// A switch that runs a P4 program.
     Switch(Box<P4Switch>),
     /// A split agent.
-    Agent(Box<Agent>),
+    Agent(Box<SplitNode>),
 }
 
 impl SimNode {

@@ -9,7 +9,7 @@ use crate::transit::{Marks, Transit};
 
 /// The far end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Destination {
+pub enum LinkTarget {
     /// The island's inlet of this number.
     Inlet(usize),
     /// Another island, through this mailbox.
@@ -43,7 +43,7 @@ pub struct Outlet {
     /// The first of `downs` that is not over.
     pub next_down: usize,
     /// The far end of the link.
-    pub destination: Destination,
+    pub destination: LinkTarget,
     /// Frames for another island, of this window.
     pub batch: Batch,
     /// The counters of the link.
@@ -117,7 +117,7 @@ mod tests {
             random: Random::new(1, Draws::Link(0)),
             downs: vec![(Nanos(1000), Nanos(2000)), (Nanos(5000), Nanos(6000))],
             next_down: 0,
-            destination: Destination::Inlet(0),
+            destination: LinkTarget::Inlet(0),
             batch: Batch::new(),
             counters: OutletCounters::default(),
             entered: Marks::new(Nanos(1000), Nanos::ZERO),

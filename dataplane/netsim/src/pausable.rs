@@ -20,7 +20,7 @@ use crate::routes::Routes;
 use crate::wiring::Exit;
 
 #[derive(Debug)]
-struct Port {
+struct PausablePort {
     pacer: InterfacePacer,
     limit: QueueLimit,
     marker: Marker,
@@ -35,7 +35,7 @@ struct Port {
     restraint: Restraint,
 }
 
-impl Port {
+impl PausablePort {
     /// When the port has a frame to send, and may send it.
     fn due(&self) -> Nanos {
         let data = if self.inputs.is_empty() { Nanos::MAX } else { self.paused_until };
@@ -76,7 +76,7 @@ impl Port {
 pub struct Pausable {
     node: NodeId,
     routes: Arc<Routes>,
-    ports: Vec<Option<Port>>,
+    ports: Vec<Option<PausablePort>>,
     /// When each port has something to send.
     due: MinTree,
     thresholds: Option<Thresholds>,
@@ -103,7 +103,7 @@ impl Pausable {
             self.ports.resize_with(place + 1, || None);
             self.due = MinTree::new(place + 1);
         }
-        self.ports[place] = Some(Port {
+        self.ports[place] = Some(PausablePort {
             pacer: InterfacePacer::new(rate),
             limit,
             marker: self.marker,

@@ -13,7 +13,7 @@ const NOWHERE: u16 = u16::MAX;
 
 /// A step to a neighbour.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub struct Hop {
     /// The port by which frames leave.
     pub port: u16,
     /// The link to the neighbour.
@@ -40,7 +40,7 @@ pub struct Routes {
 impl Routes {
     /// Computes the routes. `hosts` has address and node, `steps` the neighbours of each node by port;
     /// `names` decides between equally good ways.
-    pub fn new(hosts: &[(u32, NodeId)], steps: &[Vec<Step>], names: &[String]) -> Routes {
+    pub fn new(hosts: &[(u32, NodeId)], steps: &[Vec<Hop>], names: &[String]) -> Routes {
         let (mut table, mut attachments) = (Vec::new(), Vec::new());
         for &(address, host) in hosts {
             if steps.iter().flatten().any(|step| step.to == host && step.forwards) {
@@ -75,7 +75,7 @@ impl Routes {
     }
 
     /// The links from a host to an address, in order. `None`: there is no way.
-    pub fn path(&self, from: NodeId, address: u32, steps: &[Vec<Step>]) -> Option<Vec<LinkId>> {
+    pub fn path(&self, from: NodeId, address: u32, steps: &[Vec<Hop>]) -> Option<Vec<LinkId>> {
         let (goal, last) = self.attachments[self.hosts.get(address)? as usize];
         let (mut links, mut at) = (Vec::new(), from);
         while links.len() <= steps.len() {
@@ -107,7 +107,7 @@ fn order_of(names: &[String]) -> Vec<u32> {
 ///
 /// The controller's rule (`Topology.path`), so that routers and P4 switches agree: a tree is grown by
 /// hops, delay, the name of the node, the name of its parent.
-fn first_ports(root: NodeId, steps: &[Vec<Step>], order: &[u32]) -> Vec<u16> {
+fn first_ports(root: NodeId, steps: &[Vec<Hop>], order: &[u32]) -> Vec<u16> {
     let mut ports = vec![NOWHERE; steps.len()];
     let mut done = vec![false; steps.len()];
     let rank = order[root.index()];
@@ -134,7 +134,7 @@ fn first_ports(root: NodeId, steps: &[Vec<Step>], order: &[u32]) -> Vec<u16> {
 mod tests {
     use super::*;
 
-    fn network(links: &[(usize, usize, u64)], count: usize, hosts: &[usize]) -> Vec<Vec<Step>> {
+    fn network(links: &[(usize, usize, u64)], count: usize, hosts: &[usize]) -> Vec<Vec<Hop>> {
         let mut steps = vec![Vec::new(); count];
         for (number, &(a, b, delay)) in (0..).zip(links) {
             for (near, far, direction) in [(a, b, 0), (b, a, 1)] {
@@ -142,7 +142,7 @@ mod tests {
                 let link = LinkId(2 * number + direction);
                 let forwards = !hosts.contains(&far);
                 let to = NodeId(far as u32);
-                steps[near].push(Step { port, link, delay: Nanos(delay), to, forwards });
+                steps[near].push(Hop { port, link, delay: Nanos(delay), to, forwards });
             }
         }
         steps
@@ -169,7 +169,7 @@ mod tests {
         let hosts = [(100, NodeId(0)), (105, NodeId(5))];
         let steps = network(&links, 8, &[0, 5]);
         let routes = Routes::new(&hosts, &steps, &names(8));
-        let to = |routes: &Routes, steps: &[Vec<Step>]| {
+        let to = |routes: &Routes, steps: &[Vec<Hop>]| {
             let path = routes.path(NodeId(0), 105, steps).expect("a way");
             path.iter().map(|link| link.0 / 2).collect::<Vec<_>>()
         };

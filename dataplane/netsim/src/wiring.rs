@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 
 use crate::frame_queue::{append, FrameQueue};
 use crate::ids::NodeId;
-use crate::outlet::{Destination, Outlet};
+use crate::outlet::{LinkTarget, Outlet};
 use crate::trace::{TraceKind, Tracer};
 
 /// No outlet: the port has no link.
@@ -77,11 +77,11 @@ impl Exit<'_> {
         }
         let arrival = sent + outlet.delay;
         match outlet.destination {
-            Destination::Mailbox(_) => {
+            LinkTarget::Mailbox(_) => {
                 append(&mut outlet.batch, arrival, head, tail);
                 self.wiring.earliest = self.wiring.earliest.min(arrival);
             }
-            Destination::Inlet(inlet) => {
+            LinkTarget::Inlet(inlet) => {
                 let inlet = &mut self.wiring.inlets[inlet];
                 inlet.queue.push(arrival, head, tail);
                 self.wiring.tree.set(inlet.leaf, inlet.queue.next());

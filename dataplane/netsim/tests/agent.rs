@@ -1,6 +1,6 @@
 //! Split agents: streams that go on over other connections, node-to-node and end-to-end.
 
-use crate::common::{Lab, Recorder};
+use crate::common::{MemoryRecorder, NetworkBuilder};
 use groupflow_netsim::spec::{MessagesSpec, NodeKind, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Network, Sample};
 use groupflow_transport::fanout::Mode;
@@ -29,8 +29,8 @@ fn tcp(variant: &str, profile: TcpProfile) -> TcpSpec {
 
 /// s - out - A - B, members 1 and 2 at A, 3 and 4 at B; `out` is the sender's output buffer. `first` is what
 /// s sends.
-fn tree(mode: Mode, first: TcpSpec, seconds: u64) -> Lab {
-    let mut lab = Lab::new(seconds * 1000 * MS, 10 * MS);
+fn tree(mode: Mode, first: TcpSpec, seconds: u64) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(seconds * 1000 * MS, 10 * MS);
     lab.host("s");
     lab.fifo("out");
     ["A", "B"].into_iter().for_each(|name| lab.agent(name));
@@ -52,13 +52,13 @@ fn tree(mode: Mode, first: TcpSpec, seconds: u64) -> Lab {
     lab
 }
 
-fn run(lab: &Lab) -> Vec<Sample> {
-    let mut recorder = Recorder::default();
+fn run(lab: &NetworkBuilder) -> Vec<Sample> {
+    let mut recorder = MemoryRecorder::default();
     lab.network().run(&mut recorder).expect("it runs");
     recorder.samples
 }
 
-fn last(lab: &Lab) -> Sample {
+fn last(lab: &NetworkBuilder) -> Sample {
     run(lab).pop().expect("a sample")
 }
 
@@ -225,7 +225,7 @@ fn an_agent_handles_no_more_packets_than_it_can() {
 
 #[test]
 fn what_cannot_be_passed_on_is_refused_by_its_field() {
-    let refused = |change: fn(&mut Lab), field: &str| {
+    let refused = |change: fn(&mut NetworkBuilder), field: &str| {
         let mut lab = tree(NodeToNode, tcp("sack", TcpProfile::Ns2), 1);
         change(&mut lab);
         let error = Network::new(lab.spec, &[]).map(|_| ()).expect_err(field).to_string();
@@ -240,12 +240,12 @@ fn what_cannot_be_passed_on_is_refused_by_its_field() {
     refused(|lab| lab.spec.relays[1].branches.clear(), "relays[1].branches: none");
     refused(|lab| lab.spec.relays[0].branches.truncate(2), "flows.m2: a flow ends at an agent only as part");
     refused(|lab| lab.spec.relays[1].branches[1] = "m3".into(), "relays[1].branches: \"m3\" is passed on");
-    let bounded = |lab: &mut Lab| {
+    let bounded = |lab: &mut NetworkBuilder| {
         lab.spec.relays[0].mode = EndToEnd;
         lab.spec.relays[0].cache_bytes = Some(1);
     };
     refused(bounded, "relays[0].cache_bytes: end-to-end");
-    let through = |lab: &mut Lab| {
+    let through = |lab: &mut NetworkBuilder| {
         lab.flow("past", "s", "m1", SourceSpec::Tcp(tcp("sack", TcpProfile::Ns2)));
     };
     refused(through, "flows.past.to: the way leads through \"A\"");

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-use crate::common::{udp, Lab, Recorder};
+use crate::common::{udp, MemoryRecorder, NetworkBuilder};
 use groupflow_base::Nanos;
 use groupflow_netsim::spec::{Arrivals, Sizes};
 use groupflow_netsim::{LossSpec, Observer, Sample, TraceRecord};
 
 /// Eight routers in a ring with chords, a host at each (some without delay), flows across.
-fn ring(seed: u64) -> Lab {
-    let mut lab = Lab::new(30_000_000, 1_000_000);
+fn ring(seed: u64) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(30_000_000, 1_000_000);
     lab.spec.seed = seed;
     for n in 0..8 {
         lab.fifo(&format!("r{n}"));
@@ -36,7 +36,7 @@ fn ring(seed: u64) -> Lab {
     lab
 }
 
-fn text(recorder: &Recorder) -> String {
+fn text(recorder: &MemoryRecorder) -> String {
     let mut text = String::new();
     recorder.trace.iter().for_each(|record| writeln!(text, "{record}").expect("memory"));
     recorder.samples.iter().for_each(|sample| writeln!(text, "{sample:?}").expect("memory"));
@@ -48,7 +48,7 @@ fn run(seed: u64, threads: usize) -> String {
     assert_eq!(network.islands(), (11, Nanos(50_000)));
     network.set_threads(threads);
     network.set_trace(true);
-    let mut recorder = Recorder::default();
+    let mut recorder = MemoryRecorder::default();
     network.run(&mut recorder).expect("it runs");
     text(&recorder)
 }
@@ -68,7 +68,7 @@ fn the_trace_is_in_total_order() {
     let mut network = ring(1).network();
     network.set_threads(2);
     network.set_trace(true);
-    let mut recorder = Recorder::default();
+    let mut recorder = MemoryRecorder::default();
     network.run(&mut recorder).expect("it runs");
     let key = |record: &TraceRecord| (record.time, record.node, record.sequence);
     assert!(recorder.trace.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])));
@@ -77,7 +77,7 @@ fn the_trace_is_in_total_order() {
 /// Breaks off again and again.
 #[derive(Default)]
 struct Impatient {
-    recorder: Recorder,
+    recorder: MemoryRecorder,
     calls: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Explicit congestion notification, from the marking queue to the sender's window.
 
-use crate::common::{Lab, Recorder};
+use crate::common::{MemoryRecorder, NetworkBuilder};
 use groupflow_netsim::spec::{FifoSpec, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{Network, Sample};
 
@@ -29,8 +29,8 @@ fn tcp(variant: &str, profile: TcpProfile, ecn: bool) -> SourceSpec {
 }
 
 /// h1 - r1 - h2, with the bottleneck behind r1.
-fn lab(ecn: Option<u32>, queue: u32) -> Lab {
-    let mut lab = Lab::new(5_000_000_000, ROUND_TRIP);
+fn lab(ecn: Option<u32>, queue: u32) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(5_000_000_000, ROUND_TRIP);
     ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
     lab.router("r1", FifoSpec { ecn, pause: None });
     lab.link("h1", "r1", None, 0, 1000);
@@ -38,8 +38,8 @@ fn lab(ecn: Option<u32>, queue: u32) -> Lab {
     lab
 }
 
-fn run(lab: &Lab) -> Vec<Sample> {
-    let mut recorder = Recorder::default();
+fn run(lab: &NetworkBuilder) -> Vec<Sample> {
+    let mut recorder = MemoryRecorder::default();
     lab.network().run(&mut recorder).expect("it runs");
     recorder.samples
 }

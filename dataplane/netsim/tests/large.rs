@@ -1,11 +1,11 @@
 //! Many nodes.
 
-use crate::common::{Lab, Recorder};
+use crate::common::{MemoryRecorder, NetworkBuilder};
 use groupflow_base::Nanos;
 
 /// Routers in a grid of `width` by `height`, with `hosts` each.
-fn grid(width: usize, height: usize, hosts: usize) -> Lab {
-    let mut lab = Lab::new(2_000_000, 1_000_000);
+fn grid(width: usize, height: usize, hosts: usize) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(2_000_000, 1_000_000);
     let router = |x: usize, y: usize| format!("r{x}x{y}");
     for y in 0..height {
         for x in 0..width {
@@ -48,7 +48,7 @@ fn ten_thousand_hosts_on_a_thousand_switches() {
         let mut network = lab.network();
         assert_eq!(network.islands(), (11_000, Nanos(1_000)));
         network.set_threads(threads);
-        let mut recorder = Recorder::default();
+        let mut recorder = MemoryRecorder::default();
         network.run(&mut recorder).expect("it runs");
         recorder.samples
     };

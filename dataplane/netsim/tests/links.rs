@@ -1,11 +1,11 @@
 //! Rate, delay, loss, schedules and queues of links, to the nanosecond.
 
-use crate::common::{count, Lab};
+use crate::common::{count, NetworkBuilder};
 use groupflow_netsim::{LossSpec, NodeId, TraceKind};
 
 /// h1 - r1 - h2.
-fn one_router(rate: u64, delay: u64, queue: u32, duration: u64) -> Lab {
-    let mut lab = Lab::new(duration, duration);
+fn one_router(rate: u64, delay: u64, queue: u32, duration: u64) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(duration, duration);
     ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
     lab.fifo("r1");
     lab.link("h1", "r1", None, 0, 1000);

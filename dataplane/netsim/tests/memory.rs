@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Lab;
+use common::NetworkBuilder;
 use groupflow_netsim::Observer;
 
 /// Resident memory in KiB.
@@ -24,7 +24,7 @@ impl Observer for Memory {
 
 #[test]
 fn memory_does_not_grow_with_simulated_time() {
-    let mut lab = Lab::new(40_000_000_000, 1_000_000_000);
+    let mut lab = NetworkBuilder::new(40_000_000_000, 1_000_000_000);
     ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
     ["r1", "r2", "r3"].into_iter().for_each(|name| lab.fifo(name));
     lab.link("h1", "r1", None, 0, 100);

@@ -1,6 +1,6 @@
 //! Routers that tell their neighbours to stop: to the nanosecond, and without a loss.
 
-use crate::common::{count, udp, Lab, Recorder};
+use crate::common::{count, udp, MemoryRecorder, NetworkBuilder};
 use groupflow_netsim::spec::{Arrivals, FifoSpec, PauseSpec, Sizes, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Network, NodeId, TraceRecord};
 
@@ -13,8 +13,8 @@ fn pausing(xoff: u32, xon: u32) -> FifoSpec {
 }
 
 /// h1 - r1 - r2 - h2: each link a gigabit, but the last is a tenth. 1250 bytes take 10 us on it.
-fn line(first: FifoSpec, second: FifoSpec, delay: u64, queue: u32, duration: u64) -> Lab {
-    let mut lab = Lab::new(duration, duration / 50);
+fn line(first: FifoSpec, second: FifoSpec, delay: u64, queue: u32, duration: u64) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(duration, duration / 50);
     ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
     lab.router("r1", first);
     lab.router("r2", second);
@@ -141,7 +141,7 @@ fn a_longer_stop_than_a_pause_lasts_is_told_again() {
 
 #[test]
 fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
-    let mut lab = Lab::new(300_000_000, 1_000_000);
+    let mut lab = NetworkBuilder::new(300_000_000, 1_000_000);
     ["h1", "h2", "h3", "h4"].into_iter().for_each(|name| lab.host(name));
     let delay = 100_000;
     (0..6).for_each(|n| lab.router(&format!("r{n}"), pausing(60, 40)));
@@ -173,7 +173,7 @@ fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
         let mut network = lab.network();
         network.set_threads(threads);
         network.set_trace(true);
-        let mut recorder = Recorder::default();
+        let mut recorder = MemoryRecorder::default();
         network.run(&mut recorder).expect("it runs");
         let last = recorder.samples.last().expect("a sample");
         assert!(last.drops.is_empty(), "{:?}", last.drops);

@@ -1,7 +1,7 @@
 //! TCP flows that are steered while the network runs: windows of receivers, and senders that begin, pause and
 //! go on.
 
-use crate::common::{Lab, Recorder};
+use crate::common::{MemoryRecorder, NetworkBuilder};
 use groupflow_base::Nanos;
 use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::tcp::Reading;
@@ -32,8 +32,8 @@ fn tcp(variant: &str, profile: TcpProfile) -> SourceSpec {
 
 /// client - r1 - r2 - server at 10 Mb/s; the round trip of an empty network is 100 ms and the time of a
 /// packet.
-fn lab(variant: &str, profile: TcpProfile, stripes: usize) -> Lab {
-    let mut lab = Lab::new(100 * SECOND, SECOND / 10);
+fn lab(variant: &str, profile: TcpProfile, stripes: usize) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(100 * SECOND, SECOND / 10);
     ["client", "server"].into_iter().for_each(|name| lab.host(name));
     ["r1", "r2"].into_iter().for_each(|name| lab.fifo(name));
     lab.link("client", "r1", None, 0, 1000);
@@ -104,7 +104,7 @@ fn a_window_is_followed_within_two_round_trips() {
     for (window, before) in [(40_000_u64, 10), (5_000, 40), (10_000, 5)] {
         network.set_receive_window(flow, window).expect("a receiver");
         let changed = network.now().0 as f64 / 1e9;
-        let mut recorder = Recorder::default();
+        let mut recorder = MemoryRecorder::default();
         network.run_until(Nanos(((changed + 5.0) * 1e9) as u64), &mut recorder).expect("it runs");
         let packets = window / u64::from(MSS);
         let in_flight = |at: f64| {
@@ -171,7 +171,7 @@ fn a_link_that_becomes_longer_changes_the_round_trip_and_loses_nothing() {
     let seen = reading.round_trip.expect("it sends").0 as f64 / 1e9;
     assert!(near(seen, trip), "{seen}");
     assert!(near(measured, 10.0 * f64::from(MSS) * 8e-6 / trip), "{measured}");
-    let mut recorder = Recorder::default();
+    let mut recorder = MemoryRecorder::default();
     network.run_until(Nanos(30 * SECOND), &mut recorder).expect("it runs");
     let flows: Vec<_> = recorder.samples.iter().map(|sample| sample.flows[0]).collect();
     assert!(flows.iter().all(|flow| flow.tcp.expect("a TCP flow").retransmissions == 0));

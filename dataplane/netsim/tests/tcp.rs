@@ -1,6 +1,6 @@
 //! TCP over links: transfers, sharing, and the square-root law.
 
-use crate::common::{Lab, Recorder};
+use crate::common::{MemoryRecorder, NetworkBuilder};
 use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Sample};
 
@@ -22,8 +22,8 @@ fn tcp(variant: &str, window_packets: u32, bytes: Option<u64>) -> SourceSpec {
 }
 
 /// h1, h3 - r1 - r2 - h2, h4.
-fn dumbbell(rate: u64, delay: u64, queue: u32, duration: u64) -> Lab {
-    let mut lab = Lab::new(duration, duration / 20);
+fn dumbbell(rate: u64, delay: u64, queue: u32, duration: u64) -> NetworkBuilder {
+    let mut lab = NetworkBuilder::new(duration, duration / 20);
     ["h1", "h2", "h3", "h4"].into_iter().for_each(|name| lab.host(name));
     ["r1", "r2"].into_iter().for_each(|name| lab.fifo(name));
     for (host, router) in [("h1", "r1"), ("h3", "r1"), ("h2", "r2"), ("h4", "r2")] {
@@ -33,8 +33,8 @@ fn dumbbell(rate: u64, delay: u64, queue: u32, duration: u64) -> Lab {
     lab
 }
 
-fn run(lab: &Lab) -> Sample {
-    let mut recorder = Recorder::default();
+fn run(lab: &NetworkBuilder) -> Sample {
+    let mut recorder = MemoryRecorder::default();
     lab.network().run(&mut recorder).expect("it runs");
     recorder.samples.pop().expect("a sample")
 }

@@ -110,9 +110,9 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
     }
 }
 
-struct Writer(String);
+struct SampleWriter(String);
 
-impl Observer for Writer {
+impl Observer for SampleWriter {
     fn sample(&mut self, sample: &Sample) {
         let seconds = sample.time.0 as f64 * 1e-9;
         let dropped: u64 = sample.drops.values().sum();
@@ -136,7 +136,7 @@ fn scenario() {
     let step = scaled(&std::env::var("SAMPLE").unwrap(), 1e9);
     let spec = spec(&list("LINKS"), &list("FLOWS"), until, step);
     let mut network = Network::new(spec, &[]).unwrap();
-    let mut writer = Writer(String::new());
+    let mut writer = SampleWriter(String::new());
     network.run(&mut writer).unwrap();
     std::fs::write(std::env::var("OUT").unwrap(), writer.0).unwrap();
 }

@@ -6,7 +6,7 @@
 //! unless an event says `later`.
 
 use groupflow_base::Nanos;
-use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, TcpSender, TcpSenderConfig, Variant};
+use groupflow_netsim::tcp::{Sack, SackBlock, Segment, TcpFlags, TcpSender, TcpSenderConfig, Variant};
 
 struct Trace {
     sender: TcpSender,
@@ -51,7 +51,7 @@ impl Trace {
     }
 
     fn acknowledge(&mut self, sack: Sack, echo: bool) {
-        let flags = if echo { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
+        let flags = if echo { TcpFlags::ACK.with(TcpFlags::ECE) } else { TcpFlags::ACK };
         let segment = Segment { ack: self.wire(self.una), flags, sack, ..Segment::default() };
         self.sender.on_segment(self.now, &segment);
     }

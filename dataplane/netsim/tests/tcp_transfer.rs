@@ -62,7 +62,7 @@ proptest! {
         ecn: bool,
         acks in proptest::collection::vec((0u32..80_000, any::<u8>(), 0u32..80_000, 0u32..20_000, 0u64..400_000_000), 1..200),
     ) {
-        use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, TcpSender};
+        use groupflow_netsim::tcp::{TcpFlags, Sack, SackBlock, Segment, TcpSender};
         let mut config = configs(variant, window)[usize::from(ns2)];
         config.ecn = ecn && variant != Variant::Vegas;
         let mut sender = TcpSender::new(config).unwrap();
@@ -75,7 +75,7 @@ proptest! {
             while sender.poll(now).is_some() {}
             let mut sack = Sack::default();
             sack.push(SackBlock { left, right: left + length });
-            let flags = Flags(flags & 0x40 | 0x10);
+            let flags = TcpFlags(flags & 0x40 | 0x10);
             // Multiples of the packet size are what a receiver sends; the rest is noise.
             let ack = if ack % 3 == 0 { ack } else { ack / config.mss * config.mss + u32::from(config.syn) };
             sender.on_segment(now, &Segment { ack, flags, sack, ..Segment::default() });

@@ -1,6 +1,6 @@
 //! Queueing theory: one server, Poisson arrivals, exponential or constant service.
 
-use crate::common::{udp, Lab, Recorder};
+use crate::common::{udp, MemoryRecorder, NetworkBuilder};
 use groupflow_netsim::spec::{Arrivals, Sizes};
 
 const RATE: u64 = 1_000_000_000;
@@ -8,7 +8,7 @@ const MEAN: f64 = 6000.0;
 /// The frame sizes that a source can make.
 const SIZES: std::ops::RangeInclusive<u32> = 58..=65_549;
 
-struct Measured {
+struct QueueTimes {
     /// Mean time from source to sink, in seconds: wait and service.
     sojourn: f64,
     /// Mean number of packets that wait.
@@ -16,8 +16,8 @@ struct Measured {
     packets: u64,
 }
 
-fn measure(load: f64, sizes: Sizes, seed: u64) -> Measured {
-    let mut lab = Lab::new(30_000_000_000, 1_000_000);
+fn measure(load: f64, sizes: Sizes, seed: u64) -> QueueTimes {
+    let mut lab = NetworkBuilder::new(30_000_000_000, 1_000_000);
     lab.spec.seed = seed;
     ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
     lab.fifo("r1");
@@ -25,14 +25,14 @@ fn measure(load: f64, sizes: Sizes, seed: u64) -> Measured {
     lab.link("r1", "h2", Some(RATE), 0, 1_000_000);
     let source = udp((RATE as f64 * load) as u64, MEAN as u32, sizes, Arrivals::Poisson);
     lab.flow("f", "h1", "h2", source);
-    let mut recorder = Recorder::default();
+    let mut recorder = MemoryRecorder::default();
     lab.network().run(&mut recorder).expect("it runs");
     let flow = recorder.samples.last().expect("a sample").flows[0];
     let port = |sample: &groupflow_netsim::Sample| {
         sample.queues.iter().find(|queue| queue.port == 1).map_or(0, |queue| queue.packets)
     };
     let waiting: f64 = recorder.samples.iter().map(|sample| f64::from(port(sample))).sum();
-    Measured {
+    QueueTimes {
         sojourn: flow.delay_ns as f64 / 1e9 / flow.delivered_packets as f64,
         waiting: waiting / recorder.samples.len() as f64,
         packets: flow.delivered_packets,

@@ -110,27 +110,27 @@ fn pipeline(program: &Arc<Program>, engine: Engine) -> Pipeline {
 }
 
 /// Frames that arrive in turn, and to how many neighbours each group goes.
-struct Load {
+struct TrafficLoad {
     name: &'static str,
     frames: Vec<(Port, Vec<u8>)>,
     tail: u32,
 }
 
-fn loads() -> Vec<Load> {
+fn loads() -> Vec<TrafficLoad> {
     let unicast = |payload, tail| (1..=64).map(|to| (Port(101), tcp(to, payload, tail))).collect();
     let data = |payload, tail| (1..=64).map(|seq| (Port(1), group(1, 1, seq, payload, tail))).collect();
     let ack = |i: u16| (Port(2 + i % 4), group(3, 100 + i % 4, u32::from(i / 4 + 1), 0, 0));
     vec![
-        Load { name: "TCP unicast, headers only", frames: unicast(0, 1_446), tail: 1_446 },
-        Load { name: "TCP unicast, 1500 bytes", frames: unicast(1_446, 0), tail: 0 },
-        Load { name: "session data 1:4, headers only", frames: data(0, 1_000), tail: 1_000 },
-        Load { name: "session data 1:4, 1078 bytes", frames: data(1_000, 0), tail: 0 },
-        Load { name: "acknowledgements of 4 branches", frames: (0..64).map(ack).collect(), tail: 0 },
+        TrafficLoad { name: "TCP unicast, headers only", frames: unicast(0, 1_446), tail: 1_446 },
+        TrafficLoad { name: "TCP unicast, 1500 bytes", frames: unicast(1_446, 0), tail: 0 },
+        TrafficLoad { name: "session data 1:4, headers only", frames: data(0, 1_000), tail: 1_000 },
+        TrafficLoad { name: "session data 1:4, 1078 bytes", frames: data(1_000, 0), tail: 0 },
+        TrafficLoad { name: "acknowledgements of 4 branches", frames: (0..64).map(ack).collect(), tail: 0 },
     ]
 }
 
 /// Runs packets through; gives the frames that left.
-fn run(pipeline: &mut Pipeline, load: &Load, packets: usize, frame: &mut Frame) -> usize {
+fn run(pipeline: &mut Pipeline, load: &TrafficLoad, packets: usize, frame: &mut Frame) -> usize {
     let mut left = 0;
     for (i, (port, bytes)) in load.frames.iter().cycle().take(packets).enumerate() {
         let now = Nanos(1_000 * i as u64);
@@ -166,7 +166,7 @@ fn load_program(path: &str) -> Result<Arc<Program>, String> {
 }
 
 /// The best time of each engine for a packet, and how many packets leave for each that comes.
-fn measure(program: &Arc<Program>, load: &Load) -> ([Duration; 2], f64) {
+fn measure(program: &Arc<Program>, load: &TrafficLoad) -> ([Duration; 2], f64) {
     let mut pipelines = ENGINES.map(|engine| pipeline(program, engine));
     let mut best = [Duration::MAX; 2];
     let mut out = 0;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
-use groupflow_transport::wire::{Kind, Packet};
+use groupflow_transport::wire::{GroupPacket, Kind};
 use groupflow_transport::SessionId;
 
 use crate::control::{LeaveReason, Reply};
@@ -112,8 +112,8 @@ impl<P: Part> Machine for Endpoint<P> {
         }
         let packet = match self.seat.member.session() {
             // A cache agent is of no session, and hears all of them.
-            SessionId(0) => Packet::parse(datagram.bytes)?,
-            session => Packet::of_session(datagram.bytes, session)?,
+            SessionId(0) => GroupPacket::parse(datagram.bytes)?,
+            session => GroupPacket::of_session(datagram.bytes, session)?,
         };
         if packet.header.kind == Kind::Reply {
             let reply = Reply::parse(packet.payload)?;

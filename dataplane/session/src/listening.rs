@@ -43,7 +43,7 @@ mod tests {
     use groupflow_base::CodecError;
     use groupflow_base::{BitRate, Datagram, Machine};
     use groupflow_transport::terms::{Mode, Policy};
-    use groupflow_transport::wire::{Header, Kind, Packet};
+    use groupflow_transport::wire::{GroupPacket, Header, Kind};
     use groupflow_transport::{Seq, SessionId};
 
     const NOW: Nanos = Nanos::from_secs(9);
@@ -56,7 +56,7 @@ mod tests {
 
     fn sent(listener: &mut Endpoint<Listening>) -> Request {
         let bytes = listener.poll_transmit(NOW).expect("a request").bytes;
-        let packet = Packet::parse(&bytes).expect("own packets parse");
+        let packet = GroupPacket::parse(&bytes).expect("own packets parse");
         Request::parse(packet.header.kind, packet.payload).expect("own requests parse")
     }
 

@@ -7,7 +7,7 @@ use groupflow_session::control::{
 };
 use groupflow_session::member::{Member, MemberConfig, MemberEvent, MembershipState, Purpose};
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Kind, Packet};
+use groupflow_transport::wire::{GroupPacket, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -62,7 +62,7 @@ impl Subject {
     fn pump(&mut self) -> usize {
         let mut sent = 0;
         while let Some(transmit) = self.member.poll_transmit(self.now) {
-            let packet = Packet::parse(&transmit.bytes).expect("own packets parse");
+            let packet = GroupPacket::parse(&transmit.bytes).expect("own packets parse");
             let request = Request::parse(packet.header.kind, packet.payload).expect("own requests parse");
             let (id, join) = match &request {
                 Request::Join(m) => (m.request, Some(m.clone())),

@@ -12,7 +12,7 @@ use groupflow_transport::nack::Nack;
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::testing::{header, range};
-use groupflow_transport::wire::{Header, Kind, Packet};
+use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -116,7 +116,7 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(kind in select(Kind::ALL), bytes in vec(any::<u8>(), 0..200)) {
-        let _ = Packet::parse(&bytes);
+        let _ = GroupPacket::parse(&bytes);
         let _ = Request::parse(kind, &bytes);
         let _ = Reply::parse(&bytes);
         let _ = Nack::parse(&bytes);
@@ -179,7 +179,7 @@ fn handle(machine: &mut dyn Machine<Error = CodecError>, now: Nanos, bytes: &[u8
 /// Answers the machine's JOIN.
 fn admit(machine: &mut dyn Machine<Error = CodecError>, now: Nanos) {
     let bytes = machine.poll_transmit(now).expect("a JOIN").bytes;
-    let packet = Packet::parse(&bytes).expect("a packet");
+    let packet = GroupPacket::parse(&bytes).expect("a packet");
     let Ok(Request::Join(join)) = Request::parse(packet.header.kind, packet.payload) else {
         panic!("no JOIN");
     };

@@ -156,9 +156,9 @@ fn switch(program: &Arc<Program>, links: &[&str]) -> Switch {
 }
 
 /// What arrives as packet `n`, and how many packets leave for four of these.
-type Load = (&'static str, fn(u32) -> (u16, Vec<u8>), u32);
+type AllocationCase = (&'static str, fn(u32) -> (u16, Vec<u8>), u32);
 
-const LOADS: [Load; 7] = [
+const LOADS: [AllocationCase; 7] = [
     ("unicast, long", |_| (1, tcp(1_446)), 4),
     ("unicast, short", |_| (1, tcp(100)), 4),
     ("session data", |n| (1, group(1, 1, n + 1, 1_400)), 16),
@@ -175,7 +175,7 @@ fn ack(n: u32, seq: u32) -> (u16, Vec<u8>) {
 }
 
 /// Allocations of as many packets, which arrive from `first` on, and how many left.
-fn run(switch: &mut Switch, load: &Load, first: u32, emitted: &mut Emitted) -> (u64, u32) {
+fn run(switch: &mut Switch, load: &AllocationCase, first: u32, emitted: &mut Emitted) -> (u64, u32) {
     let (mut allocated, mut left) = (0, 0);
     for n in first..first + PACKETS {
         let (port, frame) = load.1(n);

@@ -38,19 +38,19 @@ fn general() -> Arc<PipelineConfig> {
     Arc::clone(CONFIG.get_or_init(load))
 }
 
-struct Run {
+struct SwitchRun {
     switch: Switch,
     left: Vec<SentFrame>,
     next: Option<Nanos>,
 }
 
-impl Run {
-    fn new(config: Arc<PipelineConfig>, link: &str, eager: bool) -> Run {
+impl SwitchRun {
+    fn new(config: Arc<PipelineConfig>, link: &str, eager: bool) -> SwitchRun {
         let links = vec![parse_port_link(link).unwrap()];
         let config_of = SwitchConfig { priorities: QUEUES, links, eager, ..switch_config(&[]) };
         let mut switch = Switch::new(config_of).unwrap();
         Runtime::new(1).install(&mut switch, config);
-        Run { switch, left: Vec::new(), next: None }
+        SwitchRun { switch, left: Vec::new(), next: None }
     }
 
     fn step(&mut self, now: Nanos, step: &Step) {
@@ -110,8 +110,8 @@ proptest! {
         eager: bool,
         steps in proptest::collection::vec((prop_oneof![Just(0), 0u64..2_000_000], step()), 1..80),
     ) {
-        let mut at_once = Run::new(queues_config(), LINKS[link], eager);
-        let mut stopped = Run::new(general(), LINKS[link], eager);
+        let mut at_once = SwitchRun::new(queues_config(), LINKS[link], eager);
+        let mut stopped = SwitchRun::new(general(), LINKS[link], eager);
         let mut now = Nanos::ZERO;
         for (span, step) in steps {
             now += Nanos(span);

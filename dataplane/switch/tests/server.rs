@@ -19,7 +19,7 @@ use groupflow_switch::proto::p4::v1::{
     StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
-    ask, render, ControlRequest, ControlSocket, LatenessLimits, Service, Shared, ToControlPlane,
+    ask, render, ControlRequest, ControlSocket, LatenessLimits, P4RuntimeService, Shared, ToControlPlane,
 };
 use prost::Message;
 use tokio::sync::mpsc;
@@ -28,27 +28,27 @@ use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Server};
 
-type Client = P4RuntimeClient<Channel>;
+type P4RuntimeChannel = P4RuntimeClient<Channel>;
 
-struct Running {
+struct RunningServer {
     address: SocketAddr,
     shared: Arc<Shared>,
     to_control_plane: mpsc::Sender<ToControlPlane>,
 }
 
 /// A server on a port of the kernel's choice.
-async fn serve() -> Running {
+async fn serve() -> RunningServer {
     let switch = Switch::new(common::switch_config(&[])).unwrap();
     let limits = LatenessLimits { lateness: Nanos::from_millis(10), kernel_drops: 0 };
     let shared = Arc::new(Shared::new(switch, vec!["a".into(); 4], limits).unwrap());
-    let service = Service::new(Arc::clone(&shared), Runtime::new(DEVICE));
+    let service = P4RuntimeService::new(Arc::clone(&shared), Runtime::new(DEVICE));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let incoming = TcpIncoming::from_listener(listener, true, None).unwrap();
     let (to_control_plane, from_datapath) = mpsc::channel(16);
     tokio::spawn(service.clone().forward(from_datapath));
     tokio::spawn(Server::builder().add_service(service.into_server()).serve_with_incoming(incoming));
-    Running { address, shared, to_control_plane }
+    RunningServer { address, shared, to_control_plane }
 }
 
 struct Stream {
@@ -57,7 +57,7 @@ struct Stream {
 }
 
 impl Stream {
-    async fn open(client: &mut Client) -> Stream {
+    async fn open(client: &mut P4RuntimeChannel) -> Stream {
         let (requests, receiver) = mpsc::channel(16);
         let responses = client.stream_channel(ReceiverStream::new(receiver)).await.unwrap().into_inner();
         Stream { requests, responses }
@@ -92,7 +92,7 @@ impl Stream {
     }
 }
 
-async fn connect(address: SocketAddr) -> Client {
+async fn connect(address: SocketAddr) -> P4RuntimeChannel {
     P4RuntimeClient::connect(format!("http://{address}")).await.unwrap()
 }
 

@@ -44,7 +44,7 @@ pub enum Placed {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldPacket {
     flags: Flags,
     payload: Box<[u8]>,
 }
@@ -64,7 +64,7 @@ enum Framing {
 pub struct Assembly {
     /// The next packet expected.
     pub(crate) next: Seq,
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<u32, HeldPacket>,
     ready: Vec<u8>,
     /// The most packets kept, including those that are delivered and not taken.
     capacity: u32,
@@ -106,7 +106,7 @@ impl Assembly {
             return Ok(Placed::NoRoom);
         }
         if seq > self.next {
-            let held = Held { flags, payload: payload.into() };
+            let held = HeldPacket { flags, payload: payload.into() };
             self.held.insert(seq.0, held);
             return Ok(Placed::New);
         }

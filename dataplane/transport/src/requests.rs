@@ -47,7 +47,7 @@ struct Gap {
 pub struct Requests {
     gaps: BTreeMap<u32, Gap>,
     rtt: Rtt,
-    window: Window,
+    window: RequestWindow,
     /// No gap is due before this time.
     next_due: Option<Nanos>,
     /// Gaps are due, but the window is full.
@@ -56,19 +56,19 @@ pub struct Requests {
 }
 
 #[derive(Debug)]
-struct Window {
+struct RequestWindow {
     size: u32,
     answered: u32,
     timed_out: u32,
 }
 
-impl Default for Window {
-    fn default() -> Window {
-        Window { size: WINDOW, answered: 0, timed_out: 0 }
+impl Default for RequestWindow {
+    fn default() -> RequestWindow {
+        RequestWindow { size: WINDOW, answered: 0, timed_out: 0 }
     }
 }
 
-impl Window {
+impl RequestWindow {
     /// A larger window would only lengthen the queue in which answers already wait.
     fn answer(&mut self, queued: bool) {
         self.answered = self.answered.saturating_add(1);

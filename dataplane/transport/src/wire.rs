@@ -148,16 +148,16 @@ impl Header {
 
 /// A parsed packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet<'a> {
+pub struct GroupPacket<'a> {
     /// The header.
     pub header: Header,
     /// The bytes after the header.
     pub payload: &'a [u8],
 }
 
-impl<'a> Packet<'a> {
+impl<'a> GroupPacket<'a> {
     /// Parses a UDP payload. Bytes behind the header's length are padding and are ignored.
-    pub fn parse(bytes: &'a [u8]) -> Result<Packet<'a>, CodecError> {
+    pub fn parse(bytes: &'a [u8]) -> Result<GroupPacket<'a>, CodecError> {
         let mut r = Reader::new(bytes);
         let h = r.take(HEADER, "header")?;
         if h[0] != VERSION {
@@ -191,12 +191,12 @@ impl<'a> Packet<'a> {
             seq: Seq(u32_at(12)),
             stamp: u32_at(16),
         };
-        Ok(Packet { header, payload })
+        Ok(GroupPacket { header, payload })
     }
 
     /// Parses a UDP payload; a packet of another session is refused.
-    pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<Packet<'a>, CodecError> {
-        let packet = Packet::parse(bytes)?;
+    pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<GroupPacket<'a>, CodecError> {
+        let packet = GroupPacket::parse(bytes)?;
         match packet.header.session == session {
             true => Ok(packet),
             false => Err(CodecError::value("session", packet.header.session.0)),
@@ -240,7 +240,7 @@ mod tests {
         ];
         assert_eq!(bytes[..22], expected);
         assert_eq!(&bytes[24..], b"hi");
-        assert_eq!(Packet::parse(&bytes), Ok(Packet { header: sample(), payload: b"hi" }));
+        assert_eq!(GroupPacket::parse(&bytes), Ok(GroupPacket { header: sample(), payload: b"hi" }));
     }
 
     #[test]
@@ -269,17 +269,17 @@ mod tests {
             (edit(20, 0xff), "length: 65282 is not a legal value"),
         ];
         for (bytes, message) in cases {
-            assert_eq!(Packet::parse(&bytes).map_err(|e| e.to_string()), Err(message.to_owned()));
+            assert_eq!(GroupPacket::parse(&bytes).map_err(|e| e.to_string()), Err(message.to_owned()));
         }
         let mut damaged = good;
         damaged[15] ^= 1;
-        assert_eq!(Packet::parse(&damaged), Err(super::damaged()));
+        assert_eq!(GroupPacket::parse(&damaged), Err(super::damaged()));
     }
 
     #[test]
     fn padding_is_ignored() {
         let mut bytes = sample().encode(b"hi");
         bytes.extend_from_slice(&[0; 16]);
-        assert_eq!(Packet::parse(&bytes).map(|p| p.payload), Ok(&b"hi"[..]));
+        assert_eq!(GroupPacket::parse(&bytes).map(|p| p.payload), Ok(&b"hi"[..]));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use groupflow_transport::intervals::IntervalSet;
 use groupflow_transport::nack::{Nack, PacketRange};
 use groupflow_transport::testing::{header, range};
-use groupflow_transport::wire::Packet;
+use groupflow_transport::wire::GroupPacket;
 use groupflow_transport::Seq;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,14 +20,14 @@ proptest! {
     #[test]
     fn packets_round_trip(header in header(), payload in vec(any::<u8>(), 0..1448)) {
         let bytes = header.encode(&payload);
-        prop_assert_eq!(Packet::parse(&bytes), Ok(Packet { header, payload: &payload }));
+        prop_assert_eq!(GroupPacket::parse(&bytes), Ok(GroupPacket { header, payload: &payload }));
     }
 
     #[test]
     fn a_damaged_header_is_refused(header in header(), at in 0..24_usize, bit in 0..8_u8) {
         let mut bytes = header.encode(b"payload");
         bytes[at] ^= 1 << bit;
-        prop_assert!(Packet::parse(&bytes).is_err());
+        prop_assert!(GroupPacket::parse(&bytes).is_err());
     }
 
     #[test]
@@ -78,7 +78,7 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(bytes in vec(any::<u8>(), 0..200)) {
-        let _ = Packet::parse(&bytes);
+        let _ = GroupPacket::parse(&bytes);
         let _ = Nack::parse(&bytes);
     }
 }

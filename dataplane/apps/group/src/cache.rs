@@ -24,7 +24,7 @@ pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     // An agent is of no session.
     let member = args.common.member(SessionId(0));
     let mut agent = Endpoint::caching(shell.clock.now(), member, args.max_bytes);
-    let mut stats = Stats::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
+    let mut stats = StatsReport::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
     loop {
         shell.exchange(&mut agent)?;
         while let Some(event) = agent.poll_event() {
@@ -42,16 +42,16 @@ pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
 }
 
 /// The last stats, and when the next are due.
-struct Stats {
+struct StatsReport {
     period: Nanos,
     due: Nanos,
     told: Nanos,
     last: CacheStats,
 }
 
-impl Stats {
-    fn new(now: Nanos, period: Nanos) -> Stats {
-        Stats { period, due: now + period, told: now, last: CacheStats::default() }
+impl StatsReport {
+    fn new(now: Nanos, period: Nanos) -> StatsReport {
+        StatsReport { period, due: now + period, told: now, last: CacheStats::default() }
     }
 
     fn report(&mut self, now: Nanos, agent: &Endpoint<Caching>, reporter: &mut Reporter) {

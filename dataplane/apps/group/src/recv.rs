@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::AgentError;
 use groupflow_host::output::{Output, BLOCK};
-use groupflow_host::progress::Progress;
+use groupflow_host::progress::ProgressMeter;
 use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
@@ -65,7 +65,7 @@ fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentE
 struct ReceiveProgress {
     output: Output,
     joined_at: Nanos,
-    meter: Progress,
+    meter: ProgressMeter,
     started: Option<Nanos>,
     /// Bytes taken from the receiver but not written yet.
     buffer: Vec<u8>,
@@ -78,7 +78,7 @@ impl ReceiveProgress {
         ReceiveProgress {
             output,
             joined_at: began,
-            meter: Progress::default(),
+            meter: ProgressMeter::default(),
             started: None,
             buffer: Vec::with_capacity(2 * BLOCK),
             write_due: None,

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::{exit, AgentError};
 use groupflow_host::input::FileBytes;
-use groupflow_host::progress::Progress;
+use groupflow_host::progress::ProgressMeter;
 use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
@@ -89,7 +89,7 @@ fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentE
 
 #[derive(Default)]
 struct SendProgress {
-    meter: Progress,
+    meter: ProgressMeter,
     started: bool,
     over: bool,
     exit: u8,

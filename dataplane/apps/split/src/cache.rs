@@ -13,21 +13,21 @@ const VECTOR: usize = 4;
 /// Free blocks kept for the next stream.
 const SPARE: usize = 256;
 
-type Block = Box<[u8]>;
+type CacheBlock = Box<[u8]>;
 
 /// The blocks of all streams, up to a bound.
 #[derive(Debug)]
-pub struct Pool {
-    free: Vec<Block>,
+pub struct BlockPool {
+    free: Vec<CacheBlock>,
     used: usize,
     limit: usize,
 }
 
-impl Pool {
+impl BlockPool {
     /// A pool of at most `bytes`, rounded down to whole blocks.
-    pub fn new(bytes: u64) -> Pool {
+    pub fn new(bytes: u64) -> BlockPool {
         let limit = usize::try_from(bytes).unwrap_or(usize::MAX) / BLOCK;
-        Pool { free: Vec::new(), used: 0, limit }
+        BlockPool { free: Vec::new(), used: 0, limit }
     }
 
     /// Bytes that streams hold.
@@ -45,7 +45,7 @@ impl Pool {
         self.used >= self.limit
     }
 
-    fn take(&mut self) -> Option<Block> {
+    fn take(&mut self) -> Option<CacheBlock> {
         if self.is_exhausted() {
             return None;
         }
@@ -53,7 +53,7 @@ impl Pool {
         Some(self.free.pop().unwrap_or_else(|| vec![0; BLOCK].into_boxed_slice()))
     }
 
-    fn give(&mut self, block: Block) {
+    fn give(&mut self, block: CacheBlock) {
         self.used -= 1;
         if self.free.len() < SPARE {
             self.free.push(block);
@@ -64,7 +64,7 @@ impl Pool {
 /// The cached bytes of one stream, by their offsets in it.
 #[derive(Debug)]
 pub struct ByteCache {
-    blocks: VecDeque<Block>,
+    blocks: VecDeque<CacheBlock>,
     /// The offset of the first block's first byte.
     origin: u64,
     end: u64,
@@ -77,7 +77,12 @@ impl ByteCache {
     }
 
     /// Reads once, up to `room` bytes. `Ok(None)`: the pool has no block. `Ok(Some(0))`: the input has ended.
-    pub fn fill(&mut self, pool: &mut Pool, mut from: impl Read, room: u64) -> io::Result<Option<usize>> {
+    pub fn fill(
+        &mut self,
+        pool: &mut BlockPool,
+        mut from: impl Read,
+        room: u64,
+    ) -> io::Result<Option<usize>> {
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(VECTOR * BLOCK);
         let filled = self.filled();
         while self.blocks.len() * BLOCK < filled + room {
@@ -129,7 +134,7 @@ impl ByteCache {
     }
 
     /// Frees all blocks that end before `base`; all blocks, if nothing is left.
-    pub fn discard(&mut self, pool: &mut Pool, base: u64) {
+    pub fn discard(&mut self, pool: &mut BlockPool, base: u64) {
         if base >= self.end {
             self.release(pool);
             self.origin = self.end;
@@ -145,7 +150,7 @@ impl ByteCache {
     }
 
     /// Frees all blocks.
-    pub fn release(&mut self, pool: &mut Pool) {
+    pub fn release(&mut self, pool: &mut BlockPool) {
         self.blocks.drain(..).for_each(|block| pool.give(block));
     }
 
@@ -154,7 +159,7 @@ impl ByteCache {
     }
 
     /// Frees blocks into which nothing was read.
-    fn shrink(&mut self, pool: &mut Pool) {
+    fn shrink(&mut self, pool: &mut BlockPool) {
         while self.blocks.len() > self.filled().div_ceil(BLOCK) {
             if let Some(block) = self.blocks.pop_back() {
                 pool.give(block);
@@ -173,9 +178,9 @@ mod tests {
     }
 
     /// A reader that computes each byte from its offset.
-    struct Source(u64, usize);
+    struct OffsetBytes(u64, usize);
 
-    impl Read for Source {
+    impl Read for OffsetBytes {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let count = buffer.len().min(self.1);
             buffer[..count].iter_mut().zip(self.0..).for_each(|(b, at)| *b = byte(at));
@@ -195,11 +200,11 @@ mod tests {
             start in 0..1_000_000_u64,
             steps in proptest::collection::vec((0..300_000_u64, 0..300_000_usize, 0..100_u64), 1..20),
         ) {
-            let mut pool = Pool::new(2 << 20);
+            let mut pool = BlockPool::new(2 << 20);
             let mut cache = ByteCache::new(start);
             let (mut base, mut end) = (start, start);
             for (room, there, percent) in steps {
-                let count = cache.fill(&mut pool, Source(end, there), room).expect("a source has no errors");
+                let count = cache.fill(&mut pool, OffsetBytes(end, there), room).expect("a source has no errors");
                 end += count.unwrap_or(0) as u64;
                 prop_assert!(pool.used() <= pool.limit());
                 prop_assert!(pool.used() < end - base + 2 * BLOCK as u64);
@@ -220,13 +225,13 @@ mod tests {
 
     #[test]
     fn an_exhausted_pool_stops_reading() {
-        let mut pool = Pool::new(2 * BLOCK as u64);
+        let mut pool = BlockPool::new(2 * BLOCK as u64);
         let mut cache = ByteCache::new(0);
         let mut other = ByteCache::new(0);
-        let all = Source(0, 1 << 20);
+        let all = OffsetBytes(0, 1 << 20);
         assert_eq!(cache.fill(&mut pool, all, 1 << 20).expect("no errors"), Some(2 * BLOCK));
-        assert_eq!(other.fill(&mut pool, Source(0, 9), 9).expect("no errors"), None);
+        assert_eq!(other.fill(&mut pool, OffsetBytes(0, 9), 9).expect("no errors"), None);
         cache.discard(&mut pool, BLOCK as u64);
-        assert_eq!(other.fill(&mut pool, Source(0, 9), 9).expect("no errors"), Some(9));
+        assert_eq!(other.fill(&mut pool, OffsetBytes(0, 9), 9).expect("no errors"), Some(9));
     }
 }

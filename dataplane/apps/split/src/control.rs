@@ -100,7 +100,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 
 /// The operation of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Op {
+pub enum Operation {
     /// Set a session's desired state.
     SetSession(Value),
     /// End a session.
@@ -143,7 +143,7 @@ impl From<FieldError> for RequestError {
 }
 
 /// Parses a request: its id, which the answer repeats, and its operation.
-pub fn parse(line: &[u8]) -> (Value, Result<Op, RequestError>) {
+pub fn parse(line: &[u8]) -> (Value, Result<Operation, RequestError>) {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => return (Value::Null, Err(RequestError::new("bad_json", format!("no JSON: {error}")))),
@@ -153,20 +153,20 @@ pub fn parse(line: &[u8]) -> (Value, Result<Op, RequestError>) {
     (id, op)
 }
 
-fn op(value: &Value) -> Result<Op, RequestError> {
+fn op(value: &Value) -> Result<Operation, RequestError> {
     let mut fields = ObjectReader::new("request", value)?;
     let _ = fields.value("id");
     let op = match fields.word("op", &["set_session", "remove_session", "list", "stats", "watch"], None)? {
         "set_session" => {
             let session = fields.value("session").ok_or_else(|| fields.wrong("session", "an object"))?;
-            Op::SetSession(session.clone())
+            Operation::SetSession(session.clone())
         }
         "remove_session" => {
-            Op::RemoveSession(fields.number("session", 1..=u64::from(u32::MAX), None)? as u32)
+            Operation::RemoveSession(fields.number("session", 1..=u64::from(u32::MAX), None)? as u32)
         }
-        "list" => Op::List,
-        "stats" => Op::Stats,
-        _ => Op::Watch,
+        "list" => Operation::List,
+        "stats" => Operation::Stats,
+        _ => Operation::Watch,
     };
     fields.finish()?;
     Ok(op)
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn requests_are_parsed_or_refused() {
         let cases = [
-            (r#"{"id":1,"op":"list"}"#, Ok(Op::List)),
-            (r#"{"op":"remove_session","session":7}"#, Ok(Op::RemoveSession(7))),
+            (r#"{"id":1,"op":"list"}"#, Ok(Operation::List)),
+            (r#"{"op":"remove_session","session":7}"#, Ok(Operation::RemoveSession(7))),
             (
                 r#"{"op":"dance"}"#,
                 Err("request.op must be set_session, remove_session, list, stats or watch"),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use groupflow_base::StreamId;
 
-use super::frame::Frame;
+use super::frame::SplitFrame;
 
 /// Bytes remembered, enough for some 10,000 streams with few members each.
 const BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ pub struct Farewells {
 
 impl Farewells {
     /// Remembers a stream that has ended; the oldest streams make room.
-    pub fn remember(&mut self, id: StreamId, frames: &[Frame]) {
+    pub fn remember(&mut self, id: StreamId, frames: &[SplitFrame]) {
         let mut words = Vec::new();
         frames.iter().for_each(|frame| frame.encode(&mut words));
         self.bytes += words.len();
@@ -48,12 +48,12 @@ mod tests {
     fn the_latest_are_remembered() {
         let mut farewells = Farewells::default();
         for number in 0..100_000 {
-            let frame = Frame::Progress { offset: number, complete: true };
-            farewells.remember(StreamId(number), &[Frame::Welcome { offset: number }, frame]);
+            let frame = SplitFrame::Progress { offset: number, complete: true };
+            farewells.remember(StreamId(number), &[SplitFrame::Welcome { offset: number }, frame]);
         }
         assert!(farewells.of(StreamId(0)).is_none() && farewells.bytes <= BYTES);
         let mut expected = Vec::new();
-        Frame::Welcome { offset: 99_999 }.encode(&mut expected);
+        SplitFrame::Welcome { offset: 99_999 }.encode(&mut expected);
         assert!(farewells.of(StreamId(99_999)).is_some_and(|words| words.starts_with(&expected)));
     }
 }

@@ -32,7 +32,7 @@ wire_enum!(
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum SplitFrame {
     /// The agent accepts the stream, and wants it from this offset on.
     Welcome {
         /// The offset of the first byte wanted.
@@ -77,37 +77,37 @@ pub enum Frame {
     },
 }
 
-impl Frame {
+impl SplitFrame {
     /// Appends the frame as it is sent. Replies and texts are cut at their bound.
     pub fn encode(&self, out: &mut impl Extend<u8>) {
         let mut w = Writer::default();
         let (kind, body) = match self {
-            Frame::Welcome { offset } => (1, w.u64(*offset)),
-            Frame::Progress { offset, complete } => (2, w.u64(*offset).u8((*complete).into())),
-            Frame::Receipt { member, bytes } => (3, w.u32(*member).u64(*bytes)),
-            Frame::Reply { member, bytes } => {
+            SplitFrame::Welcome { offset } => (1, w.u64(*offset)),
+            SplitFrame::Progress { offset, complete } => (2, w.u64(*offset).u8((*complete).into())),
+            SplitFrame::Receipt { member, bytes } => (3, w.u32(*member).u64(*bytes)),
+            SplitFrame::Reply { member, bytes } => {
                 (4, w.u32(*member).bytes(bytes.get(..MAX_REPLY).unwrap_or(bytes)))
             }
-            Frame::ReplyEnd { member } => (5, w.u32(*member)),
-            Frame::Failure { fault, member, offset, text } => {
+            SplitFrame::ReplyEnd { member } => (5, w.u32(*member)),
+            SplitFrame::Failure { fault, member, offset, text } => {
                 (6, w.u8(*fault as u8).u32(*member).u64(*offset).rest_text(text, MAX_TEXT))
             }
         };
         Envelope::seal(kind, body, out);
     }
 
-    fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
+    fn parse(kind: u8, body: &[u8]) -> Result<SplitFrame, CodecError> {
         let mut r = Reader::new(body);
         let frame = match kind {
-            1 => Frame::Welcome { offset: r.u64("welcome.offset")? },
+            1 => SplitFrame::Welcome { offset: r.u64("welcome.offset")? },
             2 => {
                 let offset = r.u64("progress.offset")?;
-                Frame::Progress { offset, complete: r.flag("progress.complete")? }
+                SplitFrame::Progress { offset, complete: r.flag("progress.complete")? }
             }
-            3 => Frame::Receipt { member: r.u32("receipt.member")?, bytes: r.u64("receipt.bytes")? },
-            4 => Frame::Reply { member: r.u32("reply.member")?, bytes: r.rest().to_vec() },
-            5 => Frame::ReplyEnd { member: r.u32("reply_end.member")? },
-            6 => Frame::Failure {
+            3 => SplitFrame::Receipt { member: r.u32("receipt.member")?, bytes: r.u64("receipt.bytes")? },
+            4 => SplitFrame::Reply { member: r.u32("reply.member")?, bytes: r.rest().to_vec() },
+            5 => SplitFrame::ReplyEnd { member: r.u32("reply_end.member")? },
+            6 => SplitFrame::Failure {
                 fault: Fault::parse(r.u8("failure.fault")?)?,
                 member: r.u32("failure.member")?,
                 offset: r.u64("failure.offset")?,
@@ -122,13 +122,13 @@ impl Frame {
 
 /// Cuts received bytes into frames.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct SplitDecoder {
     bytes: Vec<u8>,
     at: usize,
     envelopes: Envelopes,
 }
 
-impl Decoder {
+impl SplitDecoder {
     /// Takes bytes in. Holds at most these and one incomplete frame.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.at);
@@ -137,11 +137,11 @@ impl Decoder {
     }
 
     /// The next frame, if it is there; nothing useful comes after an error.
-    pub fn next_frame(&mut self) -> Result<Option<Frame>, CodecError> {
+    pub fn next_frame(&mut self) -> Result<Option<SplitFrame>, CodecError> {
         let mut rest = &self.bytes[self.at..];
         let envelope = self.envelopes.next_whole(&mut rest, |_| MAX_BODY)?;
         self.at = self.bytes.len() - rest.len();
-        envelope.map(|envelope| Frame::parse(envelope.kind, envelope.body)).transpose()
+        envelope.map(|envelope| SplitFrame::parse(envelope.kind, envelope.body)).transpose()
     }
 }
 
@@ -151,23 +151,23 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn frame() -> impl Strategy<Value = Frame> {
+    fn frame() -> impl Strategy<Value = SplitFrame> {
         let fault = proptest::sample::select(Fault::ALL);
         prop_oneof![
-            any::<u64>().prop_map(|offset| Frame::Welcome { offset }),
-            any::<(u64, bool)>().prop_map(|(offset, complete)| Frame::Progress { offset, complete }),
-            any::<(u32, u64)>().prop_map(|(member, bytes)| Frame::Receipt { member, bytes }),
+            any::<u64>().prop_map(|offset| SplitFrame::Welcome { offset }),
+            any::<(u64, bool)>().prop_map(|(offset, complete)| SplitFrame::Progress { offset, complete }),
+            any::<(u32, u64)>().prop_map(|(member, bytes)| SplitFrame::Receipt { member, bytes }),
             (any::<u32>(), vec(any::<u8>(), 0..300))
-                .prop_map(|(member, bytes)| Frame::Reply { member, bytes }),
-            any::<u32>().prop_map(|member| Frame::ReplyEnd { member }),
+                .prop_map(|(member, bytes)| SplitFrame::Reply { member, bytes }),
+            any::<u32>().prop_map(|member| SplitFrame::ReplyEnd { member }),
             (fault, any::<(u32, u64)>(), ".{0,100}").prop_map(|(fault, (member, offset), text)| {
-                Frame::Failure { fault, member, offset, text }
+                SplitFrame::Failure { fault, member, offset, text }
             }),
         ]
     }
 
-    fn decode(bytes: &[u8], pieces: &[usize]) -> Result<Vec<Frame>, CodecError> {
-        let (mut decoder, mut frames, mut rest) = (Decoder::default(), Vec::new(), bytes);
+    fn decode(bytes: &[u8], pieces: &[usize]) -> Result<Vec<SplitFrame>, CodecError> {
+        let (mut decoder, mut frames, mut rest) = (SplitDecoder::default(), Vec::new(), bytes);
         for &piece in pieces.iter().chain([&bytes.len()]) {
             let (now, later) = rest.split_at(piece.min(rest.len()));
             rest = later;
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn bounds() {
         let mut bytes = Vec::new();
-        Frame::Reply { member: 1, bytes: vec![7; MAX_REPLY + 1] }.encode(&mut bytes);
+        SplitFrame::Reply { member: 1, bytes: vec![7; MAX_REPLY + 1] }.encode(&mut bytes);
         assert_eq!(bytes.len(), Envelope::HEADER + MAX_BODY);
         let cases: [(&[u8], &str); 5] = [
             (&[4, 0, 0x40, 1], "frame.length: 16385 is too long for kind 4"),
@@ -215,20 +215,21 @@ mod tests {
         }
         let text = "ä".repeat(400);
         let mut bytes = Vec::new();
-        Frame::Failure { fault: Fault::Reset, member: 0, offset: 0, text }.encode(&mut bytes);
+        SplitFrame::Failure { fault: Fault::Reset, member: 0, offset: 0, text }.encode(&mut bytes);
         assert!(decode(&bytes, &[]).is_ok_and(|f| f.len() == 1), "cut between characters");
     }
 
     #[test]
     fn frames_are_these_bytes() {
         let (member, offset) = (0x0102_0304, 0x0506_0708_090a);
-        let failure = Frame::Failure { fault: Fault::MemberReset, member, offset, text: "ä".to_owned() };
+        let failure =
+            SplitFrame::Failure { fault: Fault::MemberReset, member, offset, text: "ä".to_owned() };
         let cases = [
-            (Frame::Welcome { offset }, "01000008000005060708090a"),
-            (Frame::Progress { offset, complete: true }, "02000009000005060708090a01"),
-            (Frame::Receipt { member, bytes: offset }, "0300000c01020304000005060708090a"),
-            (Frame::Reply { member, bytes: vec![7, 8] }, "04000006010203040708"),
-            (Frame::ReplyEnd { member }, "0500000401020304"),
+            (SplitFrame::Welcome { offset }, "01000008000005060708090a"),
+            (SplitFrame::Progress { offset, complete: true }, "02000009000005060708090a01"),
+            (SplitFrame::Receipt { member, bytes: offset }, "0300000c01020304000005060708090a"),
+            (SplitFrame::Reply { member, bytes: vec![7, 8] }, "04000006010203040708"),
+            (SplitFrame::ReplyEnd { member }, "0500000401020304"),
             (failure, "0600000f0601020304000005060708090ac3a4"),
         ];
         for (frame, expected) in cases {

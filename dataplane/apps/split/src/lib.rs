@@ -52,7 +52,7 @@ mod tally;
 mod upstream;
 
 use agent::Agent;
-use cache::Pool;
+use cache::BlockPool;
 use control::Listener;
 use keep::Keeper;
 use resources::{Limits, Orphan, Resources};
@@ -95,7 +95,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     };
     let resources = Resources {
         poller: Poller::new().map_err(|e| system(&e.into()))?,
-        pool: Pool::new(args.max_cache),
+        pool: BlockPool::new(args.max_cache),
         keeper,
         limits,
         scratch: vec![0; SCRATCH].into_boxed_slice(),

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::cache::ByteCache;
 use super::config::{BranchKind, BranchSpec, SessionSpec};
-use super::frame::{Decoder, MAX_REPLY};
+use super::frame::{SplitDecoder, MAX_REPLY};
 use super::preamble::Preamble;
 use super::resources::{Orphan, Resources, SplitPollKey};
 
@@ -58,7 +58,7 @@ pub struct BranchLink {
     /// Whether no more replies will come from the branch.
     pub replies_ended: bool,
     /// Cuts the next agent's bytes into frames.
-    pub decoder: Decoder,
+    pub decoder: SplitDecoder,
     /// Whether the next agent has said that its members have everything.
     pub is_complete: bool,
     socket: Option<(TcpStream, Registration)>,
@@ -98,7 +98,7 @@ impl BranchLink {
             established: false,
             start,
             replies_ended: false,
-            decoder: Decoder::default(),
+            decoder: SplitDecoder::default(),
             is_complete: false,
             socket: None,
             readable: false,
@@ -144,7 +144,7 @@ impl BranchLink {
         let registration = resources.poller.add(&socket, SplitPollKey::Branch(stream, self.key))?;
         self.socket = Some((socket, registration));
         self.state = LinkState::Connecting;
-        self.decoder = Decoder::default();
+        self.decoder = SplitDecoder::default();
         self.greeting = match self.spec.kind {
             BranchKind::Member(_) => Vec::new(),
             BranchKind::Agent => {
@@ -407,7 +407,7 @@ impl BranchLink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::Pool;
+    use crate::cache::BlockPool;
     use crate::config::LateStart;
     use crate::keep::Keeper;
     use crate::resources::Limits;
@@ -424,7 +424,7 @@ mod tests {
         let second = Duration::from_secs(1);
         Resources {
             poller: Poller::new().expect("an epoll"),
-            pool: Pool::new(0),
+            pool: BlockPool::new(0),
             limits: Limits { address: Ipv4Addr::LOCALHOST, silence: second, connect: second, resume: second },
             keeper: Some(keeper),
             scratch: Box::default(),

@@ -7,7 +7,7 @@ use groupflow_base::StreamId;
 use groupflow_host::poller::Poller;
 use serde_json::{json, Value};
 
-use super::cache::Pool;
+use super::cache::BlockPool;
 use super::keep::Keeper;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl Orphan {
 /// The state that all streams of an agent share.
 pub struct Resources {
     pub poller: Poller<SplitPollKey>,
-    pub pool: Pool,
+    pub pool: BlockPool,
     pub limits: Limits,
     /// The keeper of connections, if there is one.
     pub keeper: Option<Keeper>,

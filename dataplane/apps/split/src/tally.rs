@@ -3,7 +3,7 @@
 use serde_json::{json, Value};
 
 use super::config::{BranchKind, BranchSpec};
-use super::frame::{Decoder, Fault, Frame};
+use super::frame::{Fault, SplitDecoder, SplitFrame};
 use super::link::LinkState;
 use super::live::Live;
 
@@ -35,11 +35,11 @@ impl Tally {
     /// The tally of a stream that comes again after its end here, from its last frames `words`. A lost
     /// member stays lost.
     pub fn again(words: &[u8]) -> Tally {
-        let (mut tally, mut decoder) = (Tally::default(), Decoder::default());
+        let (mut tally, mut decoder) = (Tally::default(), SplitDecoder::default());
         decoder.push(words);
         while let Ok(Some(frame)) = decoder.next_frame() {
             match frame {
-                Frame::Failure { fault, member, offset, text } if member != 0 => {
+                SplitFrame::Failure { fault, member, offset, text } if member != 0 => {
                     tally.failed(fault, member, "", offset, &text);
                 }
                 _ => {}
@@ -69,13 +69,10 @@ impl Tally {
     }
 
     /// The same facts as frames, for an upstream agent that has forgotten them.
-    pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
-        let receipts = self.receipts.iter().map(|&(member, bytes)| Frame::Receipt { member, bytes });
-        let failed = self.failed.iter().map(|Failed { fault, member, acked, text, .. }| Frame::Failure {
-            fault: *fault,
-            member: *member,
-            offset: *acked,
-            text: text.clone(),
+    pub fn frames(&self) -> impl Iterator<Item = SplitFrame> + '_ {
+        let receipts = self.receipts.iter().map(|&(member, bytes)| SplitFrame::Receipt { member, bytes });
+        let failed = self.failed.iter().map(|Failed { fault, member, acked, text, .. }| {
+            SplitFrame::Failure { fault: *fault, member: *member, offset: *acked, text: text.clone() }
         });
         receipts.chain(failed)
     }

@@ -7,7 +7,7 @@ use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::{Ready, Registration};
 use groupflow_host::tcp;
 
-use super::frame::Frame;
+use super::frame::SplitFrame;
 use super::resources::Resources;
 
 /// Bytes that may wait to go back to the sender (frames other than replies are never refused).
@@ -60,7 +60,7 @@ impl Upstream {
     }
 
     /// Sends a frame to an agent; a sender gets no frames.
-    pub fn say(&mut self, frame: &Frame) {
+    pub fn say(&mut self, frame: &SplitFrame) {
         if self.is_agent && !self.ended {
             frame.encode(self.out.bytes());
         }
@@ -69,7 +69,7 @@ impl Upstream {
     /// Passes on bytes that a member replied.
     pub fn reply(&mut self, member: u32, bytes: &[u8]) {
         match self.is_agent {
-            true => self.say(&Frame::Reply { member, bytes: bytes.to_vec() }),
+            true => self.say(&SplitFrame::Reply { member, bytes: bytes.to_vec() }),
             false if !self.ended => self.out.bytes().extend(bytes),
             false => {}
         }

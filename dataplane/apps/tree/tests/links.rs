@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use groupflow_host::identity::Identity;
 use groupflow_tree::agent::quic::{Happened, Links, QuicLink};
-use groupflow_tree::agent::shared::Shared;
+use groupflow_tree::agent::shared::TreeIdentity;
 use groupflow_tree::machine::ConnId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -23,13 +23,14 @@ const LONGEST: usize = 1472;
 /// One way.
 const DELAY: Duration = Duration::from_millis(20);
 
-fn identity(name: &str) -> Shared {
+fn identity(name: &str) -> TreeIdentity {
     let folder = std::env::temp_dir().join(format!("tree-links-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let (certificate, key) = (folder.join("cert"), folder.join("key"));
     Identity::open(&certificate, &key).expect("made");
     let text = |path| std::fs::read_to_string(path).expect("there");
-    let shared = Shared::parse(&json!({"certificate": text(certificate), "key": text(key)})).expect("parsed");
+    let shared =
+        TreeIdentity::parse(&json!({"certificate": text(certificate), "key": text(key)})).expect("parsed");
     std::fs::remove_dir_all(&folder).expect("removed");
     shared
 }
@@ -85,7 +86,7 @@ struct World {
 }
 
 impl World {
-    fn new(path: Path, parent: &Shared, child: &Shared) -> World {
+    fn new(path: Path, parent: &TreeIdentity, child: &TreeIdentity) -> World {
         let now = Instant::now();
         let mut ends = [Links::new(), Links::new()];
         ends[0].serve(parent.accept_quic().expect("a server"));

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::harness::{data, file, send, text, Lab};
+use super::harness::{data, file, send, text, GatherLab};
 use super::proxy::Proxy;
 
 #[test]
 fn connections_that_die_cost_no_byte() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let bytes = data(8 << 20);
     let mut server = lab.serve(&[]);
     let proxy = Proxy::new(server.address);
@@ -26,7 +26,7 @@ fn connections_that_die_cost_no_byte() {
 
 #[test]
 fn the_last_connection_may_die_too() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let bytes = data(3 << 20);
     let mut server = lab.serve(&[]);
     let proxy = Proxy::new(server.address);
@@ -43,7 +43,7 @@ fn the_last_connection_may_die_too() {
 
 #[test]
 fn a_server_that_is_killed_goes_on_where_it_was() {
-    let lab = Lab::new(&["a", "b"]);
+    let lab = GatherLab::new(&["a", "b"]);
     let bytes = data(30_000_000);
     let path = file(&lab, "input", &bytes);
     let mut server = lab.serve(&[]);
@@ -72,7 +72,7 @@ fn a_server_that_is_killed_goes_on_where_it_was() {
 
 #[test]
 fn a_server_that_was_stopped_before_the_client_knew_of_the_end_still_knows_it() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let server = lab.serve(&[]);
     let (address, bytes) = (server.address, data(100_000));
     let path = file(&lab, "input", &bytes);
@@ -93,7 +93,7 @@ fn a_server_that_was_stopped_before_the_client_knew_of_the_end_still_knows_it() 
 
 #[test]
 fn a_client_that_dies_leaves_its_part_and_may_come_again() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let mut server = lab.serve(&[]);
     let mut client = send(server.address, "a", &[]);
     client.write(&[7; 1000]);
@@ -112,7 +112,7 @@ fn a_client_that_dies_leaves_its_part_and_may_come_again() {
 
 #[test]
 fn a_stream_whose_client_is_gone_is_forgotten_in_the_end() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let mut server = lab.serve(&["--silence", "1"]);
     let mut client = send(server.address, "a", &[]);
     client.write(&[7; 1000]);

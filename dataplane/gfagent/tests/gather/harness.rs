@@ -19,20 +19,20 @@ pub const TOKEN: &str = "c0ffee";
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
 /// A folder with a list of clients, and what servers gather.
-pub struct Lab {
+pub struct GatherLab {
     pub folder: PathBuf,
 }
 
-impl Lab {
+impl GatherLab {
     /// For these clients; all have [`TOKEN`].
-    pub fn new(clients: &[&str]) -> Lab {
+    pub fn new(clients: &[&str]) -> GatherLab {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("gfgather-{}-{number}", std::process::id()));
         std::fs::create_dir_all(folder.join("out")).expect("a folder");
         let list: Vec<Value> = clients.iter().map(|c| json!({"client": c, "token": TOKEN})).collect();
         let list = json!({"clients": list}).to_string();
         std::fs::write(folder.join("clients.json"), list).expect("a list");
-        Lab { folder }
+        GatherLab { folder }
     }
 
     pub fn out(&self) -> PathBuf {
@@ -40,11 +40,11 @@ impl Lab {
     }
 
     /// A server at any port.
-    pub fn serve(&self, options: &[&str]) -> Server {
+    pub fn serve(&self, options: &[&str]) -> ServerProcess {
         self.serve_at("127.0.0.1:0", options)
     }
 
-    pub fn serve_at(&self, listen: &str, options: &[&str]) -> Server {
+    pub fn serve_at(&self, listen: &str, options: &[&str]) -> ServerProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
         command.args(["gather-serve", "--json", "--listen", listen, "--round-ms", "50"]);
         // Loopback's own segments are larger than small windows.
@@ -56,11 +56,11 @@ impl Lab {
         if !options.contains(&"--discard") {
             command.arg("--out").arg(self.out());
         }
-        let mut process = Process::new(command.args(options));
+        let mut process = JsonProcess::new(command.args(options));
         let ready = process.wait_for("ready");
         let port = ready["port"].as_u64().expect("a port") as u16;
         let pin = ready["tls_pin"].as_str().unwrap_or_default().to_owned();
-        Server { process, pin, address: SocketAddrV4::new([127, 0, 0, 1].into(), port) }
+        ServerProcess { process, pin, address: SocketAddrV4::new([127, 0, 0, 1].into(), port) }
     }
 
     /// The one stream of a client that is complete.
@@ -77,20 +77,20 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for GatherLab {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-pub struct Server {
-    pub process: Process,
+pub struct ServerProcess {
+    pub process: JsonProcess,
     pub address: SocketAddrV4,
     /// The fingerprint of its certificate.
     pub pin: String,
 }
 
-impl Server {
+impl ServerProcess {
     pub fn tune(&mut self, tune: Value) -> Value {
         self.process.line(&json!({"id": 7, "tune": tune}).to_string());
         self.process.wait(|event| event["id"] == 7)
@@ -117,7 +117,7 @@ impl Server {
 }
 
 /// A client of the server at `address`.
-pub fn send(address: SocketAddrV4, client: &str, options: &[&str]) -> Process {
+pub fn send(address: SocketAddrV4, client: &str, options: &[&str]) -> JsonProcess {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
     let to = address.to_string();
     command.args(["gather-send", "--json", "--to", &to, "--client", client, "--retry", "20"]);
@@ -127,18 +127,18 @@ pub fn send(address: SocketAddrV4, client: &str, options: &[&str]) -> Process {
     if !options.iter().any(|option| option.starts_with("--tls")) {
         command.arg("--plain");
     }
-    Process::new(command.args(options))
+    JsonProcess::new(command.args(options))
 }
 
 /// A process whose stdout is JSON lines.
-pub struct Process {
+pub struct JsonProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     events: Receiver<Value>,
 }
 
-impl Process {
-    fn new(command: &mut Command) -> Process {
+impl JsonProcess {
+    fn new(command: &mut Command) -> JsonProcess {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("started");
         let stdin = child.stdin.take();
@@ -152,7 +152,7 @@ impl Process {
                 }
             }
         });
-        Process { child, stdin, events }
+        JsonProcess { child, stdin, events }
     }
 
     /// The next event that fulfils a condition; those before it are passed over.
@@ -224,7 +224,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for JsonProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -243,7 +243,7 @@ pub fn data(length: usize) -> Vec<u8> {
     bytes
 }
 
-pub fn file(lab: &Lab, name: &str, bytes: &[u8]) -> PathBuf {
+pub fn file(lab: &GatherLab, name: &str, bytes: &[u8]) -> PathBuf {
     let path = lab.folder.join(name);
     std::fs::write(&path, bytes).expect("written");
     path

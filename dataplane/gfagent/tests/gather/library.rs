@@ -7,12 +7,12 @@ use groupflow_gather::agent::stream::GatherStream;
 use groupflow_host::secure::SecureSend;
 use serde_json::json;
 
-use super::harness::{data, Lab, TOKEN};
+use super::harness::{data, GatherLab, TOKEN};
 use super::tls::serve;
 
 #[test]
 fn a_program_writes_a_stream_and_waits_until_it_is_delivered() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let mut server = serve(&lab, &[]);
     server.tune(json!([{"client": "a", "connections": 3}]));
     let known = SecureSend::pinned(&server.pin).expect("a fingerprint");
@@ -25,7 +25,7 @@ fn a_program_writes_a_stream_and_waits_until_it_is_delivered() {
 
 #[test]
 fn a_program_is_told_why_its_stream_is_over() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let server = lab.serve(&[]);
     let options = GatherSendArgs::new(server.address, "a", "bad", SecureSend::plain()).expect("options");
     let error = GatherStream::start(options).expect("started").finish().expect_err("another token");

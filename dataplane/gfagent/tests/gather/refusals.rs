@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::json;
 
-use super::harness::{data, file, send, text, Lab, Server, TOKEN};
+use super::harness::{data, file, send, text, GatherLab, ServerProcess, TOKEN};
 
 /// A connection that speaks for itself.
 pub struct Raw<S = TcpStream>(pub S);
@@ -66,7 +66,11 @@ impl<S: Read + Write> Raw<S> {
 }
 
 /// A client in the middle of a stream is not harmed by what `happens`.
-pub fn while_another_sends(lab: &Lab, server: &mut Server, happens: impl FnOnce(&mut Server)) {
+pub fn while_another_sends(
+    lab: &GatherLab,
+    server: &mut ServerProcess,
+    happens: impl FnOnce(&mut ServerProcess),
+) {
     let bytes = data(300_000);
     let pin = server.pin.clone();
     let options = if pin.is_empty() { vec![] } else { vec!["--tls-pin", &pin] };
@@ -81,7 +85,7 @@ pub fn while_another_sends(lab: &Lab, server: &mut Server, happens: impl FnOnce(
 
 #[test]
 fn who_is_not_known_or_has_another_token_is_refused_in_one_line() {
-    let lab = Lab::new(&["good", "a"]);
+    let lab = GatherLab::new(&["good", "a"]);
     let mut server = lab.serve(&[]);
     let path = file(&lab, "input", b"x");
     while_another_sends(&lab, &mut server, |server| {
@@ -110,7 +114,7 @@ fn who_is_not_known_or_has_another_token_is_refused_in_one_line() {
 
 #[test]
 fn a_second_program_with_a_clients_name_is_refused_and_the_first_goes_on() {
-    let lab = Lab::new(&["good"]);
+    let lab = GatherLab::new(&["good"]);
     let mut server = lab.serve(&[]);
     while_another_sends(&lab, &mut server, |server| {
         let (code, line) = send(server.address, "good", &[]).end();
@@ -122,7 +126,7 @@ fn a_second_program_with_a_clients_name_is_refused_and_the_first_goes_on() {
 
 #[test]
 fn a_client_has_as_many_connections_as_it_may() {
-    let lab = Lab::new(&["good", "a"]);
+    let lab = GatherLab::new(&["good", "a"]);
     let mut server = lab.serve(&["--max-connections", "2"]);
     while_another_sends(&lab, &mut server, |server| {
         let mut raws: Vec<Raw> = (0..3).map(|_| Raw::new(server.connect())).collect();
@@ -138,7 +142,7 @@ fn a_client_has_as_many_connections_as_it_may() {
 
 #[test]
 fn frames_that_make_no_sense_are_refused_with_the_field() {
-    let lab = Lab::new(&["good", "a"]);
+    let lab = GatherLab::new(&["good", "a"]);
     let mut server = lab.serve(&["--memory", "200000B"]);
     while_another_sends(&lab, &mut server, |server| {
         let cases: [(&[u8], &str); 5] = [
@@ -174,7 +178,7 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
 }
 
 /// All that may be held, with a hole before it, again and again; then beyond it, and without an end.
-pub fn flood<S: Read + Write>(server: &mut Server, mut raw: Raw<S>) {
+pub fn flood<S: Read + Write>(server: &mut ServerProcess, mut raw: Raw<S>) {
     raw.hello("a", TOKEN, 1, 0);
     let block = vec![7; 60_000];
     for _ in 0..200 {
@@ -194,7 +198,7 @@ pub fn flood<S: Read + Write>(server: &mut Server, mut raw: Raw<S>) {
 
 #[test]
 fn a_flood_is_bounded() {
-    let lab = Lab::new(&["good", "a"]);
+    let lab = GatherLab::new(&["good", "a"]);
     let mut server = lab.serve(&["--memory", "1MiB"]);
     while_another_sends(&lab, &mut server, |server| {
         flood(server, Raw::new(server.connect()));
@@ -205,7 +209,7 @@ fn a_flood_is_bounded() {
 
 #[test]
 fn connections_that_say_nothing_are_closed() {
-    let lab = Lab::new(&["good"]);
+    let lab = GatherLab::new(&["good"]);
     let mut server = lab.serve(&["--handshake-ms", "300", "--max-pending", "3"]);
     while_another_sends(&lab, &mut server, |server| {
         let mut raws: Vec<Raw> = (0..5).map(|_| Raw::new(server.connect())).collect();
@@ -221,7 +225,7 @@ fn connections_that_say_nothing_are_closed() {
 
 #[test]
 fn a_list_that_is_wrong_is_refused() {
-    let lab = Lab::new(&["a", "a"]);
+    let lab = GatherLab::new(&["a", "a"]);
     let list = lab.folder.join("clients.json");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gfagent"))
         .args(["gather-serve", "--discard", "--plain", "--clients", text(&list)])

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use groupflow_gather::machine::{Decoder, Epoch, Frame, Item, Side};
+use groupflow_gather::machine::{Epoch, GatherFrame, Item, Side, StripeDecoder};
 
 use super::harness::send;
 
@@ -21,19 +21,20 @@ fn serve(listener: TcpListener, counts: Arc<Mutex<Vec<usize>>>) {
 }
 
 fn count(mut stream: TcpStream, counts: &Mutex<Vec<usize>>, place: usize) {
-    let (mut decoder, mut bytes) = (Decoder::new(Side::Client), [0; 1024]);
+    let (mut decoder, mut bytes) = (StripeDecoder::new(Side::Client), [0; 1024]);
     while let Ok(count @ 1..) = stream.read(&mut bytes) {
         let mut input = &bytes[..count];
         while let Some(item) = decoder.next_item(&mut input).expect("a frame") {
             match item {
-                Item::Frame(Frame::Hello(_)) => {
+                Item::Frame(GatherFrame::Hello(_)) => {
                     let (delivered, limit) = (0, 1 << 20);
-                    let welcome = Frame::Welcome { epoch: Epoch(1), delivered, limit, wanted: CONNECTIONS };
+                    let welcome =
+                        GatherFrame::Welcome { epoch: Epoch(1), delivered, limit, wanted: CONNECTIONS };
                     let mut out = std::collections::VecDeque::new();
                     welcome.encode(&mut out);
                     stream.write_all(out.make_contiguous()).expect("written");
                 }
-                Item::Frame(Frame::Report(_)) => counts.lock().expect("counts")[place] += 1,
+                Item::Frame(GatherFrame::Report(_)) => counts.lock().expect("counts")[place] += 1,
                 _ => {}
             }
         }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::harness::{data, file, send, text, Lab};
+use super::harness::{data, file, send, text, GatherLab};
 use super::proxy::Proxy;
 
 #[test]
 fn a_file_arrives_over_one_connection_and_over_many() {
-    let lab = Lab::new(&["one", "many", "empty"]);
+    let lab = GatherLab::new(&["one", "many", "empty"]);
     let bytes = data(20_000_001);
     let path = file(&lab, "input", &bytes);
     let mut server = lab.serve(&[]);
@@ -26,7 +26,7 @@ fn a_file_arrives_over_one_connection_and_over_many() {
 
 #[test]
 fn the_number_of_connections_goes_up_and_down_in_the_middle_of_a_stream() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let bytes = data(6 << 20);
     let mut server = lab.serve(&[]);
     let mut client = send(server.address, "a", &[]);
@@ -47,7 +47,7 @@ fn the_number_of_connections_goes_up_and_down_in_the_middle_of_a_stream() {
 
 #[test]
 fn what_is_measured_is_told_each_round() {
-    let lab = Lab::new(&["a", "b"]);
+    let lab = GatherLab::new(&["a", "b"]);
     let mut server = lab.serve(&["--buffer", "1MiB"]);
     let tuned = server.tune(json!([{"client": "a", "window": 60_000, "connections": 2}]));
     assert_eq!((&tuned["event"], &tuned["clients"]), (&json!("tuned"), &json!(1)));
@@ -78,7 +78,7 @@ fn what_is_measured_is_told_each_round() {
 
 #[test]
 fn a_fifo_gets_the_stream_and_a_slow_reader_slows_its_client() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let fifo = lab.out().join("a");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a fifo");
     let bytes = data(5_000_000);
@@ -95,7 +95,7 @@ fn a_fifo_gets_the_stream_and_a_slow_reader_slows_its_client() {
 
 #[test]
 fn a_duration_ends_an_endless_stream() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let mut server = lab.serve(&["--discard"]);
     let client = send(server.address, "a", &["--file", "/dev/zero", "--duration", "1"]);
     let ended = server.process.wait_for("stream_ended");
@@ -105,7 +105,7 @@ fn a_duration_ends_an_endless_stream() {
 
 #[test]
 fn a_coded_stream_arrives_and_what_a_connection_holds_up_is_made_of_parity() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let bytes = data(2 << 20);
     let mut server = lab.serve(&["--memory", "4MiB"]);
     let proxy = Proxy::new(server.address);
@@ -130,7 +130,7 @@ fn a_coded_stream_arrives_and_what_a_connection_holds_up_is_made_of_parity() {
 
 #[test]
 fn what_a_stalled_connection_has_goes_over_the_others_in_the_end() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let bytes = data(2 << 20);
     let mut server = lab.serve(&[]);
     let proxy = Proxy::new(server.address);

@@ -8,12 +8,12 @@ use groupflow_host::trust::{Pin, Trust};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::json;
 
-use super::harness::{data, file, send, text, Lab, Server, TOKEN};
+use super::harness::{data, file, send, text, GatherLab, ServerProcess, TOKEN};
 use super::proxy::Proxy;
 use super::refusals::{flood, while_another_sends, Raw};
 
 /// A server with a certificate that it makes.
-pub fn serve(lab: &Lab, options: &[&str]) -> Server {
+pub fn serve(lab: &GatherLab, options: &[&str]) -> ServerProcess {
     let (certificate, key) = (lab.folder.join("tls.crt"), lab.folder.join("tls.key"));
     let mut all = vec!["--tls-cert", text(&certificate), "--tls-key", text(&key)];
     all.extend(options);
@@ -22,7 +22,7 @@ pub fn serve(lab: &Lab, options: &[&str]) -> Server {
 
 #[test]
 fn streams_arrive_and_windows_are_tuned_through_tls() {
-    let lab = Lab::new(&["a", "b"]);
+    let lab = GatherLab::new(&["a", "b"]);
     let bytes = data(20_000_001);
     let path = file(&lab, "input", &bytes);
     let mut server = serve(&lab, &["--buffer", "1MiB"]);
@@ -47,7 +47,7 @@ fn streams_arrive_and_windows_are_tuned_through_tls() {
 
 #[test]
 fn connections_that_die_cost_no_byte() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let bytes = data(8 << 20);
     let mut server = serve(&lab, &[]);
     let proxy = Proxy::new(server.address);
@@ -64,9 +64,9 @@ fn connections_that_die_cost_no_byte() {
 
 #[test]
 fn who_does_not_fit_is_told_so_in_one_line() {
-    let lab = Lab::new(&["good", "a"]);
+    let lab = GatherLab::new(&["good", "a"]);
     let mut server = serve(&lab, &["--handshake-ms", "1000"]);
-    let other = Lab::new(&["good"]);
+    let other = GatherLab::new(&["good"]);
     let strange = serve(&other, &[]).pin.clone();
     let (own, foreign) = (lab.folder.join("tls.crt"), other.folder.join("tls.crt"));
     let input = file(&lab, "input", b"x");
@@ -118,7 +118,7 @@ fn who_does_not_fit_is_told_so_in_one_line() {
 
 #[test]
 fn a_server_without_tls_is_no_server_for_a_client_with_it() {
-    let lab = Lab::new(&["good"]);
+    let lab = GatherLab::new(&["good"]);
     let mut server = lab.serve(&[]);
     let pin = "00".repeat(32);
     while_another_sends(&lab, &mut server, |server| {
@@ -133,7 +133,7 @@ fn a_server_without_tls_is_no_server_for_a_client_with_it() {
 
 #[test]
 fn a_token_is_nowhere_in_what_goes_over_the_network() {
-    let lab = Lab::new(&["a"]);
+    let lab = GatherLab::new(&["a"]);
     let server = serve(&lab, &[]);
     let proxy = Proxy::new(server.address);
     let said = proxy.listen();
@@ -145,7 +145,7 @@ fn a_token_is_nowhere_in_what_goes_over_the_network() {
 }
 
 /// A connection that speaks TLS for itself.
-fn dressed(server: &Server) -> Raw<StreamOwned<ClientConnection, TcpStream>> {
+fn dressed(server: &ServerProcess) -> Raw<StreamOwned<ClientConnection, TcpStream>> {
     let pin = Pin::parse(&server.pin).expect("a fingerprint");
     let trust = Trust::pinned(pin, server.address).expect("trust");
     Raw::new(StreamOwned::new(trust.begin().expect("a connection"), server.connect()))
@@ -161,7 +161,7 @@ fn memory_is_bounded_with_tls_too() {
     const STRIPES: u64 = 60;
     const STRANGERS: u64 = 400;
     const MEMORY: u64 = 1 << 20;
-    let lab = Lab::new(&["good", "a"]);
+    let lab = GatherLab::new(&["good", "a"]);
     let mut server = serve(&lab, &["--memory", "1MiB", "--handshake-ms", "60000"]);
     while_another_sends(&lab, &mut server, |server| {
         let before = server.process.peak_memory();

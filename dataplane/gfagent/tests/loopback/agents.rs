@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Nothing here takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-pub struct Agent {
+pub struct GroupProcess {
     child: Child,
     events: Receiver<Value>,
     seen: Vec<Value>,
@@ -34,10 +34,10 @@ impl Ended {
     }
 }
 
-impl Agent {
+impl GroupProcess {
     /// Starts gfagent on loopback, connected to the relay at `via`. Its events come from stderr
     /// when `data_on_stdout`, else from stdout.
-    pub fn start(via: SocketAddrV4, args: &[&str], data_on_stdout: bool) -> Agent {
+    pub fn start(via: SocketAddrV4, args: &[&str], data_on_stdout: bool) -> GroupProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
         command.args(args).args(["--addr", "127.0.0.1", "--port", "0", "--json", "--seed", "1"]);
         command.args(["--via", &via.to_string()]);
@@ -62,7 +62,7 @@ impl Agent {
             let _ = data.read_to_end(&mut bytes);
             bytes
         });
-        Agent { child, events: receive, seen: Vec::new(), data: Some(data) }
+        GroupProcess { child, events: receive, seen: Vec::new(), data: Some(data) }
     }
 
     pub fn stdin(&mut self) -> ChildStdin {
@@ -105,7 +105,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for GroupProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -113,13 +113,13 @@ impl Drop for Agent {
 }
 
 /// A folder of its own, removed at the end.
-pub struct Folder(pub PathBuf);
+pub struct TempFolder(pub PathBuf);
 
-impl Folder {
-    pub fn new(name: &str) -> Folder {
+impl TempFolder {
+    pub fn new(name: &str) -> TempFolder {
         let path = std::env::temp_dir().join(format!("gfagent-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
+        TempFolder(path)
     }
 
     pub fn path(&self, name: &str) -> String {
@@ -127,7 +127,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

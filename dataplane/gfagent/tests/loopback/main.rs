@@ -14,13 +14,13 @@ use std::io::Write;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::process::{Command, Output};
 
-use agents::{Agent, Folder};
+use agents::{GroupProcess, TempFolder};
 use controller::Rules;
 use groupflow_base::BitRate;
 use groupflow_transport::terms::{Mode, Policy};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
-use relay::Network;
+use relay::RelayNetwork;
 
 fn rules(agents: bool) -> Rules {
     Rules {
@@ -42,24 +42,24 @@ fn random_bytes(length: usize) -> Vec<u8> {
 
 const SESSION: [&str; 4] = ["--session", "7", "--token", "c0ffee"];
 
-fn start(via: SocketAddrV4, what: &str, name: &str, args: &[&str]) -> Agent {
+fn start(via: SocketAddrV4, what: &str, name: &str, args: &[&str]) -> GroupProcess {
     let mut all = vec![what, "--name", name];
     if what != "cache" {
         all.extend(SESSION);
     }
     all.extend(args);
-    Agent::start(via, &all, what == "recv" && !args.contains(&"--output"))
+    GroupProcess::start(via, &all, what == "recv" && !args.contains(&"--output"))
 }
 
 #[test]
 fn a_file_reaches_two_receivers_through_loss() {
-    let folder = Folder::new("file");
+    let folder = TempFolder::new("file");
     let bytes = random_bytes((3 << 20) + 17);
     std::fs::write(folder.path("in"), &bytes).expect("the input");
-    let mut network = Network::new(rules(true), 20);
+    let mut network = RelayNetwork::new(rules(true), 20);
     let mut cache = start(network.add_port(), "cache", "sa1", &["--max-bytes", "64MiB"]);
     cache.wait_for("joined");
-    let receivers: Vec<Agent> = ["mb1", "mb2"]
+    let receivers: Vec<GroupProcess> = ["mb1", "mb2"]
         .iter()
         .map(|name| start(network.add_port(), "recv", name, &["--output", &folder.path(name)]))
         .collect();
@@ -96,7 +96,7 @@ fn a_file_reaches_two_receivers_through_loss() {
 #[test]
 fn stdin_becomes_stdout() {
     let bytes = random_bytes(1 << 20);
-    let mut network = Network::new(rules(false), 10);
+    let mut network = RelayNetwork::new(rules(false), 10);
     let receiver = start(network.add_port(), "recv", "mb1", &[]);
     let mut sender = start(network.add_port(), "send", "ma1", &[]);
     sender.stdin().write_all(&bytes).expect("the group takes the stream");
@@ -114,7 +114,7 @@ fn datagrams_keep_their_boundaries() {
         frames.extend((length as u32).to_be_bytes());
         frames.extend(random_bytes(length));
     }
-    let mut network = Network::new(rules(false), 10);
+    let mut network = RelayNetwork::new(rules(false), 10);
     let receiver = start(network.add_port(), "recv", "mb1", &["--datagrams"]);
     let mut sender = start(network.add_port(), "send", "ma1", &["--datagrams"]);
     sender.stdin().write_all(&frames).expect("the group takes the datagrams");
@@ -127,9 +127,9 @@ fn datagrams_keep_their_boundaries() {
 
 #[test]
 fn a_receiver_that_is_killed_is_named() {
-    let folder = Folder::new("killed");
+    let folder = TempFolder::new("killed");
     std::fs::write(folder.path("in"), random_bytes(8 << 20)).expect("the input");
-    let mut network = Network::new(rules(false), 0);
+    let mut network = RelayNetwork::new(rules(false), 0);
     let mut survivor = start(network.add_port(), "recv", "mb1", &["--output", &folder.path("mb1")]);
     survivor.wait_for("joined");
     let mut victim = start(network.add_port(), "recv", "mb2", &["--output", &folder.path("mb2")]);
@@ -146,9 +146,9 @@ fn a_receiver_that_is_killed_is_named() {
 
 #[test]
 fn a_wrong_token_is_refused() {
-    let mut network = Network::new(rules(false), 0);
+    let mut network = RelayNetwork::new(rules(false), 0);
     let args = ["recv", "--name", "mb1", "--session", "7", "--token", "bad", "--output", "/dev/null"];
-    let ended = Agent::start(network.add_port(), &args, false).finish();
+    let ended = GroupProcess::start(network.add_port(), &args, false).finish();
     assert_eq!(ended.code, Some(4));
     assert_eq!(ended.event("error")["code"], "refused");
     let line = String::from_utf8_lossy(&ended.stdout).into_owned();
@@ -158,7 +158,7 @@ fn a_wrong_token_is_refused() {
 
 #[test]
 fn nobody_answers() {
-    let mut network = Network::new(rules(false), 0);
+    let mut network = RelayNetwork::new(rules(false), 0);
     network.set_controller_alive(false);
     let ended =
         start(network.add_port(), "recv", "mb1", &["--output", "/dev/null", "--join-timeout", "1"]).finish();
@@ -169,7 +169,7 @@ fn nobody_answers() {
 #[test]
 fn a_signal_ends_every_command_quickly() {
     use nix::sys::signal::{kill, Signal};
-    let mut network = Network::new(rules(false), 0);
+    let mut network = RelayNetwork::new(rules(false), 0);
     let cases = [
         ("recv", &["--output", "/dev/null"][..], 1),
         ("send", &["--members", "5"][..], 1),

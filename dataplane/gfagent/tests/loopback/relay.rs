@@ -12,17 +12,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use groupflow_base::{Dest, Nanos};
-use groupflow_transport::wire::Packet;
+use groupflow_transport::wire::GroupPacket;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::controller::{Controller, Post, Rules};
-use crate::switch::{Action, Frame, Switch};
+use crate::controller::{ControllerModel, Post, Rules};
+use crate::switch::{LinkFrame, SwitchAction, SwitchModel};
 
 /// Relays look this often whether the test is over.
 const TICK: Duration = Duration::from_millis(20);
 
-struct Port {
+struct RelayPort {
     relay: Arc<UdpSocket>,
     relay_address: SocketAddrV4,
     /// Known from its first packet on.
@@ -30,16 +30,16 @@ struct Port {
 }
 
 struct RelayState {
-    switches: Vec<Switch>,
-    controller: Controller,
-    ports: Vec<Port>,
+    switches: Vec<SwitchModel>,
+    controller: ControllerModel,
+    ports: Vec<RelayPort>,
     rng: StdRng,
     loss_per_mille: u32,
     began: Instant,
     expired: Instant,
 }
 
-pub struct Network {
+pub struct RelayNetwork {
     state: Arc<Mutex<RelayState>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -49,13 +49,13 @@ fn lock(state: &Mutex<RelayState>) -> MutexGuard<'_, RelayState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Network {
+impl RelayNetwork {
     /// A network with one switch; the first host that is added is its cache agent.
-    pub fn new(rules: Rules, loss_per_mille: u32) -> Network {
-        let mut controller = Controller::new(rules);
+    pub fn new(rules: Rules, loss_per_mille: u32) -> RelayNetwork {
+        let mut controller = ControllerModel::new(rules);
         controller.agents.push(Some(0));
         let state = RelayState {
-            switches: vec![Switch::default()],
+            switches: vec![SwitchModel::default()],
             controller,
             ports: Vec::new(),
             rng: StdRng::seed_from_u64(5),
@@ -63,7 +63,7 @@ impl Network {
             began: Instant::now(),
             expired: Instant::now(),
         };
-        Network {
+        RelayNetwork {
             state: Arc::new(Mutex::new(state)),
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
@@ -79,7 +79,7 @@ impl Network {
         };
         let mut state = lock(&self.state);
         let port = state.ports.len();
-        state.ports.push(Port { relay: Arc::clone(&relay), relay_address: address, host: None });
+        state.ports.push(RelayPort { relay: Arc::clone(&relay), relay_address: address, host: None });
         drop(state);
         let (state, stop) = (Arc::clone(&self.state), Arc::clone(&self.stop));
         self.threads.push(std::thread::spawn(move || serve(port, &relay, &state, &stop)));
@@ -91,7 +91,7 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for RelayNetwork {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -126,31 +126,31 @@ impl RelayState {
             return self.deliver(port, port, bytes);
         }
         self.ports[port].host = Some(from);
-        let Ok(packet) = Packet::parse(bytes) else {
+        let Ok(packet) = GroupPacket::parse(bytes) else {
             return;
         };
-        let frame = Frame {
+        let frame = LinkFrame {
             from: self.ports[port].relay_address,
             to: Dest::Group(packet.header.session.group()),
             bytes: bytes.to_vec(),
         };
         for action in self.switches[0].receive(port, frame) {
             match action {
-                Action::Send(to, frame) => {
+                SwitchAction::Send(to, frame) => {
                     let origin = self.origin(&frame).unwrap_or(port);
                     self.deliver(origin, to, &frame.bytes);
                 }
-                Action::Punt(port, frame) if self.controller.alive => {
+                SwitchAction::Punt(port, frame) if self.controller.alive => {
                     let now = self.now();
                     let posts = self.controller.receive(now, &mut self.switches, (0, port), &frame);
                     self.post(posts);
                 }
-                Action::Punt(..) => {}
+                SwitchAction::Punt(..) => {}
             }
         }
     }
 
-    fn origin(&self, frame: &Frame) -> Option<usize> {
+    fn origin(&self, frame: &LinkFrame) -> Option<usize> {
         self.ports.iter().position(|p| p.relay_address == frame.from)
     }
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use nix::poll::{poll, PollFd, PollFlags};
 use serde_json::json;
 
-use crate::harness::{random_bytes, send, wait_until, Agent, Manner, MemberProgram, Network};
+use crate::harness::{random_bytes, send, wait_until, Manner, MemberProgram, SplitNetwork, SplitProcess};
 
 /// Milliseconds without room in a socket after which nobody reads from it.
 const WHILE: u8 = 50;
 
-fn gated(network: &Network, number: u32) -> (MemberProgram, Arc<AtomicBool>) {
+fn gated(network: &SplitNetwork, number: u32) -> (MemberProgram, Arc<AtomicBool>) {
     let gate = Arc::new(AtomicBool::new(false));
     (
         MemberProgram::start(network, number, Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() }),
@@ -23,7 +23,7 @@ fn gated(network: &Network, number: u32) -> (MemberProgram, Arc<AtomicBool>) {
 }
 
 /// Writes until nothing more is taken, and nothing moves in the agent, for a while; returns the bytes.
-fn fill(stream: &mut TcpStream, bytes: &[u8], agent: &Agent) -> usize {
+fn fill(stream: &mut TcpStream, bytes: &[u8], agent: &SplitProcess) -> usize {
     stream.set_nonblocking(true).expect("an option");
     let (mut sent, mut last) = (0, json!(null));
     loop {
@@ -52,7 +52,7 @@ fn a_slow_member_fills_the_cache_to_its_bound_and_loses_nothing() {
         ("e2e", json!({"cache_bytes": 1 << 20, "allowance_bytes": 100_000}), 100_000),
     ];
     for (mode, mut more, bound) in cases {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let agent = network.agent(1);
         let fast = MemberProgram::start(&network, 1, Manner::default());
         let (slow, gate) = gated(&network, 2);
@@ -82,7 +82,7 @@ fn a_slow_member_fills_the_cache_to_its_bound_and_loses_nothing() {
 
 #[test]
 fn end_to_end_reaches_through_a_chain_of_agents() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agents = [network.agent(1), network.agent(2)];
     let (slow, gate) = gated(&network, 1);
     let more =
@@ -93,7 +93,7 @@ fn end_to_end_reaches_through_a_chain_of_agents() {
     let mut stream = network.connect(1);
     let sent = fill(&mut stream, &bytes, &agents[0]);
     wait_until("the first agent knows what the member has", || {
-        let stream = |agent: &Agent| agent.stats()["sessions"][0]["streams"][0].clone();
+        let stream = |agent: &SplitProcess| agent.stats()["sessions"][0]["streams"][0].clone();
         let (told, behind) = (stream(&agents[0]), stream(&agents[1]));
         let acked = told["branches"][0]["acked"].as_u64();
         // What the slow member's own TCP has acknowledged is received; 100,000 more are under way at most.
@@ -112,7 +112,7 @@ fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {
     for (mode, length, fits) in
         [("n2n", 1_700_000, true), ("e2e", 1_700_000, true), ("n2n", 8 << 20, false), ("e2e", 8 << 20, false)]
     {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let mut agent = network.agent(1);
         let fast = MemberProgram::start(&network, 1, Manner::default());
         let (slow, gate) = gated(&network, 2);
@@ -151,7 +151,7 @@ fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {
 
 #[test]
 fn with_isolate_a_slow_member_is_removed_and_named() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     let fast = MemberProgram::start(&network, 1, Manner::default());
     let (slow, gate) = gated(&network, 2);
@@ -168,7 +168,7 @@ fn with_isolate_a_slow_member_is_removed_and_named() {
 
 #[test]
 fn an_agent_without_cache_memory_waits_and_refuses_more() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent_with(1, &["--max-cache", "1MiB"], None);
     let (slow, gate) = gated(&network, 1);
     let too_much = network.spec(1, &[slow.branch()], json!({"cache_bytes": 2 << 20}));
@@ -193,7 +193,7 @@ fn an_agent_without_cache_memory_waits_and_refuses_more() {
 
 #[test]
 fn an_agent_without_descriptors_refuses_and_goes_on() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent_with(1, &[], Some(40));
     // The kernel takes all connections, the member accepts the first one only.
     let member = std::net::TcpListener::bind((network.address(100), 0)).expect("a listener");
@@ -216,7 +216,7 @@ fn an_agent_without_descriptors_refuses_and_goes_on() {
 
 #[test]
 fn more_streams_than_allowed_are_refused() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent_with(1, &["--max-streams", "1"], None);
     let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch()], json!({})));

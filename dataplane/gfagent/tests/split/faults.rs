@@ -9,11 +9,11 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, wait_until, Manner, MemberProgram, Network, PATIENCE};
+use crate::harness::{random_bytes, send, wait_until, Manner, MemberProgram, SplitNetwork, PATIENCE};
 
 #[test]
 fn a_reset_reaches_every_member() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agents = [network.agent(1), network.agent(2)];
     let members: Vec<MemberProgram> =
         (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
@@ -37,7 +37,7 @@ fn a_reset_reaches_every_member() {
 #[test]
 fn a_member_that_dies_is_named_and_the_others_get_all() {
     for mode in ["n2n", "e2e"] {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let mut agents = [network.agent(1), network.agent(2)];
         let dies = Manner { dies_after: Some(1 << 20), ..Manner::default() };
         let members = [
@@ -65,15 +65,15 @@ fn a_member_that_dies_is_named_and_the_others_get_all() {
 }
 
 /// A server at a member's place, which takes connections one by one.
-struct Server(TcpListener);
+struct MemberServer(TcpListener);
 
-impl Server {
-    fn new(network: &Network, number: u32) -> (Server, Value) {
+impl MemberServer {
+    fn new(network: &SplitNetwork, number: u32) -> (MemberServer, Value) {
         let listener = TcpListener::bind((network.address(100 + number as u8), 0)).expect("a listener");
         let address = listener.local_addr().expect("an address").to_string();
         let branch =
             json!({"kind": "member", "name": format!("m{number}"), "address": address, "member": number});
-        (Server(listener), branch)
+        (MemberServer(listener), branch)
     }
 
     /// The next connection, which begins with these bytes.
@@ -98,10 +98,11 @@ fn rest(mut stream: TcpStream) -> Vec<u8> {
 #[test]
 fn a_member_that_resets_one_stream_goes_on_in_others() {
     for mode in ["n2n", "e2e"] {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let mut agents = [network.agent(1), network.agent(2)];
-        let ((one, one_branch), (two, two_branch)) = (Server::new(&network, 1), Server::new(&network, 2));
-        let (three, three_branch) = Server::new(&network, 3);
+        let ((one, one_branch), (two, two_branch)) =
+            (MemberServer::new(&network, 1), MemberServer::new(&network, 2));
+        let (three, three_branch) = MemberServer::new(&network, 3);
         let more = json!({"mode": mode});
         let first = network.spec(1, &[one_branch, network.to_agent(2)], more.clone());
         agents[0].set(first.clone());
@@ -163,9 +164,9 @@ fn a_member_that_resets_one_stream_goes_on_in_others() {
 /// Both are there when its agent looks next.
 #[test]
 fn what_a_member_says_before_it_resets_goes_to_the_sender() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agents = [network.agent(1), network.agent(2)];
-    let (server, branch) = Server::new(&network, 1);
+    let (server, branch) = MemberServer::new(&network, 1);
     let more = json!({"replies": "leader", "leader": 1});
     agents[0].set(network.spec(1, &[network.to_agent(2)], more.clone()));
     agents[1].set(network.spec(2, &[branch, network.to_agent(1)], more));
@@ -185,7 +186,7 @@ fn what_a_member_says_before_it_resets_goes_to_the_sender() {
 
 #[test]
 fn a_member_that_does_not_listen_is_named_at_once() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     let member = MemberProgram::start(&network, 1, Manner::default());
     let nobody = json!({"kind": "member", "name": "gone", "member": 2,
@@ -199,7 +200,7 @@ fn a_member_that_does_not_listen_is_named_at_once() {
 
 #[test]
 fn a_sender_whose_last_member_dies_is_reset() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agents = [network.agent(1), network.agent(2)];
     let member = MemberProgram::start(&network, 1, Manner { dies_after: Some(1), ..Manner::default() });
     agents[0].set(network.spec(1, &[network.to_agent(2)], json!({})));
@@ -216,7 +217,7 @@ fn a_sender_whose_last_member_dies_is_reset() {
 #[test]
 fn a_killed_agent_resets_its_members_and_the_sender() {
     for mode in ["n2n", "e2e"] {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let mut agents = [network.agent(1), network.agent(2)];
         let members: Vec<MemberProgram> =
             (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
@@ -241,7 +242,7 @@ fn a_killed_agent_resets_its_members_and_the_sender() {
 
 #[test]
 fn an_agent_that_starts_late_is_waited_for() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let first = network.agent(1);
     let member = MemberProgram::start(&network, 1, Manner::default());
     first.set(network.spec(1, &[network.to_agent(2)], json!({})));
@@ -260,7 +261,7 @@ fn an_agent_that_starts_late_is_waited_for() {
 
 #[test]
 fn a_session_that_is_removed_resets_its_streams() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agent = network.agent(1);
     let gate = Arc::new(AtomicBool::new(true));
     let member = MemberProgram::start(&network, 1, Manner { gate: Some(gate), ..Manner::default() });

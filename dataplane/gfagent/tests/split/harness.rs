@@ -24,17 +24,17 @@ pub const SESSION: u32 = 7;
 static NETWORKS: AtomicU8 = AtomicU8::new(10);
 
 /// 127.N.0.0/16 and a folder for control sockets.
-pub struct Network {
+pub struct SplitNetwork {
     number: u8,
     folder: PathBuf,
 }
 
-impl Network {
-    pub fn new() -> Network {
+impl SplitNetwork {
+    pub fn new() -> SplitNetwork {
         let number = NETWORKS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("gfsplit-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        Network { number, folder }
+        SplitNetwork { number, folder }
     }
 
     pub fn address(&self, host: u8) -> Ipv4Addr {
@@ -50,7 +50,7 @@ impl Network {
         SocketAddrV4::new(self.address(agent), PEER_PORT)
     }
 
-    pub fn agent(&self, number: u8) -> Agent {
+    pub fn agent(&self, number: u8) -> SplitProcess {
         self.agent_with(number, &[], None)
     }
 
@@ -59,7 +59,7 @@ impl Network {
     }
 
     /// With more options, and a limit of descriptors.
-    pub fn agent_with(&self, number: u8, more: &[&str], descriptors: Option<u32>) -> Agent {
+    pub fn agent_with(&self, number: u8, more: &[&str], descriptors: Option<u32>) -> SplitProcess {
         let control = self.path(&format!("sa{number}.sock"));
         let program = env!("CARGO_BIN_EXE_gfagent");
         let mut command = match descriptors {
@@ -82,7 +82,7 @@ impl Network {
                 let _ = send.send(event);
             }
         });
-        let mut agent = Agent { child, control, events, seen: Vec::new() };
+        let mut agent = SplitProcess { child, control, events, seen: Vec::new() };
         agent.wait_for("ready", |_| true);
         agent
     }
@@ -109,20 +109,20 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for SplitNetwork {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-pub struct Agent {
+pub struct SplitProcess {
     child: Child,
     control: PathBuf,
     events: Receiver<Value>,
     seen: Vec<Value>,
 }
 
-impl Agent {
+impl SplitProcess {
     pub fn ask(&self, request: Value) -> Value {
         let mut stream = UnixStream::connect(&self.control).expect("the control socket");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -178,7 +178,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for SplitProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -197,7 +197,7 @@ pub struct Manner {
 }
 
 /// How a member's connection ended, and what it had got.
-pub struct Got {
+pub struct MemberBytes {
     pub bytes: Vec<u8>,
     pub error: Option<ErrorKind>,
 }
@@ -207,11 +207,11 @@ pub struct MemberProgram {
     pub number: u32,
     pub address: SocketAddrV4,
     pub count: Arc<AtomicU64>,
-    thread: JoinHandle<Got>,
+    thread: JoinHandle<MemberBytes>,
 }
 
 impl MemberProgram {
-    pub fn start(network: &Network, number: u32, manner: Manner) -> MemberProgram {
+    pub fn start(network: &SplitNetwork, number: u32, manner: Manner) -> MemberProgram {
         let host = network.address(100 + number as u8);
         let listener = TcpListener::bind((host, 0)).expect("a listener");
         let std::net::SocketAddr::V4(address) = listener.local_addr().expect("an address") else {
@@ -232,12 +232,12 @@ impl MemberProgram {
         json!({"kind": "member", "name": name, "address": self.address.to_string(), "member": self.number})
     }
 
-    pub fn finish(self) -> Got {
+    pub fn finish(self) -> MemberBytes {
         self.thread.join().expect("the member's thread")
     }
 }
 
-fn receive(mut stream: TcpStream, manner: &Manner, count: &AtomicU64) -> Got {
+fn receive(mut stream: TcpStream, manner: &Manner, count: &AtomicU64) -> MemberBytes {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     loop {
@@ -247,16 +247,16 @@ fn receive(mut stream: TcpStream, manner: &Manner, count: &AtomicU64) -> Got {
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(n) => bytes.extend_from_slice(&buffer[..n]),
-            Err(error) => return Got { bytes, error: Some(error.kind()) },
+            Err(error) => return MemberBytes { bytes, error: Some(error.kind()) },
         }
         count.store(bytes.len() as u64, Ordering::SeqCst);
         if manner.dies_after.is_some_and(|limit| bytes.len() as u64 >= limit) {
             socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("an option");
-            return Got { bytes, error: None };
+            return MemberBytes { bytes, error: None };
         }
     }
     stream.write_all(&manner.reply).expect("the agent takes the reply");
-    Got { bytes, error: None }
+    MemberBytes { bytes, error: None }
 }
 
 pub fn wait_until(what: &str, condition: impl Fn() -> bool) {

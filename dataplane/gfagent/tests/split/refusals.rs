@@ -6,16 +6,16 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use groupflow_base::StreamId;
-use groupflow_split::frame::{Decoder, Fault, Frame};
+use groupflow_split::frame::{Fault, SplitDecoder, SplitFrame};
 use groupflow_split::preamble::Preamble;
 use groupflow_transport::fanout::Mode;
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, Manner, MemberProgram, Network, PATIENCE, SESSION};
+use crate::harness::{random_bytes, send, Manner, MemberProgram, SplitNetwork, PATIENCE, SESSION};
 
 #[test]
 fn a_session_without_members_refuses_senders() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     agent.set(network.spec(1, &[], json!({})));
     let error = network.connect(1).read(&mut [0; 1]).map_err(|e| e.kind());
@@ -24,7 +24,7 @@ fn a_session_without_members_refuses_senders() {
 }
 
 /// What an agent answers to whoever connects as another agent, from another agent's address.
-fn answer(network: &Network, from: u8, bytes: &[u8]) -> Result<Vec<Frame>, ErrorKind> {
+fn answer(network: &SplitNetwork, from: u8, bytes: &[u8]) -> Result<Vec<SplitFrame>, ErrorKind> {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     socket.bind(&std::net::SocketAddrV4::new(network.address(from), 0).into()).expect("an address");
     socket.connect(&network.peer(1).into()).expect("the agent listens");
@@ -34,7 +34,7 @@ fn answer(network: &Network, from: u8, bytes: &[u8]) -> Result<Vec<Frame>, Error
     stream.shutdown(std::net::Shutdown::Write).expect("ended");
     let mut back = Vec::new();
     stream.read_to_end(&mut back).map_err(|e| e.kind())?;
-    let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
+    let (mut decoder, mut frames) = (SplitDecoder::default(), Vec::new());
     decoder.push(&back);
     while let Some(frame) = decoder.next_frame().expect("frames") {
         frames.push(frame);
@@ -44,7 +44,7 @@ fn answer(network: &Network, from: u8, bytes: &[u8]) -> Result<Vec<Frame>, Error
 
 #[test]
 fn an_agent_says_why_it_does_not_take_a_stream() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch(), network.to_agent(2)], json!({})));
@@ -59,7 +59,7 @@ fn an_agent_says_why_it_does_not_take_a_stream() {
     ];
     for (from, preamble, expected, text) in cases {
         match &answer(&network, from, &preamble.encode()).expect("an answer")[..] {
-            [Frame::Failure { fault, text: told, .. }] => {
+            [SplitFrame::Failure { fault, text: told, .. }] => {
                 assert!(*fault == expected && told.contains(text), "{told}");
             }
             other => panic!("{text}: {other:?}"),
@@ -68,22 +68,22 @@ fn an_agent_says_why_it_does_not_take_a_stream() {
     for (bytes, text) in [(&b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n"[..], "GFSP"), (&[0; 28], "GFSP")] {
         // A reset may overtake the answer: there was more than a preamble to read.
         if let Ok(frames) = answer(&network, 2, bytes) {
-            assert!(matches!(&frames[..], [Frame::Failure { text: told, .. }] if told.contains(text)));
+            assert!(matches!(&frames[..], [SplitFrame::Failure { text: told, .. }] if told.contains(text)));
         }
         let event = agent.wait_for("refused", |e| e["text"].as_str().is_some_and(|t| t.contains(text)));
         assert_eq!(event["code"], "peer");
     }
     assert_eq!(answer(&network, 2, b"GFSP").unwrap_or_default(), [], "cut off");
     let frames = answer(&network, 2, &[&good.encode()[..], b"hello"].concat()).expect("an answer");
-    assert_eq!(frames.first(), Some(&Frame::Welcome { offset: 0 }));
-    assert!(frames.contains(&Frame::Receipt { member: 1, bytes: 5 }), "{frames:?}");
-    assert_eq!(frames.last(), Some(&Frame::Progress { offset: 5, complete: true }));
+    assert_eq!(frames.first(), Some(&SplitFrame::Welcome { offset: 0 }));
+    assert!(frames.contains(&SplitFrame::Receipt { member: 1, bytes: 5 }), "{frames:?}");
+    assert_eq!(frames.last(), Some(&SplitFrame::Progress { offset: 5, complete: true }));
     assert_eq!(member.finish().bytes, b"hello");
 }
 
 #[test]
 fn noise_neither_stops_an_agent_nor_a_stream() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agent = network.agent(1);
     let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch()], json!({})));
@@ -102,16 +102,16 @@ fn noise_neither_stops_an_agent_nor_a_stream() {
 
 #[test]
 fn a_next_agent_that_talks_nonsense_is_lost() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     let nonsense = std::net::TcpListener::bind(network.peer(2)).expect("a listener");
     let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch(), network.to_agent(2)], json!({})));
     let stream = network.connect(1);
     let frames = [
-        vec![Frame::Welcome { offset: 0 }, Frame::Progress { offset: 1 << 60, complete: false }],
-        vec![Frame::Welcome { offset: 0 }, Frame::Welcome { offset: 1 }],
-        vec![Frame::Welcome { offset: 0 }, Frame::Progress { offset: 2, complete: true }],
+        vec![SplitFrame::Welcome { offset: 0 }, SplitFrame::Progress { offset: 1 << 60, complete: false }],
+        vec![SplitFrame::Welcome { offset: 0 }, SplitFrame::Welcome { offset: 1 }],
+        vec![SplitFrame::Welcome { offset: 0 }, SplitFrame::Progress { offset: 2, complete: true }],
     ];
     let more = json!({"mode": "e2e"});
     drop(stream);
@@ -131,7 +131,7 @@ fn a_next_agent_that_talks_nonsense_is_lost() {
 
 #[test]
 fn the_control_socket_names_what_is_wrong_and_serves_who_asks_on() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agent = network.agent(1);
     let mut stream = UnixStream::connect(network.path("sa1.sock")).expect("the control socket");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -174,7 +174,7 @@ fn the_control_socket_names_what_is_wrong_and_serves_who_asks_on() {
 
 #[test]
 fn who_watches_hears_and_who_does_not_read_stops_nobody() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agent = network.agent(1);
     let mut deaf = UnixStream::connect(network.path("sa1.sock")).expect("the control socket");
     let mut watcher = UnixStream::connect(network.path("sa1.sock")).expect("the control socket");
@@ -196,7 +196,7 @@ fn who_watches_hears_and_who_does_not_read_stops_nobody() {
 
 #[test]
 fn the_command_line_says_what_is_wrong() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agent = network.agent(1);
     let control = network.path("sa1.sock").display().to_string();
     let address = network.address(1).to_string();

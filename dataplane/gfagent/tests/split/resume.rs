@@ -10,19 +10,19 @@ use std::thread::JoinHandle;
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, wait_until, Agent, Manner, MemberProgram, Network};
+use crate::harness::{random_bytes, send, wait_until, Manner, MemberProgram, SplitNetwork, SplitProcess};
 
 /// The stream's length in most tests: several times what all caches and sockets hold.
 const LENGTH: usize = 24 << 20;
 
 /// A sender that is told how far to go, so that the stream is not over before the last agent is killed.
-struct Source {
+struct PacedSender {
     go: Sender<usize>,
     thread: JoinHandle<std::io::Result<Vec<u8>>>,
 }
 
-impl Source {
-    fn start(mut stream: TcpStream, bytes: Vec<u8>) -> Source {
+impl PacedSender {
+    fn start(mut stream: TcpStream, bytes: Vec<u8>) -> PacedSender {
         let (go, until) = channel::<usize>();
         let thread = std::thread::spawn(move || {
             let mut sent = 0;
@@ -32,7 +32,7 @@ impl Source {
             }
             send(stream, &bytes[sent..])
         });
-        Source { go, thread }
+        PacedSender { go, thread }
     }
 
     fn go_on_to(&self, megabytes: usize) {
@@ -45,19 +45,19 @@ impl Source {
     }
 }
 
-struct Group {
-    network: Network,
-    agents: Vec<Agent>,
+struct SplitGroup {
+    network: SplitNetwork,
+    agents: Vec<SplitProcess>,
     members: Vec<MemberProgram>,
     gates: Vec<Arc<AtomicBool>>,
     more: Value,
 }
 
-impl Group {
+impl SplitGroup {
     /// sa1 - sa2 - sa3, two members at sa2 and one at sa3. Those in `slow` read nothing before their gate
     /// opens.
-    fn new(mode: &str, slow: &[u32]) -> Group {
-        let network = Network::new();
+    fn new(mode: &str, slow: &[u32]) -> SplitGroup {
+        let network = SplitNetwork::new();
         let gates: Vec<Arc<AtomicBool>> =
             (1..=3).map(|number| Arc::new(AtomicBool::new(!slow.contains(&number)))).collect();
         let manner = |gate: &Arc<AtomicBool>| Manner { gate: Some(Arc::clone(gate)), ..Manner::default() };
@@ -66,7 +66,7 @@ impl Group {
             .map(|(number, gate)| MemberProgram::start(&network, number, manner(gate)))
             .collect();
         let more = json!({"mode": mode, "resume": true, "cache_bytes": 4 << 20, "send_buffer": 32_768});
-        let mut group = Group { network, agents: Vec::new(), members, gates, more };
+        let mut group = SplitGroup { network, agents: Vec::new(), members, gates, more };
         for number in 1..=3 {
             let agent = group.start(number);
             group.agents.push(agent);
@@ -74,7 +74,7 @@ impl Group {
         group
     }
 
-    fn start(&self, number: u8) -> Agent {
+    fn start(&self, number: u8) -> SplitProcess {
         let keep = self.network.path(&format!("keep{number}")).display().to_string();
         let agent = self.network.agent_with(number, &["--keep", &keep], None);
         let (net, members) = (&self.network, &self.members);
@@ -118,7 +118,7 @@ impl Group {
     fn check(&mut self, sender: JoinHandle<std::io::Result<Vec<u8>>>, bytes: &[u8], what: &str) {
         let sent = sender.join().expect("the sender's thread");
         if sent.is_err() {
-            self.agents.iter_mut().for_each(Agent::report);
+            self.agents.iter_mut().for_each(SplitProcess::report);
         }
         assert!(sent.is_ok(), "{what}: the sender notices nothing: {sent:?}");
         for member in std::mem::take(&mut self.members) {
@@ -135,9 +135,9 @@ impl Group {
 #[test]
 fn agents_that_are_killed_one_after_the_other_lose_and_double_no_byte() {
     for mode in ["n2n", "e2e"] {
-        let mut group = Group::new(mode, &[2]);
+        let mut group = SplitGroup::new(mode, &[2]);
         let bytes = random_bytes(LENGTH);
-        let source = Source::start(group.network.connect(1), bytes.clone());
+        let source = PacedSender::start(group.network.connect(1), bytes.clone());
         // Members have come differently far: the slow one has not read anything.
         source.go_on_to(8);
         group.has_come(1, 100_000);
@@ -160,9 +160,9 @@ fn agents_that_are_killed_one_after_the_other_lose_and_double_no_byte() {
 #[test]
 fn agents_that_are_killed_together_and_again_before_they_have_resumed() {
     for mode in ["n2n", "e2e"] {
-        let mut group = Group::new(mode, &[]);
+        let mut group = SplitGroup::new(mode, &[]);
         let bytes = random_bytes(LENGTH);
-        let source = Source::start(group.network.connect(1), bytes.clone());
+        let source = PacedSender::start(group.network.connect(1), bytes.clone());
         source.go_on_to(8);
         group.has_come(3, 100_000);
         group.kill(2);
@@ -190,9 +190,9 @@ fn agents_that_are_killed_together_and_again_before_they_have_resumed() {
 /// nothing new to say to the agent that is started again, and that one cannot take more before it hears.
 #[test]
 fn an_agent_that_was_full_goes_on() {
-    let mut group = Group::new("e2e", &[2]);
+    let mut group = SplitGroup::new("e2e", &[2]);
     let bytes = random_bytes(LENGTH);
-    let source = Source::start(group.network.connect(1), bytes.clone());
+    let source = PacedSender::start(group.network.connect(1), bytes.clone());
     source.go_on_to(16);
     let count = Arc::clone(&group.members[2].count);
     wait_until("the slow member stops all", || {
@@ -211,10 +211,10 @@ fn an_agent_that_was_full_goes_on() {
 #[test]
 fn an_agent_is_told_again_what_the_next_one_said_last() {
     for (mode, meanwhile) in [("n2n", false), ("e2e", false), ("n2n", true), ("e2e", true)] {
-        let mut group = Group::new(mode, if meanwhile { &[2, 3] } else { &[2] });
+        let mut group = SplitGroup::new(mode, if meanwhile { &[2, 3] } else { &[2] });
         // So much that the agents can take all although members have not.
         let bytes = random_bytes(1 << 19);
-        let sender = Source::start(group.network.connect(1), bytes.clone()).end();
+        let sender = PacedSender::start(group.network.connect(1), bytes.clone()).end();
         wait_until("the next agent has all", || {
             let streams = &group.agents[2].stats()["sessions"][0];
             streams["closed"][0]["ended"] == true || streams["streams"][0]["ended"] == true
@@ -234,7 +234,7 @@ fn an_agent_is_told_again_what_the_next_one_said_last() {
 
 #[test]
 fn an_agent_that_does_not_come_back_resets_who_it_served() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let (first, member) = (network.agent_with(1, &["--resume-timeout", "1"], None), Manner::default());
     let member = MemberProgram::start(&network, 1, member);
     let keep = network.path("keep").display().to_string();
@@ -253,7 +253,7 @@ fn an_agent_that_does_not_come_back_resets_who_it_served() {
 
 #[test]
 fn without_a_keeper_members_are_reset_and_the_sender_hears_why() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let (mut first, mut second) = (network.agent(1), network.agent(2));
     let member = MemberProgram::start(&network, 1, Manner::default());
     let more = json!({"resume": true});
@@ -281,7 +281,7 @@ fn without_a_keeper_members_are_reset_and_the_sender_hears_why() {
 #[test]
 fn an_agent_that_is_killed_before_it_reached_the_next_one_is_lost_with_the_stream() {
     for with_member in [true, false] {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let mut first = network.agent(1);
         let member = with_member.then(|| MemberProgram::start(&network, 1, Manner::default()));
         let more = json!({"resume": true});

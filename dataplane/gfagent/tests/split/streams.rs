@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::{json, Value};
 
-use crate::harness::{random_bytes, send, wait_until, Agent, Manner, MemberProgram, Network};
+use crate::harness::{random_bytes, send, wait_until, Manner, MemberProgram, SplitNetwork, SplitProcess};
 
 /// sa1 - sa2 - sa3, a member at each.
-fn chain(network: &Network, more: Value, manner: &Manner) -> (Vec<Agent>, Vec<MemberProgram>) {
-    let agents: Vec<Agent> = (1..=3).map(|n| network.agent(n)).collect();
+fn chain(network: &SplitNetwork, more: Value, manner: &Manner) -> (Vec<SplitProcess>, Vec<MemberProgram>) {
+    let agents: Vec<SplitProcess> = (1..=3).map(|n| network.agent(n)).collect();
     let members: Vec<MemberProgram> =
         (1..=3).map(|n| MemberProgram::start(network, n, manner.clone())).collect();
     for (index, agent) in agents.iter().enumerate() {
@@ -27,7 +27,7 @@ fn chain(network: &Network, more: Value, manner: &Manner) -> (Vec<Agent>, Vec<Me
 #[test]
 fn every_member_of_a_chain_gets_the_same_bytes_and_the_sender_a_receipt_for_each() {
     for (mode, entry) in [("n2n", 1), ("e2e", 1), ("n2n", 2), ("e2e", 3)] {
-        let network = Network::new();
+        let network = SplitNetwork::new();
         let bytes = random_bytes(20 << 20);
         let (mut agents, members) = chain(&network, json!({"mode": mode}), &Manner::default());
         let back = send(network.connect(entry), &bytes).expect("sent");
@@ -53,7 +53,7 @@ fn every_member_of_a_chain_gets_the_same_bytes_and_the_sender_a_receipt_for_each
 
 #[test]
 fn many_streams_at_once_stay_apart() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let agents = [network.agent(1), network.agent(2)];
     let listener = std::net::TcpListener::bind((network.address(100), 0)).expect("a listener");
     let address = listener.local_addr().expect("an address");
@@ -91,8 +91,8 @@ fn many_streams_at_once_stay_apart() {
 fn replies_go_to_the_sender_as_the_session_says() {
     let reply = |n: u8| vec![b'0' + n; 100_000];
     for (replies, expected) in [("leader", [0, 100_000, 0]), ("merge", [100_000; 3]), ("drop", [0; 3])] {
-        let network = Network::new();
-        let agents: Vec<Agent> = (1..=2).map(|n| network.agent(n)).collect();
+        let network = SplitNetwork::new();
+        let agents: Vec<SplitProcess> = (1..=2).map(|n| network.agent(n)).collect();
         let members: Vec<MemberProgram> = (1..=3)
             .map(|n| MemberProgram::start(&network, n, Manner { reply: reply(n as u8), ..Manner::default() }))
             .collect();
@@ -112,7 +112,7 @@ fn replies_go_to_the_sender_as_the_session_says() {
 
 #[test]
 fn a_sender_that_closes_at_once_loses_nothing() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let manner = Manner { reply: vec![1; 1000], ..Manner::default() };
     let (mut agents, members) = chain(&network, json!({"replies": "merge"}), &manner);
     let bytes = random_bytes(3 << 20);
@@ -128,7 +128,7 @@ fn a_sender_that_closes_at_once_loses_nothing() {
 
 #[test]
 fn an_empty_stream_has_an_end() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let (_agents, members) = chain(&network, json!({}), &Manner::default());
     send(network.connect(1), b"").expect("sent");
     for member in members {
@@ -139,7 +139,7 @@ fn an_empty_stream_has_an_end() {
 
 #[test]
 fn a_late_member_begins_at_the_join_point_or_at_the_start() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agents = [network.agent(1), network.agent(2)];
     let members: Vec<MemberProgram> =
         (1..=4).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
@@ -181,7 +181,7 @@ fn a_late_member_begins_at_the_join_point_or_at_the_start() {
 
 #[test]
 fn a_member_that_wants_what_is_discarded_is_refused_by_name() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     let members: Vec<MemberProgram> =
         (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
@@ -202,7 +202,7 @@ fn a_member_that_wants_what_is_discarded_is_refused_by_name() {
 
 #[test]
 fn a_member_that_is_removed_is_cut_off_and_the_others_go_on() {
-    let network = Network::new();
+    let network = SplitNetwork::new();
     let mut agent = network.agent(1);
     let gate = Arc::new(AtomicBool::new(true));
     let manner = Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() };

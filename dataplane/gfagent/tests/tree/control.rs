@@ -25,17 +25,17 @@ fn listener() -> (TcpListener, SocketAddrV4) {
 }
 
 /// A connection, and time that passes as the test says.
-struct Line {
+struct ControlLine {
     control: DispatcherLink,
     poller: Poller<()>,
     now: Instant,
 }
 
-impl Line {
-    fn to(addresses: &[SocketAddrV4]) -> Line {
+impl ControlLine {
+    fn to(addresses: &[SocketAddrV4]) -> ControlLine {
         let now = Instant::now();
         let control = DispatcherLink::new(addresses, None, PATIENCE, now);
-        Line { control, poller: Poller::new().expect("one"), now }
+        ControlLine { control, poller: Poller::new().expect("one"), now }
     }
 
     /// It is connected to this one.
@@ -64,7 +64,7 @@ impl Line {
 #[test]
 fn who_accepts_and_says_nothing_is_given_up_and_another_is_tried() {
     let ((silent, first), (other, second)) = (listener(), listener());
-    let mut line = Line::to(&[first, second]);
+    let mut line = ControlLine::to(&[first, second]);
     let _open = line.reach(&silent);
     assert_eq!(line.control.failed(), []);
     line.now += SILENT;
@@ -76,7 +76,7 @@ fn who_accepts_and_says_nothing_is_given_up_and_another_is_tried() {
 #[test]
 fn who_was_told_of_signs_waits_less_long_for_the_first() {
     let ((silent, first), (other, second)) = (listener(), listener());
-    let mut line = Line::to(&[first, second]);
+    let mut line = ControlLine::to(&[first, second]);
     let mut open = line.reach(&silent);
     line.now += Duration::from_millis(10);
     open.write_all(b"{\"welcome\": {}}\n").expect("written");
@@ -100,7 +100,7 @@ fn who_was_told_of_signs_waits_less_long_for_the_first() {
 #[test]
 fn the_wait_for_the_first_sign_grows_when_nobody_gives_one() {
     let ((silent, first), (still, second), (other, third)) = (listener(), listener(), listener());
-    let mut line = Line::to(&[first, second, third]);
+    let mut line = ControlLine::to(&[first, second, third]);
     let mut open = line.reach(&silent);
     line.now += Duration::from_millis(10);
     open.write_all(b"{\"welcome\": {}}\n").expect("written");
@@ -122,7 +122,7 @@ fn the_wait_for_the_first_sign_grows_when_nobody_gives_one() {
 #[test]
 fn who_was_answered_late_waits_longer_for_the_first_sign() {
     let (here, at) = listener();
-    let mut line = Line::to(&[at]);
+    let mut line = ControlLine::to(&[at]);
     let mut open = line.reach(&here);
     line.now += Duration::from_millis(600);
     open.write_all(b"{\"welcome\": {}}\n").expect("written");
@@ -139,7 +139,7 @@ fn who_was_answered_late_waits_longer_for_the_first_sign() {
 #[test]
 fn dispatchers_that_are_never_heard_are_gone_in_the_end() {
     let (silent, at) = listener();
-    let mut line = Line::to(&[at]);
+    let mut line = ControlLine::to(&[at]);
     let mut open = Vec::new();
     let error = loop {
         match line.control.keep(line.now, &mut line.poller, ()) {
@@ -162,7 +162,7 @@ fn dispatchers_that_are_never_heard_are_gone_in_the_end() {
 fn who_is_sent_where_nobody_is_says_so_in_the_end() {
     let ((here, at), (nowhere, there)) = (listener(), listener());
     drop(nowhere);
-    let mut line = Line::to(&[at]);
+    let mut line = ControlLine::to(&[at]);
     let mut tries = 0;
     let error = loop {
         let mut open = line.reach(&here);
@@ -190,7 +190,7 @@ fn who_is_sent_where_nobody_is_says_so_in_the_end() {
 #[test]
 fn what_comes_with_the_end_of_a_connection_is_heard() {
     let (here, at) = listener();
-    let mut line = Line::to(&[at]);
+    let mut line = ControlLine::to(&[at]);
     let mut open = line.reach(&here);
     open.write_all(b"{\"alive\": true}\n{\"hosts\": 3}\n").expect("written");
     drop(open);

@@ -16,7 +16,7 @@ use groupflow_base::Token;
 use groupflow_host::identity::Identity;
 use groupflow_host::secure::SecureSend;
 use groupflow_tree::agent::session::HostOptions;
-use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, Policy, Told, TreeJoin};
+use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, HostMessage, Policy, TreeJoin};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::{json, Value};
 
@@ -238,8 +238,8 @@ impl DispatchState {
         }
     }
 
-    fn carry(&mut self, told: Vec<Told>) {
-        for Told { cluster, host, message } in told {
+    fn carry(&mut self, told: Vec<HostMessage>) {
+        for HostMessage { cluster, host, message } in told {
             if let Some(known) = self.hosts.get(&host) {
                 let mut line = serde_json::to_value(message).expect("JSON");
                 (line["cluster"], line["joins"]) = (json!(cluster), json!(known.joins));

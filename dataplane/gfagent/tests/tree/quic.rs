@@ -13,7 +13,7 @@ use groupflow_tree::agent::session::{HostOptions, TreeReader, TreeWriter};
 use serde_json::Value;
 
 use super::dispatch::{Dispatch, TOKEN};
-use super::sessions::{data, has, until, watched, Events};
+use super::sessions::{data, has, until, watched, EventLog};
 
 const RECORD: usize = 500;
 const HOME: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -32,7 +32,7 @@ fn over_datagrams(options: HostOptions) -> HostOptions {
 }
 
 /// What a host that has all told last.
-fn complete(events: &Events) -> Value {
+fn complete(events: &EventLog) -> Value {
     let events = events.lock().expect("alive");
     events.iter().find(|(name, _)| name == "complete").expect("told").1.clone()
 }
@@ -123,10 +123,10 @@ fn a_host_that_cannot_have_its_udp_port_says_so() {
 }
 
 /// `gfagent tree-recv`, which can be killed.
-struct Process(Child);
+struct ReceiverProcess(Child);
 
-impl Process {
-    fn start(tree: &Dispatch, edges: &str) -> Process {
+impl ReceiverProcess {
+    fn start(tree: &Dispatch, edges: &str) -> ReceiverProcess {
         let pin = tree.pin.clone().expect("encrypted");
         let child = Command::new(env!("CARGO_BIN_EXE_gfagent"))
             .args(["tree-recv", "--to", &tree.address.to_string(), "--tls-pin", &pin, "--token", TOKEN])
@@ -135,11 +135,11 @@ impl Process {
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
-        Process(child)
+        ReceiverProcess(child)
     }
 }
 
-impl Drop for Process {
+impl Drop for ReceiverProcess {
     fn drop(&mut self) {
         self.0.kill().expect("killed");
         self.0.wait().expect("gone");
@@ -154,8 +154,8 @@ fn a_parent_that_is_killed_takes_no_byte_with_it() {
     options.members = 2;
     let (options, source_events) = watched(options);
     let mut source = TreeWriter::start(options).expect("started");
-    let first = Process::start(&tree, "quic");
-    let serves = |events: &Events| {
+    let first = ReceiverProcess::start(&tree, "quic");
+    let serves = |events: &EventLog| {
         let events = events.lock().expect("alive");
         let last = events.iter().rev().find(|(name, _)| name == "progress");
         last.and_then(|(_, fields)| fields["children"].as_array().map(Vec::len)).unwrap_or(0)

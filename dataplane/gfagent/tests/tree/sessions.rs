@@ -20,10 +20,10 @@ pub fn data(count: usize) -> Vec<u8> {
 }
 
 /// Events of a host.
-pub type Events = Arc<Mutex<Vec<(String, Value)>>>;
+pub type EventLog = Arc<Mutex<Vec<(String, Value)>>>;
 
-pub fn watched(options: HostOptions) -> (HostOptions, Events) {
-    let events = Events::default();
+pub fn watched(options: HostOptions) -> (HostOptions, EventLog) {
+    let events = EventLog::default();
     let told = events.clone();
     let options = options
         .on_event(move |name, fields| told.lock().expect("alive").push((name.to_owned(), fields.clone())));
@@ -39,7 +39,7 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// Whether the host was told to have such an event.
-pub fn has(events: &Events, name: &str) -> bool {
+pub fn has(events: &EventLog, name: &str) -> bool {
     events.lock().expect("alive").iter().any(|(event, _)| event == name)
 }
 

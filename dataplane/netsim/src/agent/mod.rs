@@ -16,7 +16,7 @@ use groupflow_base::{BitRate, Nanos};
 use stream::Split;
 
 use crate::drops::DropList;
-use crate::host::{End, HostInterface};
+use crate::host::{FlowEnd, HostInterface};
 use crate::ids::{FlowId, NodeId};
 use crate::relays::Relay;
 use crate::sample::{CacheSample, FlowSample};
@@ -31,7 +31,7 @@ struct Spot {
 
 /// The role of an end in a stream.
 #[derive(Debug, Clone, Copy)]
-enum Role {
+enum EndRole {
     /// The stream of this number comes by the end.
     Upstream(usize),
     /// The end is this branch of the stream of this number.
@@ -40,13 +40,13 @@ enum Role {
 
 /// A split agent.
 #[derive(Debug)]
-pub struct Agent {
+pub struct SplitNode {
     /// The interfaces, by port.
     interfaces: Vec<Option<HostInterface>>,
     /// The flow of each end, by port and place.
     flows: Vec<Vec<FlowId>>,
     /// The role of each end in a stream, by port and place.
-    roles: Vec<Vec<Option<Role>>>,
+    roles: Vec<Vec<Option<EndRole>>>,
     streams: Vec<Split>,
     /// The time at which each interface has something to do.
     deadlines: MinTree,
@@ -62,10 +62,10 @@ pub struct Agent {
     refused: u64,
 }
 
-impl Agent {
+impl SplitNode {
     /// An agent without ports, which takes this time for a packet.
-    pub fn new(service: Nanos) -> Agent {
-        Agent {
+    pub fn new(service: Nanos) -> SplitNode {
+        SplitNode {
             interfaces: Vec::new(),
             flows: Vec::new(),
             roles: Vec::new(),
@@ -81,7 +81,7 @@ impl Agent {
     }
 
     /// Attaches a link, with the ends of flows whose packets leave by it.
-    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, ends: Vec<End>) {
+    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, ends: Vec<FlowEnd>) {
         let index = usize::from(port);
         if self.interfaces.len() <= index {
             self.interfaces.resize_with(index + 1, || None);
@@ -101,11 +101,11 @@ impl Agent {
     pub fn relay(&mut self, relay: &Relay) {
         let number = self.streams.len();
         let Some(upstream) = self.spot(relay.upstream) else { return };
-        self.roles[usize::from(upstream.port)][upstream.place] = Some(Role::Upstream(number));
+        self.roles[usize::from(upstream.port)][upstream.place] = Some(EndRole::Upstream(number));
         let mut branches = Vec::with_capacity(relay.branches.len());
         for (branch, &flow) in relay.branches.iter().enumerate() {
             let Some(spot) = self.spot(flow) else { return };
-            self.roles[usize::from(spot.port)][spot.place] = Some(Role::Branch(number, branch));
+            self.roles[usize::from(spot.port)][spot.place] = Some(EndRole::Branch(number, branch));
             branches.push(spot);
         }
         self.streams.push(Split::new(relay, upstream, branches));
@@ -146,8 +146,8 @@ impl Agent {
         self.busy_until = self.busy_until.max(exit.now) + self.service;
         if let Some(place) = interface.take_in(exit.now, head, tail) {
             match self.roles[index][place] {
-                Some(Role::Upstream(stream)) => self.pass_on(exit.now, stream),
-                Some(Role::Branch(stream, branch)) => self.acknowledge(exit.now, stream, branch),
+                Some(EndRole::Upstream(stream)) => self.pass_on(exit.now, stream),
+                Some(EndRole::Branch(stream, branch)) => self.acknowledge(exit.now, stream, branch),
                 None => {}
             }
         }

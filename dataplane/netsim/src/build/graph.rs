@@ -6,12 +6,12 @@ use groupflow_base::Nanos;
 
 use crate::error::BuildError;
 use crate::ids::{LinkId, NodeId};
-use crate::routes::Step;
+use crate::routes::Hop;
 use crate::spec::{AgentSpec, NetworkSpec, NodeKind};
 
 /// An end of a link at a node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Attachment {
+pub(super) struct LinkAttachment {
     pub(super) port: u16,
     /// The direction away from the node.
     pub(super) link: LinkId,
@@ -38,8 +38,8 @@ pub(super) fn node_numbers(spec: &NetworkSpec) -> Result<HashMap<&str, NodeId>, 
 pub(super) fn attachments(
     spec: &NetworkSpec,
     nodes: &HashMap<&str, NodeId>,
-) -> Result<Vec<Vec<Attachment>>, BuildError> {
-    let mut attachments: Vec<Vec<Attachment>> = vec![Vec::new(); spec.nodes.len()];
+) -> Result<Vec<Vec<LinkAttachment>>, BuildError> {
+    let mut attachments: Vec<Vec<LinkAttachment>> = vec![Vec::new(); spec.nodes.len()];
     for (number, link) in (0u32..).zip(&spec.links) {
         let find = |end: &str, name: &str| {
             let unknown =
@@ -59,15 +59,15 @@ pub(super) fn attachments(
             if matches!(spec.nodes[near.index()].kind, NodeKind::Host(_)) && port != 0 {
                 return Err(BuildError::new(field(), "a host has port 0 only"));
             }
-            here.push(Attachment { port, link: LinkId(2 * number + direction), far });
+            here.push(LinkAttachment { port, link: LinkId(2 * number + direction), far });
         }
     }
     attachments.iter_mut().for_each(|here| here.sort_by_key(|attachment| attachment.port));
     Ok(attachments)
 }
 
-pub(super) fn steps(spec: &NetworkSpec, attachments: &[Vec<Attachment>]) -> Vec<Vec<Step>> {
-    let step = |attachment: &Attachment| Step {
+pub(super) fn steps(spec: &NetworkSpec, attachments: &[Vec<LinkAttachment>]) -> Vec<Vec<Hop>> {
+    let step = |attachment: &LinkAttachment| Hop {
         port: attachment.port,
         link: attachment.link,
         delay: Nanos(spec.links[attachment.link.index() / 2].delay_ns),
@@ -89,7 +89,7 @@ pub(super) fn host_addresses(spec: &NetworkSpec) -> Vec<(u32, NodeId)> {
 
 /// The island of each node: nodes joined by links without delay share one. Islands are numbered by
 /// their first node.
-pub(super) fn islands(spec: &NetworkSpec, attachments: &[Vec<Attachment>]) -> Vec<usize> {
+pub(super) fn islands(spec: &NetworkSpec, attachments: &[Vec<LinkAttachment>]) -> Vec<usize> {
     let mut island_of = vec![usize::MAX; spec.nodes.len()];
     let mut count = 0;
     for first in 0..spec.nodes.len() {

@@ -9,14 +9,14 @@ use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferId, TransferOutcome,
 };
 
-use super::group_end::{pattern, write_datagram, Pattern};
+use super::group_end::{pattern, write_datagram, PatternBytes};
 use crate::sample::{BoneSample, FlowSample};
 use crate::spec::{BoneRole, BoneSpec, HubSpec};
 use crate::wire::{Addresses, UDP};
 
 /// The side of a round multicast that a host is on.
 #[derive(Debug)]
-enum Side {
+enum BoneSide {
     Hub(Box<Hub>),
     Rim(Box<Rim>),
 }
@@ -25,7 +25,7 @@ enum Side {
 #[derive(Debug)]
 pub struct BoneEnd {
     addresses: Addresses,
-    side: Side,
+    side: BoneSide,
     start: Nanos,
     /// When a rim leaves.
     stop: Nanos,
@@ -46,10 +46,10 @@ impl BoneEnd {
     /// rims of unicast.
     pub fn new(addresses: Addresses, spec: &BoneSpec, targets: Vec<SocketAddrV4>, seed: u64) -> BoneEnd {
         let side = match &spec.role {
-            BoneRole::Hub(hub) => Side::Hub(Box::new(make_hub(hub, targets))),
+            BoneRole::Hub(hub) => BoneSide::Hub(Box::new(make_hub(hub, targets))),
             &BoneRole::Rim { forgets } => {
                 let id = RimId(u32::from(addresses.source));
-                Side::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets })))
+                BoneSide::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets })))
             }
         };
         BoneEnd {
@@ -74,8 +74,8 @@ impl BoneEnd {
             return Nanos::MAX; // it will be polled
         }
         let deadline = match &self.side {
-            Side::Hub(hub) => hub.next_deadline(),
-            Side::Rim(rim) => rim.next_deadline(),
+            BoneSide::Hub(hub) => hub.next_deadline(),
+            BoneSide::Rim(rim) => rim.next_deadline(),
         };
         deadline.unwrap_or(Nanos::MAX).min(self.stop).max(self.not_before)
     }
@@ -89,7 +89,7 @@ impl BoneEnd {
     pub fn on_timer(&mut self, now: Nanos) {
         if self.stop <= now {
             self.stop = Nanos::MAX;
-            if let Side::Rim(rim) = &mut self.side {
+            if let BoneSide::Rim(rim) = &mut self.side {
                 rim.leave();
             }
         }
@@ -102,8 +102,8 @@ impl BoneEnd {
         self.received += 1;
         let datagram = Datagram { from, bytes };
         let result = match &mut self.side {
-            Side::Hub(hub) => hub.handle(now, datagram),
-            Side::Rim(rim) => rim.handle(now, datagram),
+            BoneSide::Hub(hub) => hub.handle(now, datagram),
+            BoneSide::Rim(rim) => rim.handle(now, datagram),
         };
         self.malformed += u64::from(result.is_err());
         self.store();
@@ -112,7 +112,7 @@ impl BoneEnd {
 
     /// Compares the packet that a rim would store with the one sent.
     fn store(&mut self) {
-        let Side::Rim(rim) = &mut self.side else { return };
+        let BoneSide::Rim(rim) = &mut self.side else { return };
         while let Some(write) = rim.next_write() {
             let wrong = (write.offset..).zip(&write.bytes).filter(|(at, &byte)| byte != pattern(*at)).count();
             self.corrupt += wrong as u64;
@@ -127,8 +127,8 @@ impl BoneEnd {
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
         let transmit = match &mut self.side {
-            Side::Hub(hub) => hub.poll_transmit(now),
-            Side::Rim(rim) => rim.poll_transmit(now),
+            BoneSide::Hub(hub) => hub.poll_transmit(now),
+            BoneSide::Rim(rim) => rim.poll_transmit(now),
         };
         self.listen();
         let Some(transmit) = transmit else {
@@ -142,7 +142,7 @@ impl BoneEnd {
     }
 
     fn listen(&mut self) {
-        let Side::Hub(hub) = &mut self.side else { return };
+        let BoneSide::Hub(hub) = &mut self.side else { return };
         for event in hub.events() {
             if let HubEvent::Ended(report) = event {
                 self.sample = BoneSample {
@@ -175,7 +175,7 @@ impl BoneEnd {
         sample.delivered_packets = self.received;
         sample.delivered_bytes = self.delivered;
         sample.finished = Some(self.sample.done);
-        sample.bone = matches!(self.side, Side::Hub(_)).then_some(self.sample);
+        sample.bone = matches!(self.side, BoneSide::Hub(_)).then_some(self.sample);
     }
 }
 
@@ -199,7 +199,7 @@ fn make_hub(spec: &HubSpec, targets: Vec<SocketAddrV4>) -> Hub {
         announce: None,
         transfer: TransferId(0),
     });
-    let source = Box::new(Pattern(spec.bytes));
+    let source = Box::new(PatternBytes(spec.bytes));
     if let Ok(name) = FileName::parse("file") {
         // There is room for one file.
         let _ = hub.push(Offer { name, mode: 0o644, digest: [0; 32], source });

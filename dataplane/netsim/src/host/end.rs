@@ -39,7 +39,7 @@ pub enum EndKind {
 
 /// One end of a flow.
 #[derive(Debug)]
-pub struct End {
+pub struct FlowEnd {
     /// The flow.
     pub flow: FlowId,
     /// IPv4's protocol number.
@@ -54,10 +54,10 @@ pub struct End {
     pub shaper: FlowShaper,
 }
 
-impl End {
+impl FlowEnd {
     /// An end at a local port that sends without a limit.
-    pub fn new(flow: FlowId, protocol: u8, port: u16, kind: EndKind) -> End {
-        End { flow, protocol, port, kind, shaped_as: None, shaper: FlowShaper::new() }
+    pub fn new(flow: FlowId, protocol: u8, port: u16, kind: EndKind) -> FlowEnd {
+        FlowEnd { flow, protocol, port, kind, shaped_as: None, shaper: FlowShaper::new() }
     }
 
     /// When the end has something to do.

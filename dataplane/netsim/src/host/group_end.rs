@@ -16,13 +16,13 @@ use crate::spec::{MemberRole, MemberSpec};
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
 
 /// The data of a sender: byte n of a stream is known to every receiver.
-pub(super) struct Pattern(pub(super) u64);
+pub(super) struct PatternBytes(pub(super) u64);
 
 pub(super) fn pattern(at: u64) -> u8 {
     (at ^ at >> 8 ^ at >> 16).wrapping_mul(167) as u8
 }
 
-impl SeekableBytes for Pattern {
+impl SeekableBytes for PatternBytes {
     fn len(&self) -> u64 {
         self.0
     }
@@ -146,7 +146,7 @@ impl GroupEnd {
         Some(match self.spec.role {
             MemberRole::Sender { bytes, receivers, rate_bps } => {
                 // A pattern can always be read.
-                let source = Source::file(Box::new(Pattern(bytes)), Seq::FIRST).ok()?;
+                let source = Source::file(Box::new(PatternBytes(bytes)), Seq::FIRST).ok()?;
                 let config = SendConfig { receivers, cap: BitRate(rate_bps) };
                 Box::new(Endpoint::sending(now, member, config, source))
             }

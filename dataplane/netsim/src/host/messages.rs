@@ -7,7 +7,7 @@ use crate::spec::MessagesSpec;
 
 /// The messages that are still to come.
 #[derive(Debug, Clone)]
-pub struct Messages {
+pub struct MessageSource {
     spec: MessagesSpec,
     random: Random,
     start: Nanos,
@@ -18,12 +18,13 @@ pub struct Messages {
     offered: u64,
 }
 
-impl Messages {
+impl MessageSource {
     /// Messages from `start` on, none at `stop` or later, of packets of `mss` bytes.
-    pub fn new(spec: MessagesSpec, mss: u32, random: Random, start: Nanos, stop: Nanos) -> Messages {
+    pub fn new(spec: MessagesSpec, mss: u32, random: Random, start: Nanos, stop: Nanos) -> MessageSource {
         let mss = u64::from(mss);
         let spec = MessagesSpec { bytes: spec.bytes.div_ceil(mss) * mss, ..spec };
-        let mut messages = Messages { spec, random, start, stop, number: 0, due: Nanos::ZERO, offered: 0 };
+        let mut messages =
+            MessageSource { spec, random, start, stop, number: 0, due: Nanos::ZERO, offered: 0 };
         messages.schedule();
         messages
     }
@@ -65,10 +66,10 @@ mod tests {
 
     const PERIOD: u64 = 1_000_000;
 
-    fn messages(host: u32, stop: u64) -> Messages {
+    fn messages(host: u32, stop: u64) -> MessageSource {
         let spec = MessagesSpec { bytes: 1_461, period_ns: PERIOD };
         let random = Random::new(7, Draws::Messages(host));
-        Messages::new(spec, 1460, random, Nanos(500), Nanos(stop))
+        MessageSource::new(spec, 1460, random, Nanos(500), Nanos(stop))
     }
 
     #[test]

@@ -16,8 +16,8 @@ use std::net::SocketAddrV4;
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::{BitRate, Nanos};
 
-pub use end::{End, EndKind};
-pub use messages::Messages;
+pub use end::{EndKind, FlowEnd};
+pub use messages::MessageSource;
 
 use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
@@ -36,7 +36,7 @@ pub struct HostInterface {
     interface: InterfacePacer,
     /// The time until which the neighbour wants no frames.
     paused_until: Nanos,
-    ends: Vec<End>,
+    ends: Vec<FlowEnd>,
     /// The end of each protocol and local port.
     by_port: AddressTable,
     /// When each end has something to do.
@@ -49,7 +49,7 @@ pub struct HostInterface {
 
 impl HostInterface {
     /// A host whose interface is the node's `port` and has this rate.
-    pub fn new(port: u16, rate: Option<BitRate>, ends: Vec<End>) -> HostInterface {
+    pub fn new(port: u16, rate: Option<BitRate>, ends: Vec<FlowEnd>) -> HostInterface {
         let keys: Vec<_> =
             (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
         let mut host = HostInterface {
@@ -180,8 +180,8 @@ impl HostInterface {
     /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("unexpected", self.unexpected);
-        list.at_node("malformed", self.ends.iter().map(End::malformed).sum());
-        let full = self.ends.iter().map(End::dropped).sum();
+        list.at_node("malformed", self.ends.iter().map(FlowEnd::malformed).sum());
+        let full = self.ends.iter().map(FlowEnd::dropped).sum();
         list.at_queue(self.port, 0, full);
     }
 }
@@ -197,7 +197,7 @@ mod tests {
     use crate::frame_queue::{Batch, FrameQueue};
     use crate::ids::{FlowId, NodeId};
     use crate::loss::LossProcess;
-    use crate::outlet::{Destination, Outlet, OutletCounters};
+    use crate::outlet::{LinkTarget, Outlet, OutletCounters};
     use crate::random::{Draws, Random};
     use crate::spec::{Arrivals, Sizes, UdpSpec};
     use crate::transit::Marks;
@@ -214,7 +214,7 @@ mod tests {
             random: Random::new(1, Draws::Link(0)),
             downs: Vec::new(),
             next_down: 0,
-            destination: Destination::Inlet(0),
+            destination: LinkTarget::Inlet(0),
             batch: Batch::new(),
             counters: OutletCounters::default(),
             entered: Marks::new(Nanos::MAX, Nanos::ZERO),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     /// A source of 1,000-byte frames, `rate` bit/s, until a microsecond has passed.
-    fn source(port: u16, rate_bps: u64, shaped_as: Option<u16>) -> End {
+    fn source(port: u16, rate_bps: u64, shaped_as: Option<u16>) -> FlowEnd {
         let address = Ipv4Addr::new(10, 0, 0, 1);
         let addresses = Addresses {
             source_mac: [2; 6],
@@ -241,7 +241,7 @@ mod tests {
         let random = Random::new(1, Draws::Flow(0));
         let source = Box::new(UdpSource::new(&addresses, spec, random, Nanos::ZERO, Nanos(1000)));
         let kind = EndKind::UdpSource { source, waiting: VecDeque::new(), limit: 1000, dropped: 0 };
-        End { shaped_as, ..End::new(FlowId(0), PROTOCOL_UDP, port, kind) }
+        FlowEnd { shaped_as, ..FlowEnd::new(FlowId(0), PROTOCOL_UDP, port, kind) }
     }
 
     /// Lets a host act until `until`; gives when frames had left, with their source ports.

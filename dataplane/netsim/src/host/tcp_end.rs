@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use super::messages::Messages;
+use super::messages::MessageSource;
 use crate::error::BuildError;
 use crate::sample::{FlowSample, TcpSample};
 use crate::spec::{FlowSpec, MessagesSpec, TcpProfile, TcpSpec};
@@ -14,7 +14,7 @@ use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
 
 /// Either end of a connection.
 #[derive(Debug)]
-enum Side {
+enum TcpSide {
     Sender(Box<TcpSender>),
     Receiver(Box<TcpReceiver>),
 }
@@ -22,9 +22,9 @@ enum Side {
 /// An endpoint.
 #[derive(Debug)]
 pub struct TcpEnd {
-    side: Side,
+    side: TcpSide,
     /// The application's writes to a sender.
-    messages: Option<Messages>,
+    messages: Option<MessageSource>,
     template: Template,
     /// Since when the endpoint may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
@@ -37,9 +37,9 @@ impl TcpEnd {
     pub fn sending(
         addresses: &Addresses,
         config: TcpSenderConfig,
-        messages: Option<Messages>,
+        messages: Option<MessageSource>,
     ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
-        let sender = Side::Sender(Box::new(TcpSender::new(config)?));
+        let sender = TcpSide::Sender(Box::new(TcpSender::new(config)?));
         Ok(TcpEnd { messages, ..TcpEnd::new(addresses, sender) })
     }
 
@@ -48,10 +48,10 @@ impl TcpEnd {
         addresses: &Addresses,
         config: TcpReceiverConfig,
     ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
-        Ok(TcpEnd::new(addresses, Side::Receiver(Box::new(TcpReceiver::new(config)?))))
+        Ok(TcpEnd::new(addresses, TcpSide::Receiver(Box::new(TcpReceiver::new(config)?))))
     }
 
-    fn new(addresses: &Addresses, side: Side) -> TcpEnd {
+    fn new(addresses: &Addresses, side: TcpSide) -> TcpEnd {
         let template = Template::new(addresses, PROTOCOL_TCP);
         TcpEnd { side, messages: None, template, pending: Nanos::MAX, malformed: 0 }
     }
@@ -59,10 +59,10 @@ impl TcpEnd {
     /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         let deadline = match &self.side {
-            Side::Sender(sender) => sender.deadline(),
-            Side::Receiver(receiver) => receiver.deadline(),
+            TcpSide::Sender(sender) => sender.deadline(),
+            TcpSide::Receiver(receiver) => receiver.deadline(),
         };
-        let message = self.messages.as_ref().map_or(Nanos::MAX, Messages::due);
+        let message = self.messages.as_ref().map_or(Nanos::MAX, MessageSource::due);
         deadline.unwrap_or(Nanos::MAX).min(message)
     }
 
@@ -74,13 +74,13 @@ impl TcpEnd {
     /// Carries out everything due.
     pub fn on_timer(&mut self, now: Nanos) {
         match &mut self.side {
-            Side::Sender(sender) => {
+            TcpSide::Sender(sender) => {
                 if let Some(messages) = &mut self.messages {
                     sender.supply(messages.take(now));
                 }
                 sender.on_timer(now);
             }
-            Side::Receiver(receiver) => receiver.on_timer(now),
+            TcpSide::Receiver(receiver) => receiver.on_timer(now),
         }
         self.pending = self.pending.min(now);
     }
@@ -94,8 +94,8 @@ impl TcpEnd {
         segment.payload += length - bytes.len() as u32;
         segment.ecn = Ecn::from_bits(ecn);
         match &mut self.side {
-            Side::Sender(sender) => sender.on_segment(now, &segment),
-            Side::Receiver(receiver) => receiver.on_segment(now, &segment),
+            TcpSide::Sender(sender) => sender.on_segment(now, &segment),
+            TcpSide::Receiver(receiver) => receiver.on_segment(now, &segment),
         }
         self.pending = self.pending.min(now);
     }
@@ -103,8 +103,8 @@ impl TcpEnd {
     /// Writes the segment to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         let segment = match &mut self.side {
-            Side::Sender(sender) => sender.poll(now),
-            Side::Receiver(receiver) => receiver.poll(now),
+            TcpSide::Sender(sender) => sender.poll(now),
+            TcpSide::Receiver(receiver) => receiver.poll(now),
         };
         let Some(segment) = segment else {
             self.pending = Nanos::MAX;
@@ -122,30 +122,30 @@ impl TcpEnd {
     /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.
     pub fn connected(&self) -> bool {
         match &self.side {
-            Side::Receiver(receiver) => receiver.connected(),
-            Side::Sender(sender) => sender.connected(),
+            TcpSide::Receiver(receiver) => receiver.connected(),
+            TcpSide::Sender(sender) => sender.connected(),
         }
     }
 
     /// Lets a sender begin, or a receiver that is held back answer the SYN.
     pub fn open(&mut self, now: Nanos) {
         match &mut self.side {
-            Side::Receiver(receiver) => receiver.open(),
-            Side::Sender(sender) => sender.begin(now),
+            TcpSide::Receiver(receiver) => receiver.open(),
+            TcpSide::Sender(sender) => sender.begin(now),
         }
         self.pending = self.pending.min(now);
     }
 
     /// Does something with the sender, which may have something to send then.
     pub fn with_sender<R>(&mut self, now: Nanos, act: impl FnOnce(&mut TcpSender) -> R) -> Option<R> {
-        let Side::Sender(sender) = &mut self.side else { return None };
+        let TcpSide::Sender(sender) = &mut self.side else { return None };
         self.pending = self.pending.min(now);
         Some(act(sender))
     }
 
     /// Does something with the receiver, which may have something to send then.
     pub fn with_receiver<R>(&mut self, now: Nanos, act: impl FnOnce(&mut TcpReceiver) -> R) -> Option<R> {
-        let Side::Receiver(receiver) = &mut self.side else { return None };
+        let TcpSide::Receiver(receiver) = &mut self.side else { return None };
         self.pending = self.pending.min(now);
         Some(act(receiver))
     }
@@ -158,10 +158,10 @@ impl TcpEnd {
     /// Measures the flow at this end.
     pub fn sample(&self, sample: &mut FlowSample) {
         match &self.side {
-            Side::Sender(sender) => {
+            TcpSide::Sender(sender) => {
                 let stats = sender.stats();
                 sample.sent_packets = stats.packets_sent;
-                sample.offered_bytes = self.messages.as_ref().map(Messages::offered);
+                sample.offered_bytes = self.messages.as_ref().map(MessageSource::offered);
                 sample.tcp = Some(TcpSample {
                     window: stats.cwnd,
                     threshold: stats.ssthresh,
@@ -174,7 +174,7 @@ impl TcpEnd {
                     finished: sender.is_finished(),
                 });
             }
-            Side::Receiver(receiver) => {
+            TcpSide::Receiver(receiver) => {
                 let stats = receiver.stats();
                 sample.delivered_packets = stats.packets;
                 sample.delivered_bytes = stats.bytes_delivered;

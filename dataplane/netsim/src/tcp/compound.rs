@@ -3,7 +3,7 @@
 
 use groupflow_base::Nanos;
 
-use super::controller::{Ack, Controller, Loss, Window};
+use super::controller::{Ack, CongestionControl, CongestionWindow, LossEvent};
 
 /// Growth of the delay window in a round trip without queue: ALPHA * window^(3/4).
 const ALPHA: f64 = 0.125;
@@ -61,15 +61,15 @@ impl Compound {
     }
 }
 
-impl Controller for Compound {
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+impl CongestionControl for Compound {
+    fn on_ack(&mut self, window: &mut CongestionWindow, ack: &Ack) {
         let slow_start = window.is_slow_start();
         self.measure(window.cwnd, slow_start, ack);
         let more = if slow_start { 1.0 } else { 1.0 / (window.cwnd + self.window) };
         window.open(window.cwnd + more, ack);
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+    fn on_loss(&mut self, window: &mut CongestionWindow, loss: &LossEvent) {
         window.close_to_half(self.halve(loss.base), loss.behaviour);
     }
 

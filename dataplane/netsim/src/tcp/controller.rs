@@ -11,12 +11,12 @@ use super::vegas::Vegas;
 
 /// Congestion window and slow-start threshold, in packets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Window {
+pub(super) struct CongestionWindow {
     pub cwnd: f64,
     pub ssthresh: f64,
 }
 
-impl Window {
+impl CongestionWindow {
     pub fn is_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -69,7 +69,7 @@ pub(super) struct Ack {
 
 /// A loss that duplicate acknowledgements or an echo of congestion told.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Loss {
+pub(super) struct LossEvent {
     /// Packets in the window, of which the controller takes its part.
     pub base: f64,
     pub behaviour: Behaviour,
@@ -89,16 +89,16 @@ pub(super) struct Late {
 
 /// An algorithm that sets the congestion window. A controller knows nothing of its sender but the arguments
 /// of these methods.
-pub(super) trait Controller: Debug + Send {
+pub(super) trait CongestionControl: Debug + Send {
     /// The sender begins, for the first time or after idling; the first round ends when `round_end` is
     /// acknowledged.
     fn begin(&mut self, _now: Nanos, _round_end: u64) {}
 
     /// The window opens.
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack);
+    fn on_ack(&mut self, window: &mut CongestionWindow, ack: &Ack);
 
     /// The window closes; to a half unless the controller knows better.
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+    fn on_loss(&mut self, window: &mut CongestionWindow, loss: &LossEvent) {
         window.close_to_half(loss.base / 2.0, loss.behaviour);
     }
 
@@ -114,7 +114,7 @@ pub(super) trait Controller: Debug + Send {
 }
 
 /// The controller of a sender's variant.
-pub(super) fn of(config: &TcpSenderConfig) -> Box<dyn Controller> {
+pub(super) fn of(config: &TcpSenderConfig) -> Box<dyn CongestionControl> {
     match config.variant {
         Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Box::new(Reno),
         Variant::Cubic => Box::<Cubic>::default(),
@@ -127,8 +127,8 @@ pub(super) fn of(config: &TcpSenderConfig) -> Box<dyn Controller> {
 #[derive(Debug)]
 struct Reno;
 
-impl Controller for Reno {
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, window: &mut CongestionWindow, ack: &Ack) {
         let more = if window.is_slow_start() { 1.0 } else { 1.0 / window.cwnd };
         window.open(window.cwnd + more, ack);
     }

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use super::controller::{Ack, Controller, Loss, Window};
+use super::controller::{Ack, CongestionControl, CongestionWindow, LossEvent};
 
 /// Scale of the cubic, in packets/s^3 (section 5, "C").
 const C: f64 = 0.4;
@@ -17,12 +17,12 @@ pub(super) struct Cubic {
     w_max: f64,
     /// Window at the last reduction, as it was.
     prior: f64,
-    epoch: Option<Epoch>,
+    epoch: Option<CubicEpoch>,
 }
 
 /// A time of congestion avoidance between two losses.
 #[derive(Debug, Clone, Copy)]
-struct Epoch {
+struct CubicEpoch {
     start: Nanos,
     /// Seconds until the cubic is back at `w_max`.
     k: f64,
@@ -39,7 +39,7 @@ impl Cubic {
             none => {
                 let origin = self.w_max.max(cwnd);
                 let k = cube_root((origin - cwnd) / C);
-                none.insert(Epoch { start: ack.now, k, origin, reno: cwnd })
+                none.insert(CubicEpoch { start: ack.now, k, origin, reno: cwnd })
             }
         };
         let acked = ack.acked as f64;
@@ -63,19 +63,19 @@ impl Cubic {
     }
 }
 
-impl Controller for Cubic {
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, window: &mut CongestionWindow, ack: &Ack) {
         let cwnd = if window.is_slow_start() { window.cwnd + 1.0 } else { self.avoid(window.cwnd, ack) };
         window.open(cwnd, ack);
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+    fn on_loss(&mut self, window: &mut CongestionWindow, loss: &LossEvent) {
         let left = self.shrink(loss.base).max(2.0);
         window.close(left, left);
     }
 }
 
-impl Epoch {
+impl CubicEpoch {
     /// W_cubic(t), figure 1.
     fn at(&self, t: f64) -> f64 {
         let t = t - self.k;

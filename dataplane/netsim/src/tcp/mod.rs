@@ -53,7 +53,7 @@ pub use config::{
     Behaviour, DataSource, DelayedAck, RtoConfig, TcpConfigError, TcpReceiverConfig, TcpSenderConfig, Variant,
 };
 pub use receiver::TcpReceiver;
-pub use segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
+pub use segment::{Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
 pub use sender::TcpSender;
 pub use stats::{TcpReceiverStats, TcpSenderStats};
 pub use trips::Reading;

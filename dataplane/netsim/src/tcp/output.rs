@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, DataSource};
-use super::segment::{Ecn, Flags, Sack, Segment, Timestamps};
+use super::segment::{Ecn, Sack, Segment, TcpFlags, Timestamps};
 use super::sender::{Recovery, TcpSender};
 
 impl TcpSender {
@@ -31,15 +31,15 @@ impl TcpSender {
 
     fn build(&mut self, now: Nanos, packet: u64, repeated: bool) -> Segment {
         let syn = packet == 0 && self.config.syn;
-        let mut flags = if syn { Flags::SYN } else { Flags::ACK };
+        let mut flags = if syn { TcpFlags::SYN } else { TcpFlags::ACK };
         let mut ecn = Ecn::NotEct;
         if self.config.ecn {
             if syn {
-                flags = flags.with(Flags::ECE).with(Flags::CWR);
+                flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
             } else if !repeated || self.config.behaviour == Behaviour::Ns2 {
                 ecn = Ecn::Ect0;
                 if std::mem::take(&mut self.reduced) {
-                    flags = flags.with(Flags::CWR);
+                    flags = flags.with(TcpFlags::CWR);
                 }
             }
         }

@@ -8,7 +8,7 @@ use groupflow_base::Nanos;
 
 use super::advertised::Advertised;
 use super::config::{DelayedAck, TcpConfigError, TcpReceiverConfig};
-use super::segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
+use super::segment::{Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
 use super::sequence::Numbering;
 use super::stats::TcpReceiverStats;
 use super::trips::{Reading, Trips};
@@ -36,7 +36,7 @@ pub struct TcpReceiver {
     /// A SYN is to be answered, and whether it asked for ECN: the answer says yes.
     answer: Option<bool>,
     timestamp: Option<u32>,
-    held: Option<Held>,
+    held: Option<HoldReason>,
     /// The window, and the measurements to set it by; only where it is set while the connection runs.
     tuned: Option<(Advertised, Trips)>,
     stats: TcpReceiverStats,
@@ -44,7 +44,7 @@ pub struct TcpReceiver {
 
 /// The reason to hold a receiver's acknowledgements back.
 #[derive(Debug, Clone, Default)]
-struct Held {
+struct HoldReason {
     /// Whether the SYN may be answered.
     open: bool,
     /// Payload bytes that may be acknowledged.
@@ -76,7 +76,7 @@ impl TcpReceiver {
             echo_congestion: false,
             answer: None,
             timestamp: None,
-            held: config.held.then(Held::default),
+            held: config.held.then(HoldReason::default),
             tuned: config.window.map(|bytes| (Advertised::new(config.mss, bytes), Trips::new())),
             stats: TcpReceiverStats::default(),
             config,
@@ -85,7 +85,7 @@ impl TcpReceiver {
 
     /// Handles data or a SYN that arrived. Any other segment, and data outside any window, is ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
-        let syn = segment.flags.has(Flags::SYN);
+        let syn = segment.flags.has(TcpFlags::SYN);
         let expected = if syn { self.config.syn } else { segment.payload > 0 };
         if !expected {
             return;
@@ -183,13 +183,13 @@ impl TcpReceiver {
     pub fn poll(&mut self, now: Nanos) -> Option<Segment> {
         self.due = self.due.checked_sub(1)?;
         self.stats.acks += 1;
-        let mut flags = Flags::ACK;
+        let mut flags = TcpFlags::ACK;
         let answer = self.answer.take();
         if answer.is_some() {
-            flags = flags.with(Flags::SYN);
+            flags = flags.with(TcpFlags::SYN);
         }
         if self.echo_congestion || answer == Some(true) {
-            flags = flags.with(Flags::ECE);
+            flags = flags.with(TcpFlags::ECE);
         }
         let timestamps = self.timestamp.map(|echo| Timestamps { value: (now.0 / 1_000) as u32, echo });
         let room = if timestamps.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
@@ -197,7 +197,7 @@ impl TcpReceiver {
         Some(Segment {
             source_port: self.config.source_port,
             destination_port: self.config.destination_port,
-            seq: u32::from(!flags.has(Flags::SYN)),
+            seq: u32::from(!flags.has(TcpFlags::SYN)),
             ack: self.acknowledged(),
             flags,
             window: self.tuned.as_mut().map_or(u16::MAX, |(advertised, _)| advertised.field(self.next)),
@@ -224,10 +224,10 @@ impl TcpReceiver {
     /// RFC 3168, section 6.1.3: echo until the sender says it has reacted.
     fn note_congestion(&mut self, segment: &Segment, syn: bool) {
         if syn {
-            self.answer = Some(segment.flags.has(Flags::ECE.with(Flags::CWR)));
+            self.answer = Some(segment.flags.has(TcpFlags::ECE.with(TcpFlags::CWR)));
             return;
         }
-        if segment.flags.has(Flags::CWR) {
+        if segment.flags.has(TcpFlags::CWR) {
             self.echo_congestion = false;
         }
         if segment.ecn == Ecn::Ce {

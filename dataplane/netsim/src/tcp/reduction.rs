@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, Variant};
-use super::controller::{Late, Loss};
+use super::controller::{Late, LossEvent};
 use super::sender::{Recovery, Reduction, TcpSender};
 
 impl TcpSender {
@@ -19,7 +19,7 @@ impl TcpSender {
 
     /// Multiplicative decrease.
     pub(super) fn reduce(&mut self, why: Reduction, late: Option<Late>) {
-        let loss = Loss { base: self.reduction_base(), behaviour: self.config.behaviour, late };
+        let loss = LossEvent { base: self.reduction_base(), behaviour: self.config.behaviour, late };
         self.controller.on_loss(&mut self.window, &loss);
         self.last_reduction = why;
         self.reduced = self.config.ecn;

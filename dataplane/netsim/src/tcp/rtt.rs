@@ -6,7 +6,7 @@ use groupflow_base::Nanos;
 use super::config::{Behaviour, RtoConfig};
 
 #[derive(Debug, Clone)]
-pub(super) struct Rtt {
+pub(super) struct RtoEstimator {
     config: RtoConfig,
     behaviour: Behaviour,
     /// Eight times the smoothed round trip, in ticks; 0 before the first measurement.
@@ -20,9 +20,9 @@ pub(super) struct Rtt {
     smooth: Nanos,
 }
 
-impl Rtt {
-    pub fn new(config: RtoConfig, behaviour: Behaviour) -> Rtt {
-        Rtt {
+impl RtoEstimator {
+    pub fn new(config: RtoConfig, behaviour: Behaviour) -> RtoEstimator {
+        RtoEstimator {
             config,
             behaviour,
             srtt8: 0,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn rfc_6298_example() {
-        let mut rtt = Rtt::new(fine(0), Behaviour::Rfc);
+        let mut rtt = RtoEstimator::new(fine(0), Behaviour::Rfc);
         assert_eq!(rtt.timeout(), Nanos(1_000 * MS), "section 2.1: before a measurement");
         rtt.sample_span(Nanos(100 * MS));
         assert_eq!(rtt.timeout(), Nanos(300 * MS), "section 2.2: R + 4 R/2");
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn it_doubles_up_to_the_maximum_and_holds_the_minimum() {
-        let mut rtt = Rtt::new(fine(200), Behaviour::Rfc);
+        let mut rtt = RtoEstimator::new(fine(200), Behaviour::Rfc);
         rtt.sample_span(Nanos(6 * MS));
         let mut seen = vec![rtt.timeout().as_millis()];
         for _ in 0..10 {
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn a_coarse_clock_counts_its_ticks() {
-        let mut rtt = Rtt::new(RtoConfig { min: Nanos::ZERO, ..RtoConfig::NS2 }, Behaviour::Ns2);
+        let mut rtt = RtoEstimator::new(RtoConfig { min: Nanos::ZERO, ..RtoConfig::NS2 }, Behaviour::Ns2);
         rtt.sample_ticks(Nanos(1), Nanos(6 * MS));
         assert_eq!(rtt.timeout(), Nanos(30 * MS), "less than a tick counts as one");
-        let mut rtt = Rtt::new(RtoConfig { min: Nanos::ZERO, ..RtoConfig::NS2 }, Behaviour::Ns2);
+        let mut rtt = RtoEstimator::new(RtoConfig { min: Nanos::ZERO, ..RtoConfig::NS2 }, Behaviour::Ns2);
         rtt.sample_ticks(Nanos(9 * MS), Nanos(21 * MS));
         assert_eq!(rtt.timeout(), Nanos(60 * MS), "12 ms over two boundaries are two ticks");
-        assert_eq!(Rtt::new(RtoConfig::NS2, Behaviour::Ns2).timeout(), Nanos::from_secs(3));
+        assert_eq!(RtoEstimator::new(RtoConfig::NS2, Behaviour::Ns2).timeout(), Nanos::from_secs(3));
     }
 }

@@ -16,7 +16,7 @@ pub struct Segment {
     /// Next byte expected, modulo 2^32.
     pub ack: u32,
     /// Control bits.
-    pub flags: Flags,
+    pub flags: TcpFlags,
     /// Window as written, before scaling. These endpoints write 65535 and limit the window by configuration.
     pub window: u16,
     /// Bytes of payload.
@@ -43,26 +43,26 @@ impl Segment {
 
 /// TCP's control bits, as in the header's 14th byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+pub struct TcpFlags(pub u8);
 
-impl Flags {
+impl TcpFlags {
     /// First segment of a connection.
-    pub const SYN: Flags = Flags(0x02);
+    pub const SYN: TcpFlags = TcpFlags(0x02);
     /// The acknowledgement field is valid.
-    pub const ACK: Flags = Flags(0x10);
+    pub const ACK: TcpFlags = TcpFlags(0x10);
     /// Congestion experienced, echoed (RFC 3168).
-    pub const ECE: Flags = Flags(0x40);
+    pub const ECE: TcpFlags = TcpFlags(0x40);
     /// Congestion window reduced (RFC 3168).
-    pub const CWR: Flags = Flags(0x80);
+    pub const CWR: TcpFlags = TcpFlags(0x80);
 
     /// Whether all of `bits` are set.
-    pub const fn has(self, bits: Flags) -> bool {
+    pub const fn has(self, bits: TcpFlags) -> bool {
         self.0 & bits.0 == bits.0
     }
 
     /// Both sets of bits.
-    pub const fn with(self, bits: Flags) -> Flags {
-        Flags(self.0 | bits.0)
+    pub const fn with(self, bits: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | bits.0)
     }
 }
 

@@ -1,14 +1,14 @@
 //! The sender: one for all variants. It owns the timer and the data to send; a [`Recovery`] finds losses, and
-//! a [`Controller`] sets the window.
+//! a [`CongestionControl`] sets the window.
 
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, DataSource, TcpConfigError, TcpSenderConfig, Variant};
-use super::controller::{self, Controller, Window};
+use super::controller::{self, CongestionControl, CongestionWindow};
 use super::departures::Departures;
-use super::rtt::Rtt;
+use super::rtt::RtoEstimator;
 use super::scoreboard::Scoreboard;
-use super::segment::{Flags, Segment};
+use super::segment::{Segment, TcpFlags};
 use super::sequence::Numbering;
 use super::stats::TcpSenderStats;
 
@@ -44,8 +44,8 @@ pub struct TcpSender {
     pub(super) config: TcpSenderConfig,
     pub(super) numbers: Numbering,
     pub(super) recovery: Recovery,
-    pub(super) controller: Box<dyn Controller>,
-    pub(super) rtt: Rtt,
+    pub(super) controller: Box<dyn CongestionControl>,
+    pub(super) rtt: RtoEstimator,
 
     /// Lowest packet not acknowledged.
     pub(super) una: u64,
@@ -60,7 +60,7 @@ pub struct TcpSender {
     /// Bytes handed over so far, where they are supplied.
     supplied: u64,
 
-    pub(super) window: Window,
+    pub(super) window: CongestionWindow,
     /// Reno's and NewReno's inflation: packets known to have left during fast recovery.
     pub(super) inflation: u64,
     pub(super) dupacks: u32,
@@ -115,14 +115,14 @@ impl TcpSender {
             numbers: Numbering::new(config.mss, config.syn),
             recovery,
             controller: controller::of(&config),
-            rtt: Rtt::new(config.rto, config.behaviour),
+            rtt: RtoEstimator::new(config.rto, config.behaviour),
             una: 0,
             next: 0,
             max: 0,
             limit,
             peer_edge: None,
             supplied: 0,
-            window: Window {
+            window: CongestionWindow {
                 cwnd: if slow { 1.0 } else { f64::from(config.initial_window) },
                 ssthresh: f64::from(config.initial_ssthresh.unwrap_or(config.max_window)),
             },
@@ -179,7 +179,7 @@ impl TcpSender {
     /// Handles an acknowledgement that arrived. A segment without one, or with one for data never sent, is
     /// ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
-        if !segment.flags.has(Flags::ACK) || !self.started {
+        if !segment.flags.has(TcpFlags::ACK) || !self.started {
             return;
         }
         let Some(acked) = self.acknowledged(segment.ack) else { return };
@@ -190,7 +190,7 @@ impl TcpSender {
         self.burst = u32::MAX;
         self.extra = false;
         // With SYN it says that the receiver understands ECN (RFC 3168, section 6.1.1).
-        let echoed = self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        let echoed = self.config.ecn && segment.flags.has(TcpFlags::ECE) && !segment.flags.has(TcpFlags::SYN);
         if echoed {
             self.on_congestion_echo(acked);
         }

@@ -4,7 +4,7 @@
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, RtoConfig};
-use super::rtt::Rtt;
+use super::rtt::RtoEstimator;
 
 /// The measurements of a receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Reading {
 /// Round trips and gaps.
 #[derive(Debug, Clone)]
 pub(super) struct Trips {
-    rtt: Rtt,
+    rtt: RtoEstimator,
     shortest: Option<Nanos>,
     measured: bool,
     /// One past the highest packet that came.
@@ -36,7 +36,7 @@ pub(super) struct Trips {
 impl Trips {
     pub fn new() -> Trips {
         Trips {
-            rtt: Rtt::new(RtoConfig::LINUX, Behaviour::Rfc),
+            rtt: RtoEstimator::new(RtoConfig::LINUX, Behaviour::Rfc),
             shortest: None,
             measured: false,
             above: 0,

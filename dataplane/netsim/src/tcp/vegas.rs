@@ -3,7 +3,7 @@
 
 use groupflow_base::Nanos;
 
-use super::controller::{Ack, Controller, Loss, Window};
+use super::controller::{Ack, CongestionControl, CongestionWindow, LossEvent};
 
 /// Packets in queues: grow below ALPHA, shrink above BETA.
 const ALPHA: f64 = 1.0;
@@ -80,7 +80,7 @@ impl Vegas {
         Some(((expected - actual) * base + 0.5).trunc())
     }
 
-    fn end_round(&mut self, window: &mut Window, ack: &Ack) {
+    fn end_round(&mut self, window: &mut CongestionWindow, ack: &Ack) {
         let queued = self.queued(ack.now, ack.next - self.round_end, ack.next - ack.una + 1);
         self.round_end = ack.next;
         let Some(queued) = queued else { return };
@@ -101,7 +101,7 @@ impl Vegas {
         }
     }
 
-    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+    fn grow(&mut self, window: &mut CongestionWindow, ack: &Ack) {
         if self.increment == 1.0 && !window.is_slow_start() {
             self.increment = 0.0;
         }
@@ -113,14 +113,14 @@ impl Vegas {
     }
 }
 
-impl Controller for Vegas {
+impl CongestionControl for Vegas {
     fn begin(&mut self, now: Nanos, round_end: u64) {
         self.round_start = now;
         self.reduced_at = now;
         self.round_end = round_end;
     }
 
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut CongestionWindow, ack: &Ack) {
         if ack.inflated && window.cwnd > self.deflated {
             // ns-2 closes the window to 0 here where duplicates follow a timeout.
             window.cwnd = self.deflated.max(RESTART);
@@ -144,7 +144,7 @@ impl Controller for Vegas {
         }
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+    fn on_loss(&mut self, window: &mut CongestionWindow, loss: &LossEvent) {
         let Some(late) = loss.late else { return window.close_to_half(loss.base / 2.0, loss.behaviour) };
         let (left, times) = late.departure;
         if self.reduced_at >= left {

@@ -2,7 +2,7 @@
 //!
 //! The checksum is written as 0: payloads do not exist, and links in virtual time do not flip bits.
 
-use super::segment::{Flags, Sack, SackBlock, Segment, Timestamps};
+use super::segment::{Sack, SackBlock, Segment, TcpFlags, Timestamps};
 
 /// The longest header: a data offset of 15 words.
 pub const MAX_HEADER: usize = 60;
@@ -43,7 +43,7 @@ pub fn encode(segment: &Segment, out: &mut [u8]) -> usize {
     if length > MAX_HEADER || out.len() < length {
         return 0;
     }
-    let mut writer = Writer { out, at: 0 };
+    let mut writer = HeaderWriter { out, at: 0 };
     writer.put(&segment.source_port.to_be_bytes());
     writer.put(&segment.destination_port.to_be_bytes());
     writer.put(&segment.seq.to_be_bytes());
@@ -86,7 +86,7 @@ pub fn decode(bytes: &[u8]) -> Result<Segment, DecodeError> {
         destination_port: be16(fixed, 2),
         seq: be32(fixed, 4),
         ack: be32(fixed, 8),
-        flags: Flags(fixed[13]),
+        flags: TcpFlags(fixed[13]),
         window: be16(fixed, 14),
         payload: u32::try_from(bytes.len() - length).unwrap_or(u32::MAX),
         ..Segment::default()
@@ -143,12 +143,12 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-struct Writer<'a> {
+struct HeaderWriter<'a> {
     out: &'a mut [u8],
     at: usize,
 }
 
-impl Writer<'_> {
+impl HeaderWriter<'_> {
     fn put(&mut self, bytes: &[u8]) {
         self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
@@ -178,7 +178,7 @@ mod tests {
                     destination_port: destination,
                     seq,
                     ack,
-                    flags: Flags(flags),
+                    flags: TcpFlags(flags),
                     window,
                     payload: 0,
                     ecn: Ecn::NotEct,
@@ -216,7 +216,7 @@ mod tests {
             destination_port: 40_000,
             seq: 1,
             ack: 0xFFFF_FFFE,
-            flags: Flags::ACK.with(Flags::ECE),
+            flags: TcpFlags::ACK.with(TcpFlags::ECE),
             window: 65_535,
             sack,
             ..Segment::default()

@@ -13,13 +13,13 @@ use groupflow_netsim::{LossSpec, Network, Observer, Sample, TraceRecord};
 use groupflow_transport::fanout::Mode;
 
 /// Builds a description.
-pub struct Lab {
+pub struct NetworkBuilder {
     pub spec: NetworkSpec,
     ports: HashMap<String, u16>,
 }
 
-impl Lab {
-    pub fn new(duration_ns: u64, sample_ns: u64) -> Lab {
+impl NetworkBuilder {
+    pub fn new(duration_ns: u64, sample_ns: u64) -> NetworkBuilder {
         let spec = NetworkSpec {
             seed: 1,
             duration_ns,
@@ -31,7 +31,7 @@ impl Lab {
             members: vec![],
             bones: vec![],
         };
-        Lab { spec, ports: HashMap::new() }
+        NetworkBuilder { spec, ports: HashMap::new() }
     }
 
     pub fn host(&mut self, name: &str) {
@@ -126,10 +126,10 @@ impl Lab {
     }
 
     /// Runs to the end; gives the trace with all samples, and the last of these.
-    pub fn traced(&self) -> (Recorder, Sample) {
+    pub fn traced(&self) -> (MemoryRecorder, Sample) {
         let mut network = self.network();
         network.set_trace(true);
-        let mut recorder = Recorder::default();
+        let mut recorder = MemoryRecorder::default();
         network.run(&mut recorder).expect("it runs");
         let last = recorder.samples.last().expect("a sample").clone();
         (recorder, last)
@@ -148,12 +148,12 @@ pub fn udp(rate_bps: u64, frame_bytes: u32, sizes: Sizes, arrivals: Arrivals) ->
 
 /// Keeps everything it is told.
 #[derive(Default)]
-pub struct Recorder {
+pub struct MemoryRecorder {
     pub samples: Vec<Sample>,
     pub trace: Vec<TraceRecord>,
 }
 
-impl Observer for Recorder {
+impl Observer for MemoryRecorder {
     fn sample(&mut self, sample: &Sample) {
         self.samples.push(sample.clone());
     }

@@ -11,7 +11,7 @@ use groupflow_base::Nanos;
 use self::interpreter::{Interpreter, Pass};
 use self::parser::{parse, Parsed};
 use crate::packet::metadata::{arrive, become_clone, depart, preserve, set};
-use crate::packet::pool::{Phv, Pool};
+use crate::packet::pool::{PacketPool, Phv};
 use crate::packet::wire_length;
 use crate::packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance,
@@ -21,11 +21,11 @@ use crate::port::Port;
 use crate::program::calculation::Checksum;
 use crate::program::info::DigestId;
 use crate::program::Program;
-use crate::state::{Externs, Parts};
+use crate::state::{EngineParts, Externs};
 
 /// Parser, checksum verification and ingress control.
-pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
-    let Parts { program, externs, states, pool } = parts;
+pub(crate) fn ingress(parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
+    let EngineParts { program, externs, states, pool } = parts;
     let mut phv = program.layout.initial.clone();
     arrive(program, &mut phv, now, arrival, bytes.len() + arrival.tail as usize);
     let received = wire_length(bytes, arrival.tail);
@@ -50,7 +50,7 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
     let digests = pass.digests.iter().map(|&list| digest(program, list, &phv)).collect();
     let verdict = verdict(program, &phv, &pass, externs.options.drop_port);
     let keep = matches!(verdict, Verdict::Unicast(_) | Verdict::Multicast(_));
-    let shape = Shape { received, length: pass.length, truncate: pass.truncate, tail: arrival.tail };
+    let shape = PacketLengths { received, length: pass.length, truncate: pass.truncate, tail: arrival.tail };
     let packet = keep.then(|| {
         let payload = pool.payload(payload);
         finish(program, pool, phv, payload, shape)
@@ -71,13 +71,13 @@ pub(crate) fn unicast(done: &Ingress) -> Option<Unicast> {
 
 /// Egress control, checksum update and deparser.
 pub(crate) fn egress(
-    parts: Parts<'_>,
+    parts: EngineParts<'_>,
     now: Nanos,
     packet: Packet,
     departure: &Departure,
     frame: &mut Frame,
 ) -> EgressOutcome {
-    let Parts { program, externs, states, pool } = parts;
+    let EngineParts { program, externs, states, pool } = parts;
     let Packet(mut body) = packet;
     let Some(phv) = body.fields.own_slots(program.layout.initial.len()) else {
         return EgressOutcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
@@ -98,7 +98,8 @@ pub(crate) fn egress(
         let mut fields: Box<[u128]> = (*interpreter.phv).into();
         let preserved = preserve(program, list, &fields);
         become_clone(program, &mut fields, &preserved, Instance::CloneEgress);
-        let shape = Shape { received, length: interpreter.pass.length, truncate: None, tail: body.tail };
+        let shape =
+            PacketLengths { received, length: interpreter.pass.length, truncate: None, tail: body.tail };
         let packet = finish(program, pool, fields, body.payload.clone(), shape);
         clone = Some(CloneRequest { session, packet });
     }
@@ -165,7 +166,7 @@ fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Ver
 
 /// A packet's lengths.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct PacketLengths {
     pub received: u32,
     pub length: u32,
     pub truncate: Option<u32>,
@@ -175,10 +176,10 @@ pub(crate) struct Shape {
 /// A packet ready for egress.
 pub(crate) fn finish(
     program: &Program,
-    pool: &mut Pool,
+    pool: &mut PacketPool,
     fields: Box<[u128]>,
     payload: Option<Arc<Vec<u8>>>,
-    shape: Shape,
+    shape: PacketLengths,
 ) -> Packet {
     let headers = program.deparser.header_bytes(&program.layout, &fields);
     let bytes = headers + payload.as_deref().map_or(0, Vec::len) + shape.tail as usize;
@@ -196,7 +197,7 @@ pub(crate) fn finish(
 pub(crate) fn reparse(
     program: &Program,
     externs: &mut Externs,
-    pool: &mut Pool,
+    pool: &mut PacketPool,
     now: Nanos,
     arrival: &Arrival,
     bytes: &[u8],
@@ -211,7 +212,7 @@ pub(crate) fn reparse(
     let parsed = parse(&mut interpreter, bytes);
     let length = interpreter.pass.length;
     become_clone(program, &mut phv, preserved, Instance::CloneIngress);
-    let shape = Shape { received, length, truncate: None, tail: arrival.tail };
+    let shape = PacketLengths { received, length, truncate: None, tail: arrival.tail };
     let payload = pool.payload(&bytes[parsed.consumed..]);
     (finish(program, pool, phv.clone(), payload, shape), phv)
 }

@@ -13,14 +13,14 @@ use crate::program::phv::Field;
 use crate::program::range::Range::{self, Signed, Unsigned, Wrapped};
 
 /// An expression with its range, and the ranges of its two sides if it is a binary operation.
-struct Typed {
+struct RangedExpr {
     expr: Expr,
     range: Range,
     sides: Option<(Range, Range)>,
 }
 
-fn typed(expr: Expr, range: Range) -> Typed {
-    Typed { expr, range, sides: None }
+fn typed(expr: Expr, range: Range) -> RangedExpr {
+    RangedExpr { expr, range, sides: None }
 }
 
 /// Widths of the action parameters that the expression may use.
@@ -38,7 +38,7 @@ pub(crate) fn exact(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resul
     Ok(value.expr)
 }
 
-fn operand(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn operand(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "field" => {
@@ -65,7 +65,7 @@ fn operand(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, 
     }
 }
 
-fn constant(node: &Json<'_>) -> Result<Typed, LoadError> {
+fn constant(node: &Json<'_>) -> Result<RangedExpr, LoadError> {
     let (negative, magnitude) = node.hex()?;
     if !negative {
         return Ok(typed(Expr::Const(magnitude), Unsigned(128 - magnitude.leading_zeros())));
@@ -77,7 +77,7 @@ fn constant(node: &Json<'_>) -> Result<Typed, LoadError> {
     Ok(typed(Expr::Const(value), Signed(129 - value.leading_ones())))
 }
 
-fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let op = node.get("op")?;
     match op.str()? {
         "valid" => header_valid(&node.get("right")?, scope, params),
@@ -104,7 +104,7 @@ fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed
     }
 }
 
-fn unary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn unary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let right = node.get("right")?;
     let value = operand(&right, scope, params)?;
     let op = match node.get("op")?.str()? {
@@ -126,7 +126,7 @@ fn unary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, Lo
 }
 
 /// `two_comp_mod`, `sat_cast`, `usat_cast`: the right side is a constant width.
-fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let width_node = node.get("right")?.get("value")?;
     let width = match width_node.unsigned_hex()? {
         bits @ 1..=128 => bits as u8,
@@ -164,7 +164,7 @@ fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, Loa
     Ok(typed(expr, range))
 }
 
-fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let op_node = node.get("op")?;
     let (left_node, right_node) = (node.get("left")?, node.get("right")?);
     if left_node.is_null() {
@@ -223,24 +223,24 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, L
     };
     let ranges = Some((a.range, b.range));
     let sides = if swapped { (b.expr, a.expr) } else { (a.expr, b.expr) };
-    Ok(Typed { expr: Expr::Binary(op, Box::new(sides)), range, sides: ranges })
+    Ok(RangedExpr { expr: Expr::Binary(op, Box::new(sides)), range, sides: ranges })
 }
 
-fn require_exact(value: &Typed, node: &Json<'_>) -> Result<(), LoadError> {
+fn require_exact(value: &RangedExpr, node: &Json<'_>) -> Result<(), LoadError> {
     match value.range {
         Wrapped => Err(node.unsupported("an intermediate result of more than 128 bits")),
         _ => Ok(()),
     }
 }
 
-fn require_natural(value: &Typed, node: &Json<'_>) -> Result<(), LoadError> {
+fn require_natural(value: &RangedExpr, node: &Json<'_>) -> Result<(), LoadError> {
     match value.range {
         Signed(_) => Err(node.unsupported("a divisor, dividend or shift amount that can be negative")),
         _ => Ok(()),
     }
 }
 
-fn header_valid(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn header_valid(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let expr = match header_ref(node, scope, params)? {
         HeaderRef::Fixed(header) => {
             let slot = scope.layout.header(header).valid;
@@ -252,7 +252,7 @@ fn header_valid(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Ty
 }
 
 /// `hdr.stack[i].field` with an index known at run time only.
-fn access_field(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
+fn access_field(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let (target, offset) = accessed(node, scope, params)?;
     match target {
         HeaderRef::Fixed(header) => {

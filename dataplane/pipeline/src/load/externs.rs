@@ -6,7 +6,7 @@ use super::expr::expression;
 use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
-use crate::program::calculation::{Calculation, Checksum, Part};
+use crate::program::calculation::{Calculation, Checksum, InputPart};
 use crate::program::expr::Expr;
 use crate::program::hash::Algorithm;
 use crate::program::info::{
@@ -106,19 +106,19 @@ pub(crate) fn calculations(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Cal
     Ok(calculations)
 }
 
-fn part_of(node: &Json<'_>, scope: &Scope) -> Result<Part, LoadError> {
+fn part_of(node: &Json<'_>, scope: &Scope) -> Result<InputPart, LoadError> {
     let value = || node.get("value");
     match node.get("type")?.str()? {
         "field" => {
             let field = scope.field(&value()?)?;
-            Ok(Part::Field { field, valid: scope.validity(field) })
+            Ok(InputPart::Field { field, valid: scope.validity(field) })
         }
         "hexstr" => {
             let width = node.get("bitwidth")?.width()?;
-            Ok(Part::Const { value: value()?.unsigned_hex()? & crate::program::phv::mask(width), width })
+            Ok(InputPart::Const { value: value()?.unsigned_hex()? & crate::program::phv::mask(width), width })
         }
-        "header" => Ok(Part::Header(scope.header(&value()?)?)),
-        "payload" => Ok(Part::Payload),
+        "header" => Ok(InputPart::Header(scope.header(&value()?)?)),
+        "payload" => Ok(InputPart::Payload),
         other => Err(node.unsupported(format!("a calculation over {other:?}"))),
     }
 }

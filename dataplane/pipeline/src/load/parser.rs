@@ -93,9 +93,9 @@ fn state(
             None => None,
         };
         match pattern(&transition, &widths, value_sets)? {
-            Pattern::Bits(pattern) => cases.push(Case { pattern, next }),
-            Pattern::Never => {}
-            Pattern::Default => {
+            TransitionPattern::Bits(pattern) => cases.push(Case { pattern, next }),
+            TransitionPattern::Never => {}
+            TransitionPattern::Default => {
                 default = next;
                 // Cases after the default are never reached.
                 break;
@@ -129,7 +129,7 @@ fn lookahead(node: &Json<'_>) -> Result<(u32, u8), LoadError> {
 }
 
 /// The pattern of a transition.
-enum Pattern {
+enum TransitionPattern {
     /// A value and a mask for each part of the key.
     Bits(Vec<(u128, u128)>),
     /// P4Runtime's ValueSetEntry is not supported, so a value set has no members, and matches nothing.
@@ -137,7 +137,11 @@ enum Pattern {
     Default,
 }
 
-fn pattern(node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Result<Pattern, LoadError> {
+fn pattern(
+    node: &Json<'_>,
+    widths: &[u8],
+    value_sets: &HashSet<String>,
+) -> Result<TransitionPattern, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.
     let kind = match node.opt("type") {
@@ -146,7 +150,7 @@ fn pattern(node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Resu
         None => "hexstr",
     };
     match kind {
-        "default" => Ok(Pattern::Default),
+        "default" => Ok(TransitionPattern::Default),
         "hexstr" => {
             let values = split(&value, widths)?;
             let masks = match node.opt("mask") {
@@ -154,7 +158,7 @@ fn pattern(node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Resu
                 None => widths.iter().map(|&width| mask(width)).collect(),
             };
             let parts = values.into_iter().zip(masks).map(|(value, mask)| (value & mask, mask));
-            Ok(Pattern::Bits(parts.collect()))
+            Ok(TransitionPattern::Bits(parts.collect()))
         }
         "parse_vset" => {
             if let Some(masks) = node.opt("mask") {
@@ -164,7 +168,7 @@ fn pattern(node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Resu
             if !value_sets.contains(name) {
                 return Err(value.dangling("value set", name));
             }
-            Ok(Pattern::Never)
+            Ok(TransitionPattern::Never)
         }
         other => Err(node.unsupported(format!("a transition of type {other:?}"))),
     }

@@ -9,12 +9,12 @@ use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::{Location, Region};
-use crate::program::calculation::{Calculation, Checksum, Part};
+use crate::program::calculation::{Calculation, Checksum, InputPart};
 use crate::program::hash::Algorithm;
 use crate::program::phv::Field;
 
 /// Adjacent bits of a header, and how many bits of the sum follow them.
-struct Run {
+struct BitRun {
     bit: u32,
     width: u32,
     end: u32,
@@ -87,23 +87,23 @@ impl Gen<'_> {
     }
 
     /// The runs of an Internet checksum over fields of one header, and the header's validity.
-    fn internet_runs(&self, calculation: &Calculation) -> Option<(u32, Vec<Run>)> {
+    fn internet_runs(&self, calculation: &Calculation) -> Option<(u32, Vec<BitRun>)> {
         let mut fields: Vec<(Field, u32)> = Vec::new();
         for part in &calculation.parts {
             match part {
-                Part::Field { field, valid } => fields.push((*field, *valid)),
-                Part::Header(header) => {
+                InputPart::Field { field, valid } => fields.push((*field, *valid)),
+                InputPart::Header(header) => {
                     let header = self.program.layout.header(*header);
                     fields.extend(header.fields.iter().map(|field| (*field, header.valid)));
                 }
-                Part::Const { .. } | Part::Payload => return None,
+                InputPart::Const { .. } | InputPart::Payload => return None,
             }
         }
         let valid = fields.first()?.1;
         if calculation.algorithm != Algorithm::Csum16 || fields.iter().any(|(_, v)| *v != valid) {
             return None;
         }
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<BitRun> = Vec::new();
         let mut end = 0;
         for (field, _) in fields {
             let Location::Wire { bit } = self.layout.place(field.slot) else { return None };
@@ -114,7 +114,7 @@ impl Gen<'_> {
                     run.width += width;
                     run.end = end;
                 }
-                _ => runs.push(Run { bit, width, end }),
+                _ => runs.push(BitRun { bit, width, end }),
             }
         }
         Some((valid, runs))
@@ -122,7 +122,7 @@ impl Gen<'_> {
 
     /// The sum is one of 16-bit words in ones' complement, where 2^16 counts as 1: any part may be added as a
     /// number, shifted to where it ends within its word.
-    fn internet(&mut self, valid: u32, runs: &[Run]) -> Value {
+    fn internet(&mut self, valid: u32, runs: &[BitRun]) -> Value {
         let mut sum = self.int(0);
         for run in runs {
             let (mut bit, mut left) = (run.bit, run.width);

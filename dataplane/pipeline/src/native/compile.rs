@@ -37,7 +37,7 @@ pub(crate) struct Rare {
     pub parser: bool,
 }
 
-type Entry = unsafe extern "C" fn(*mut Context);
+type NativeFn = unsafe extern "C" fn(*mut Context);
 
 /// The functions of a program's machine code.
 #[derive(Debug, Clone, Copy)]
@@ -111,8 +111,8 @@ impl Compiled {
     /// and `out` must have room for all headers.
     #[inline]
     pub unsafe fn run(&self, function: EntryPoint, context: &mut Context) {
-        // SAFETY: `new` put a function of type `Entry` at each of these places.
-        let entry: Entry = unsafe { mem::transmute(self.code.address(self.places[function as usize])) };
+        // SAFETY: `new` put a function of type `NativeFn` at each of these places.
+        let entry: NativeFn = unsafe { mem::transmute(self.code.address(self.places[function as usize])) };
         // SAFETY: the caller's promise.
         unsafe { entry(context) }
     }
@@ -165,7 +165,7 @@ fn function(
     program: &Program,
     layout: &NativeLayout,
     rare: &mut Rare,
-    body: Body,
+    body: Emit,
 ) -> Result<Vec<u8>, String> {
     let call_conv = isa.default_call_conv();
     let mut signature = Signature::new(call_conv);
@@ -200,7 +200,7 @@ fn function(
     Ok(code.code_buffer().to_vec())
 }
 
-type Body = fn(&mut Gen<'_>) -> Result<(), NotNative>;
+type Emit = fn(&mut Gen<'_>) -> Result<(), NotNative>;
 
 /// Sets fields from words of the context.
 fn set_all(gen: &mut Gen<'_>, fields: &[(Option<Field>, Word)]) -> Result<(), NotNative> {

@@ -22,12 +22,12 @@ pub(crate) enum Locals<'a> {
 
 /// A value with its range.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Typed {
+pub(crate) struct RangedValue {
     pub value: Value,
     pub range: Range,
 }
 
-impl Typed {
+impl RangedValue {
     /// The value, if 64 bits are all of it.
     pub fn exact(self) -> Result<Value, NotNative> {
         match self.range {
@@ -47,20 +47,20 @@ impl Typed {
 
 impl Gen<'_> {
     /// The value of an expression.
-    pub fn expr(&mut self, expr: &Expr, locals: Locals<'_>) -> Result<Typed, NotNative> {
+    pub fn expr(&mut self, expr: &Expr, locals: Locals<'_>) -> Result<RangedValue, NotNative> {
         match expr {
             Expr::Const(value) => {
                 let range = match value.leading_ones() {
                     0 => Unsigned(128 - value.leading_zeros()),
                     ones => Signed(129 - ones),
                 };
-                Ok(Typed { value: self.int(*value as u64), range })
+                Ok(RangedValue { value: self.int(*value as u64), range })
             }
             Expr::Field(field) => {
                 let value = self.field_bits(*field)?;
                 let range = Range::of_field(*field);
                 let value = if field.signed { self.sign_extended(value, field.width) } else { value };
-                Ok(Typed { value, range })
+                Ok(RangedValue { value, range })
             }
             Expr::Local(index) => match locals {
                 Locals::Known(values) => {
@@ -70,7 +70,7 @@ impl Gen<'_> {
                 Locals::Row(at, widths) => {
                     let width = *widths.get(*index as usize).ok_or(NotNative)?;
                     let value = self.load(at, 8 * (row::ARGUMENTS as i32 + *index as i32));
-                    Ok(Typed { value, range: Unsigned(u32::from(width)) })
+                    Ok(RangedValue { value, range: Unsigned(u32::from(width)) })
                 }
             },
             Expr::Unary(op, operand) => {
@@ -85,7 +85,7 @@ impl Gen<'_> {
                 let condition = self.expr(&parts.0, locals)?.exact()?;
                 let (a, b) = (self.expr(&parts.1, locals)?, self.expr(&parts.2, locals)?);
                 let value = self.b.ins().select(condition, a.value, b.value);
-                Ok(Typed { value, range: a.range.join(b.range) })
+                Ok(RangedValue { value, range: a.range.join(b.range) })
             }
             Expr::StackLast { .. }
             | Expr::StackField { .. }
@@ -104,30 +104,30 @@ impl Gen<'_> {
         self.b.ins().sshr_imm(value, shift)
     }
 
-    fn unary(&mut self, op: Unary, operand: Typed) -> Result<Typed, NotNative> {
+    fn unary(&mut self, op: Unary, operand: RangedValue) -> Result<RangedValue, NotNative> {
         let bit = Unsigned(1);
         match op {
             Unary::Not => {
                 let value = operand.exact()?;
-                Ok(Typed { value: self.is_zero(value), range: bit })
+                Ok(RangedValue { value: self.is_zero(value), range: bit })
             }
             Unary::IsNonZero => {
                 let value = operand.exact()?;
-                Ok(Typed { value: self.is_not_zero(value), range: bit })
+                Ok(RangedValue { value: self.is_not_zero(value), range: bit })
             }
             Unary::Complement => {
                 let value = self.b.ins().bnot(operand.value);
-                Ok(Typed { value, range: Range::signed(operand.range.signed_bits()) })
+                Ok(RangedValue { value, range: Range::signed(operand.range.signed_bits()) })
             }
             Unary::Wrap(width) => {
                 let value = self.sign_extended(operand.value, width);
-                Ok(Typed { value, range: Signed(u32::from(width)) })
+                Ok(RangedValue { value, range: Signed(u32::from(width)) })
             }
             Unary::Clamp { width, signed } => self.clamp(operand, width, signed),
         }
     }
 
-    fn clamp(&mut self, operand: Typed, width: u8, signed: bool) -> Result<Typed, NotNative> {
+    fn clamp(&mut self, operand: RangedValue, width: u8, signed: bool) -> Result<RangedValue, NotNative> {
         let value = operand.exact()?;
         let negative = matches!(operand.range, Signed(_));
         let bits = u32::from(width);
@@ -137,14 +137,20 @@ impl Gen<'_> {
         if signed {
             let (low, high) = (self.int((-1i64 << (width - 1)) as u64), self.int((1u64 << (width - 1)) - 1));
             let value = self.b.ins().smax(value, low);
-            return Ok(Typed { value: self.b.ins().smin(value, high), range: Signed(bits) });
+            return Ok(RangedValue { value: self.b.ins().smin(value, high), range: Signed(bits) });
         }
         let (zero, high) = (self.int(0), self.int((1u64 << width) - 1));
         let value = if negative { self.b.ins().smax(value, zero) } else { value };
-        Ok(Typed { value: self.b.ins().umin(value, high), range: Unsigned(bits) })
+        Ok(RangedValue { value: self.b.ins().umin(value, high), range: Unsigned(bits) })
     }
 
-    fn binary(&mut self, op: Binary, a: Typed, b: Typed, right: &Expr) -> Result<Typed, NotNative> {
+    fn binary(
+        &mut self,
+        op: Binary,
+        a: RangedValue,
+        b: RangedValue,
+        right: &Expr,
+    ) -> Result<RangedValue, NotNative> {
         let signed_sum = || Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1);
         let (x, y) = (a.value, b.value);
         let (value, range) = match op {
@@ -199,7 +205,7 @@ impl Gen<'_> {
                 return self.saturating(op, a, b, width, signed)
             }
         };
-        Ok(Typed { value, range })
+        Ok(RangedValue { value, range })
     }
 
     /// The shifted value, or 0 if the amount is 64 or more.
@@ -209,8 +215,8 @@ impl Gen<'_> {
         self.b.ins().select(within, shifted, zero)
     }
 
-    fn comparison(&mut self, op: Binary, a: Typed, b: Typed) -> Result<Value, NotNative> {
-        let both = Typed { value: a.value, range: a.range.join(b.range) };
+    fn comparison(&mut self, op: Binary, a: RangedValue, b: RangedValue) -> Result<Value, NotNative> {
+        let both = RangedValue { value: a.value, range: a.range.join(b.range) };
         both.exact()?;
         let is_signed = matches!(both.range, Signed(_));
         let code = match op {
@@ -228,11 +234,11 @@ impl Gen<'_> {
     fn saturating(
         &mut self,
         op: Binary,
-        a: Typed,
-        b: Typed,
+        a: RangedValue,
+        b: RangedValue,
         width: u8,
         signed: bool,
-    ) -> Result<Typed, NotNative> {
+    ) -> Result<RangedValue, NotNative> {
         // 62 bits leave room for the exact result.
         if width > 62 {
             return Err(NotNative);
@@ -243,7 +249,7 @@ impl Gen<'_> {
             Binary::SaturatingAdd { .. } => (self.b.ins().iadd(a.value, b.value), a.range.add(b.range)),
             _ => (self.b.ins().isub(a.value, b.value), Signed(64)),
         };
-        self.clamp(Typed { value, range }, width, signed)
+        self.clamp(RangedValue { value, range }, width, signed)
     }
 
     /// Goes to one block or the other.
@@ -264,7 +270,7 @@ impl Gen<'_> {
             Expr::Unary(Unary::Not, operand) => self.branch(operand, on_false, on_true),
             Expr::Unary(Unary::IsNonZero, operand) => self.branch(operand, on_true, on_false),
             _ => {
-                let exact = self.expr(condition, Locals::Known(&[])).and_then(Typed::exact);
+                let exact = self.expr(condition, Locals::Known(&[])).and_then(RangedValue::exact);
                 let rare = |NotNative| self.rare_test(condition, Locals::Known(&[]), None);
                 let value = exact.unwrap_or_else(rare);
                 self.b.ins().brif(value, on_true, &[], on_false, &[]);

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 use crate::native::context::{CounterCells, RegisterCells, Word};
-use crate::native::expr::{Locals, Typed};
+use crate::native::expr::{Locals, RangedValue};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::Location;
@@ -19,11 +19,11 @@ const REGISTER_BYTES: usize = 8;
 const COUNTER_BYTES: usize = 16;
 
 /// A row from which the interpreter takes an action's arguments: the table, and the row's address.
-pub(crate) type Source = Option<(u32, Value)>;
+pub(crate) type ArgumentRow = Option<(u32, Value)>;
 
 impl Gen<'_> {
     /// An action's primitives. Goes to `end` where one of them fails or exits.
-    pub fn action(&mut self, ops: &[Op], locals: Locals<'_>, source: Source) {
+    pub fn action(&mut self, ops: &[Op], locals: Locals<'_>, source: ArgumentRow) {
         let jumps_back = |(at, op): (usize, &Op)| match op {
             Op::Jump(to) | Op::JumpIfZero { to, .. } => *to as usize <= at,
             _ => false,
@@ -54,7 +54,7 @@ impl Gen<'_> {
                 Op::JumpIfZero { condition, to } => {
                     if let Some(block) = blocks[(*to as usize).min(ops.len())] {
                         let next = self.b.create_block();
-                        let value = self.expr(condition, locals).and_then(Typed::exact);
+                        let value = self.expr(condition, locals).and_then(RangedValue::exact);
                         let value =
                             value.unwrap_or_else(|NotNative| self.rare_test(condition, locals, source));
                         self.b.ins().brif(value, next, &[], block, &[]);
@@ -347,7 +347,7 @@ impl Gen<'_> {
     }
 
     /// Leaves primitives to the interpreter, and goes to `end` where one failed or exited.
-    pub fn rare_ops(&mut self, ops: &[Op], locals: Locals<'_>, source: Source) {
+    pub fn rare_ops(&mut self, ops: &[Op], locals: Locals<'_>, source: ArgumentRow) {
         let number = self.rare.ops.len() as u64;
         self.rare.ops.push((ops.to_vec(), self.rare_locals(locals)));
         let number = self.int(number);
@@ -366,7 +366,7 @@ impl Gen<'_> {
         }
     }
 
-    fn source(&mut self, source: Source) -> (Value, Value) {
+    fn source(&mut self, source: ArgumentRow) -> (Value, Value) {
         match source {
             Some((table, row)) => (self.int(u64::from(table) + 1), row),
             None => (self.int(0), self.int(0)),
@@ -374,7 +374,7 @@ impl Gen<'_> {
     }
 
     /// Leaves a condition to the interpreter: 0 or 1.
-    pub fn rare_test(&mut self, condition: &Expr, locals: Locals<'_>, source: Source) -> Value {
+    pub fn rare_test(&mut self, condition: &Expr, locals: Locals<'_>, source: ArgumentRow) -> Value {
         let number = self.rare.tests.len() as u64;
         self.rare.tests.push((condition.clone(), self.rare_locals(locals)));
         let number = self.int(number);

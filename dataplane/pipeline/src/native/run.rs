@@ -10,7 +10,7 @@ use crate::native::compile::{Compiled, EntryPoint};
 use crate::native::context::{Context, CounterCells, RegisterCells};
 use crate::native::table::NativeTable;
 use crate::packet::metadata::{become_clone, preserve};
-use crate::packet::pool::{Body, Phv};
+use crate::packet::pool::{PacketBody, Phv};
 use crate::packet::{
     Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
     Unicast, Verdict,
@@ -18,7 +18,7 @@ use crate::packet::{
 use crate::port::Port;
 use crate::program::Program;
 use crate::state::options::Stats;
-use crate::state::{Externs, Parts};
+use crate::state::{EngineParts, Externs};
 
 /// A pipeline's side of native code.
 pub(crate) struct Native {
@@ -86,7 +86,7 @@ impl Native {
 
     /// Sets the words that both controls need.
     #[inline]
-    fn prepare(&mut self, parts: &mut Parts<'_>, words: *mut u64, now: Nanos) {
+    fn prepare(&mut self, parts: &mut EngineParts<'_>, words: *mut u64, now: Nanos) {
         self.digests.clear();
         let context = &mut self.context;
         context.phv = words;
@@ -122,7 +122,7 @@ impl Native {
     #[inline]
     pub fn egress_at_hand(
         &mut self,
-        parts: &mut Parts<'_>,
+        parts: &mut EngineParts<'_>,
         tail: u32,
         bytes: &[u8],
         departure: &Departure,
@@ -140,7 +140,7 @@ impl Native {
 
     /// Runs ingress on a packet with new fields, which stay in `self.fields`.
     #[inline]
-    pub fn decide(&mut self, parts: &mut Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) {
+    pub fn decide(&mut self, parts: &mut EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) {
         let words = self.fields.native(&self.compiled.layout.initial).as_mut_ptr();
         let received = crate::packet::wire_length(bytes, arrival.tail);
         self.prepare(parts, words, now);
@@ -183,16 +183,16 @@ impl Native {
 
     /// The verdict of ingress, as a value.
     #[inline]
-    pub fn held(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
+    pub fn held(&mut self, parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
         if let Some(reason) = self.failed() {
             return Ingress::nothing(Verdict::Drop(reason));
         }
-        let Parts { program, externs, states, pool } = parts;
+        let EngineParts { program, externs, states, pool } = parts;
         let mut done = Ingress::nothing(self.verdict());
         if self.context.clone_list != 0 || self.context.resubmit != 0 || !self.digests.is_empty() {
             let words = self.fields.own_native(self.compiled.layout.initial.len()).unwrap_or_default();
             self.compiled.layout.widen(words, &mut self.slots);
-            let parts = Parts { program, externs, states, pool: &mut *pool };
+            let parts = EngineParts { program, externs, states, pool: &mut *pool };
             self.asides(parts, now, arrival, bytes, &mut done);
         }
         if !matches!(done.verdict, Verdict::Unicast(_) | Verdict::Multicast(_)) {
@@ -228,8 +228,15 @@ impl Native {
     /// The rarer requests of ingress: a clone, messages, another round. `self.slots` has the
     /// fields.
     #[cold]
-    fn asides(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8], done: &mut Ingress) {
-        let Parts { program, externs, pool, .. } = parts;
+    fn asides(
+        &mut self,
+        parts: EngineParts<'_>,
+        now: Nanos,
+        arrival: &Arrival,
+        bytes: &[u8],
+        done: &mut Ingress,
+    ) {
+        let EngineParts { program, externs, pool, .. } = parts;
         if let Some(list) = self.context.clone_list.checked_sub(1) {
             let preserved = preserve(program, list as u32, &self.slots);
             let (packet, slots) = interpret::reparse(program, externs, pool, now, arrival, bytes, &preserved);
@@ -244,7 +251,7 @@ impl Native {
     }
 
     /// Gives a packet of the interpreter the fields of this engine.
-    fn own(&self, mut packet: Packet, slots: &[u128], pool: &mut crate::packet::pool::Pool) -> Packet {
+    fn own(&self, mut packet: Packet, slots: &[u128], pool: &mut crate::packet::pool::PacketPool) -> Packet {
         let mut body = pool.packet(Phv::Native(Box::default()));
         self.compiled.layout.narrow(slots, body.fields.native(&self.compiled.layout.initial));
         std::mem::swap(&mut body.fields, &mut packet.0.fields);
@@ -255,7 +262,7 @@ impl Native {
     #[inline]
     pub fn egress(
         &mut self,
-        mut parts: Parts<'_>,
+        mut parts: EngineParts<'_>,
         now: Nanos,
         packet: Packet,
         departure: &Departure,
@@ -266,7 +273,7 @@ impl Native {
             return EgressOutcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
         };
         self.prepare(&mut parts, words.as_mut_ptr(), now);
-        let Body { fields, payload, tail, received, length, truncate, .. } = &mut *body;
+        let PacketBody { fields, payload, tail, received, length, truncate, .. } = &mut *body;
         let payload = payload.as_deref().map_or(&[][..], |payload| payload);
         let context = &mut self.context;
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
@@ -281,7 +288,7 @@ impl Native {
     #[inline(always)]
     fn leave(
         &mut self,
-        parts: &mut Parts<'_>,
+        parts: &mut EngineParts<'_>,
         fields: &mut Phv,
         payload: &[u8],
         tail: u32,
@@ -335,19 +342,19 @@ impl Native {
     #[cold]
     fn clone_out(
         &mut self,
-        parts: &mut Parts<'_>,
+        parts: &mut EngineParts<'_>,
         fields: &mut Phv,
         list: u64,
         payload: &[u8],
         tail: u32,
     ) -> CloneRequest {
-        let Parts { program, pool, .. } = parts;
+        let EngineParts { program, pool, .. } = parts;
         self.widen(fields);
         let preserved = preserve(program, list as u32, &self.slots);
         let mut slots: Box<[u128]> = self.slots.as_slice().into();
         become_clone(program, &mut slots, &preserved, Instance::CloneEgress);
         let (received, length) = (self.context.received as u32, self.context.length as u32);
-        let shape = interpret::Shape { received, length, truncate: None, tail };
+        let shape = interpret::PacketLengths { received, length, truncate: None, tail };
         let payload = pool.payload(payload);
         let packet = interpret::finish(program, pool, slots.clone(), payload, shape);
         let packet = self.own(packet, &slots, pool);

@@ -38,11 +38,11 @@ pub(crate) struct NativeTable {
     widths: Vec<u8>,
     /// For each word of the key: the field, and how far right it is to be shifted.
     words: Vec<(usize, u32)>,
-    index: Index,
+    index: NativeIndex,
 }
 
 #[derive(Debug)]
-enum Index {
+enum NativeIndex {
     Exact(Slots),
     /// Longest prefix first: its length, the masks of all words, the rows.
     Lpm {
@@ -52,7 +52,7 @@ enum Index {
         recent: Box<Recent>,
     },
     /// Highest priority first.
-    Ordered(Vec<Rule>),
+    Ordered(Vec<NativeRule>),
 }
 
 /// Keys of one word that were looked up lately, each with its row; kept until the next change. Packets of few
@@ -77,7 +77,7 @@ impl Recent {
 }
 
 #[derive(Debug)]
-struct Rule {
+struct NativeRule {
     priority: u32,
     row: u32,
     /// Of the fields that it does not leave open.
@@ -125,12 +125,12 @@ impl NativeTable {
         let actions = info.actions.iter().map(|action| action.0).collect();
         let ordered = |kind: &MatchKind| !matches!(kind, MatchKind::Exact | MatchKind::Lpm);
         let index = if table.kinds.iter().any(ordered) {
-            Index::Ordered(Vec::new())
+            NativeIndex::Ordered(Vec::new())
         } else if let Some(position) = table.kinds.iter().position(|kind| *kind == MatchKind::Lpm) {
             let (width, recent) = (table.widths[position], Box::default());
-            Index::Lpm { position, width, prefixes: Vec::new(), recent }
+            NativeIndex::Lpm { position, width, prefixes: Vec::new(), recent }
         } else {
-            Index::Exact(Slots::new(words.len()))
+            NativeIndex::Exact(Slots::new(words.len()))
         };
         let widths = table.widths.clone();
         let rows = vec![0; stride];
@@ -143,9 +143,9 @@ impl NativeTable {
     /// To be called after rows or entries changed.
     fn note_vacancy(&mut self) {
         let vacant = match &self.index {
-            Index::Exact(slots) => slots.is_empty(),
-            Index::Lpm { prefixes, .. } => prefixes.is_empty(),
-            Index::Ordered(rules) => rules.is_empty(),
+            NativeIndex::Exact(slots) => slots.is_empty(),
+            NativeIndex::Lpm { prefixes, .. } => prefixes.is_empty(),
+            NativeIndex::Ordered(rules) => rules.is_empty(),
         };
         self.vacant = if vacant { self.rows.as_mut_ptr() } else { std::ptr::null_mut() };
     }
@@ -207,8 +207,8 @@ impl NativeTable {
         self.set_counter(place, CounterValue::default());
         let (words, key) = (self.words_of(&added.entry.key), &added.entry.key);
         match &mut self.index {
-            Index::Exact(slots) => slots.insert(&words, number),
-            Index::Lpm { position, width, prefixes, recent } => {
+            NativeIndex::Exact(slots) => slots.insert(&words, number),
+            NativeIndex::Lpm { position, width, prefixes, recent } => {
                 recent.forget();
                 let length = crate::state::matching::prefix_length(key, *position);
                 let at = prefixes.partition_point(|prefix| prefix.0 > length);
@@ -222,7 +222,7 @@ impl NativeTable {
                 }
                 prefixes[at].2.insert(&words, number);
             }
-            Index::Ordered(rules) => {
+            NativeIndex::Ordered(rules) => {
                 let at = rules.partition_point(|rule| rule.priority >= key.priority);
                 let firsts = self.words.iter().enumerate().filter(|(_, (_, shift))| *shift == 0);
                 let fields = key.matches.iter().zip(&self.widths).zip(firsts);
@@ -232,7 +232,7 @@ impl NativeTable {
                     test: Test::new(m, width),
                 });
                 let tests = tests.filter(|field| !field.test.is_open()).collect();
-                rules.insert(at, Rule { priority: key.priority, row: number, tests });
+                rules.insert(at, NativeRule { priority: key.priority, row: number, tests });
             }
         }
         self.note_vacancy();
@@ -242,8 +242,8 @@ impl NativeTable {
     pub fn remove(&mut self, place: u32, key: &EntryKey) {
         let words = self.words_of(key);
         match &mut self.index {
-            Index::Exact(slots) => slots.remove(&words),
-            Index::Lpm { position, prefixes, recent, .. } => {
+            NativeIndex::Exact(slots) => slots.remove(&words),
+            NativeIndex::Lpm { position, prefixes, recent, .. } => {
                 recent.forget();
                 let length = crate::state::matching::prefix_length(key, *position);
                 if let Some(at) = prefixes.iter().position(|prefix| prefix.0 == length) {
@@ -253,7 +253,7 @@ impl NativeTable {
                     }
                 }
             }
-            Index::Ordered(rules) => rules.retain(|rule| rule.row != NativeTable::number(place)),
+            NativeIndex::Ordered(rules) => rules.retain(|rule| rule.row != NativeTable::number(place)),
         }
         self.note_vacancy();
     }
@@ -281,8 +281,8 @@ impl NativeTable {
     /// The number of the row for a key; 0 for a miss.
     fn search(&self, key: &[u64]) -> u32 {
         match &self.index {
-            Index::Exact(slots) => slots.get(key),
-            Index::Lpm { prefixes, .. } => {
+            NativeIndex::Exact(slots) => slots.get(key),
+            NativeIndex::Lpm { prefixes, .. } => {
                 let mut masked = [0; 2 * crate::program::table::MAX_KEY_FIELDS];
                 let masked = &mut masked[..key.len()];
                 let rows = prefixes.iter().map(|(_, masks, slots)| {
@@ -293,8 +293,8 @@ impl NativeTable {
                 });
                 rows.into_iter().find(|&row| row != 0).unwrap_or(0)
             }
-            Index::Ordered(rules) => {
-                let hit = |rule: &&Rule| rule.tests.iter().all(|field| field.matches(key));
+            NativeIndex::Ordered(rules) => {
+                let hit = |rule: &&NativeRule| rule.tests.iter().all(|field| field.matches(key));
                 rules.iter().find(hit).map_or(0, |rule| rule.row)
             }
         }
@@ -306,7 +306,7 @@ extern "C" fn find_exact<const WORDS: usize>(table: *mut NativeTable, key: *cons
     // and a key of as many words as the table has.
     let (table, key) = unsafe { (&mut *table, &*key.cast::<[u64; WORDS]>()) };
     let number = match &table.index {
-        Index::Exact(slots) => slots.get(key),
+        NativeIndex::Exact(slots) => slots.get(key),
         _ => 0,
     };
     table.row(number)
@@ -317,7 +317,7 @@ extern "C" fn find_prefix(table: *mut NativeTable, key: *const u64) -> *mut u64 
     // SAFETY: as in `find_exact`.
     let (table, key) = unsafe { (&mut *table, *key) };
     let number = match &mut table.index {
-        Index::Lpm { prefixes, recent, .. } => {
+        NativeIndex::Lpm { prefixes, recent, .. } => {
             let entry = recent.entry(key);
             // Row 0, a miss, stands in entries that were never used: it is not taken from here.
             if entry.0 != key || entry.1 == 0 {

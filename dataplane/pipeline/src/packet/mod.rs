@@ -5,7 +5,7 @@ pub(crate) mod pool;
 
 use groupflow_base::Nanos;
 
-use crate::packet::pool::Body;
+use crate::packet::pool::PacketBody;
 use crate::port::Port;
 use crate::program::info::DigestId;
 
@@ -202,7 +202,7 @@ pub struct Digest {
 ///
 /// It belongs to the pipeline that made it: only that can do something with it.
 #[derive(Debug, Clone)]
-pub struct Packet(pub(crate) Box<Body>);
+pub struct Packet(pub(crate) Box<PacketBody>);
 
 impl Packet {
     /// Bytes of the frame that will leave if egress neither adds nor removes headers.

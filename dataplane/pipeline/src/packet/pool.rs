@@ -45,7 +45,7 @@ impl Phv {
 
 /// The memory of a packet.
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct PacketBody {
     pub fields: Phv,
     /// The bytes that no header covers; `None` where there are none.
     pub payload: Option<Arc<Vec<u8>>>,
@@ -63,16 +63,16 @@ pub(crate) struct Body {
 
 /// Memory that waits for the next packet.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub(crate) struct PacketPool {
     packets: Vec<Packet>,
     payloads: Vec<Arc<Vec<u8>>>,
 }
 
-impl Pool {
+impl PacketPool {
     /// A packet whose contents are of an earlier one, or with these fields.
-    pub fn packet(&mut self, fields: Phv) -> Box<Body> {
+    pub fn packet(&mut self, fields: Phv) -> Box<PacketBody> {
         self.packets.pop().map(|packet| packet.0).unwrap_or_else(|| {
-            Box::new(Body {
+            Box::new(PacketBody {
                 fields,
                 payload: None,
                 tail: 0,
@@ -105,7 +105,7 @@ impl Pool {
 
     /// A copy that shares the payload.
     #[inline]
-    pub fn copy(&mut self, body: &Body) -> Box<Body> {
+    pub fn copy(&mut self, body: &PacketBody) -> Box<PacketBody> {
         match self.packets.pop() {
             Some(Packet(mut copy)) => {
                 match (&mut copy.fields, &body.fields) {
@@ -118,7 +118,7 @@ impl Pool {
                     (to, from) => *to = from.clone(),
                 }
                 copy.payload.clone_from(&body.payload);
-                let Body { tail, received, length, wire, truncate, priority, .. } = *body;
+                let PacketBody { tail, received, length, wire, truncate, priority, .. } = *body;
                 (copy.tail, copy.received, copy.length) = (tail, received, length);
                 (copy.wire, copy.truncate, copy.priority) = (wire, truncate, priority);
                 copy
@@ -129,7 +129,7 @@ impl Pool {
 
     /// Keeps a packet's memory, and its payload's if no copy needs it.
     #[inline(always)]
-    pub fn take_back(&mut self, mut body: Box<Body>) {
+    pub fn take_back(&mut self, mut body: Box<PacketBody>) {
         if let Some(payload) = body.payload.take() {
             self.keep(payload);
         }

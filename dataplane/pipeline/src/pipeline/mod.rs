@@ -9,14 +9,14 @@ use groupflow_base::Nanos;
 
 use crate::interpret;
 use crate::native::Native;
-use crate::packet::pool::Pool;
+use crate::packet::pool::PacketPool;
 use crate::packet::{
     Arrival, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Packet, Unicast, Verdict,
 };
 use crate::program::Program;
 use crate::state::options::{Engine, PipelineOptions, Stats};
 use crate::state::table::TableState;
-use crate::state::{Externs, Parts};
+use crate::state::{EngineParts, Externs};
 
 /// A program with its tables, registers, counters and meters.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Pipeline {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Externs,
     pub(crate) native: Option<Native>,
-    pool: Pool,
+    pool: PacketPool,
 }
 
 impl Pipeline {
@@ -39,7 +39,7 @@ impl Pipeline {
         let externs = Externs::new(&program, options);
         let tables = program.match_tables.iter().map(TableState::new).collect();
         let native = Native::new(&program, &externs);
-        let mut pipeline = Pipeline { program, tables, externs, native, pool: Pool::default() };
+        let mut pipeline = Pipeline { program, tables, externs, native, pool: PacketPool::default() };
         pipeline.install_declared();
         pipeline
     }
@@ -119,9 +119,9 @@ impl Pipeline {
     }
 
     #[inline]
-    fn parts(&mut self) -> (Parts<'_>, Option<&mut Native>) {
+    fn parts(&mut self) -> (EngineParts<'_>, Option<&mut Native>) {
         let Pipeline { program, tables, externs, native, pool } = self;
-        (Parts { program, externs, states: tables, pool }, native.as_mut())
+        (EngineParts { program, externs, states: tables, pool }, native.as_mut())
     }
 }
 

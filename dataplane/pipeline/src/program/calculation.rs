@@ -7,7 +7,7 @@ use crate::program::phv::{Field, Header, Layout};
 
 /// A part of a calculation's input. Parts of invalid headers are left out, as in BMv2.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum InputPart {
     /// A field, and the slot of its header's validity.
     Field {
         field: Field,
@@ -26,7 +26,7 @@ pub(crate) enum Part {
 #[derive(Debug)]
 pub(crate) struct Calculation {
     pub algorithm: Algorithm,
-    pub parts: Vec<Part>,
+    pub parts: Vec<InputPart>,
 }
 
 /// A checksum to verify after parsing or to update before deparsing.
@@ -46,11 +46,11 @@ impl Calculation {
         let mut bits = 0;
         for part in &self.parts {
             match part {
-                Part::Field { valid, .. } if phv[*valid as usize] == 0 => {}
-                Part::Field { field, .. } => append(buffer, &mut bits, field.width, field.bits(phv)),
-                Part::Const { value, width } => append(buffer, &mut bits, *width, *value),
-                Part::Header(header) => append_header(buffer, &mut bits, layout.header(*header), phv),
-                Part::Payload => {
+                InputPart::Field { valid, .. } if phv[*valid as usize] == 0 => {}
+                InputPart::Field { field, .. } => append(buffer, &mut bits, field.width, field.bits(phv)),
+                InputPart::Const { value, width } => append(buffer, &mut bits, *width, *value),
+                InputPart::Header(header) => append_header(buffer, &mut bits, layout.header(*header), phv),
+                InputPart::Payload => {
                     buffer.extend_from_slice(payload);
                     bits = 8 * buffer.len();
                 }
@@ -85,11 +85,11 @@ mod tests {
             Header { valid: 0, fields: vec![field(1, 4), field(2, 12)], bits: 16, metadata: false, kind: 0 };
         let layout = Layout { headers: vec![header], stacks: vec![], initial: vec![0; 3].into() };
         let parts = vec![
-            Part::Const { value: 0xabc, width: 12 },
-            Part::Field { field: field(1, 4), valid: 0 },
-            Part::Header(0),
-            Part::Const { value: 1, width: 1 },
-            Part::Payload,
+            InputPart::Const { value: 0xabc, width: 12 },
+            InputPart::Field { field: field(1, 4), valid: 0 },
+            InputPart::Header(0),
+            InputPart::Const { value: 1, width: 1 },
+            InputPart::Payload,
         ];
         let calculation = Calculation { algorithm: Algorithm::Identity, parts };
         let mut buffer = vec![9];

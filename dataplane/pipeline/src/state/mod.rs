@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use groupflow_base::Nanos;
 
-use crate::packet::pool::Pool;
+use crate::packet::pool::PacketPool;
 use crate::program::entry::CounterValue;
 use crate::program::info::MeterUnit;
 use crate::program::phv::mask;
@@ -24,9 +24,9 @@ use crate::state::table::TableState;
 
 /// A small generator for the `random` extern (SplitMix64): repeatable, not secret.
 #[derive(Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct RandomExtern(u64);
 
-impl Random {
+impl RandomExtern {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -50,7 +50,7 @@ impl Random {
 pub(crate) struct Externs {
     pub options: PipelineOptions,
     pub stats: Stats,
-    pub random: Random,
+    pub random: RandomExtern,
     pub registers: Vec<Register>,
     pub counters: Vec<Cells<CounterValue>>,
     pub meters: Vec<MeterArray>,
@@ -119,11 +119,11 @@ pub(crate) fn meter_amount(unit: MeterUnit, bytes: u32) -> u64 {
 }
 
 /// The state that all engines work with.
-pub(crate) struct Parts<'a> {
+pub(crate) struct EngineParts<'a> {
     pub program: &'a Program,
     pub externs: &'a mut Externs,
     pub states: &'a mut [TableState],
-    pub pool: &'a mut Pool,
+    pub pool: &'a mut PacketPool,
 }
 
 impl Externs {
@@ -141,7 +141,7 @@ impl Externs {
         Externs {
             options,
             stats: Stats::default(),
-            random: Random(options.seed),
+            random: RandomExtern(options.seed),
             registers: program.registers().iter().map(register).collect(),
             counters: program
                 .counters()
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn random_values_stay_within_and_repeat() {
         let draw = |seed| {
-            let mut random = Random(seed);
+            let mut random = RandomExtern(seed);
             (0..1_000).map(|_| random.within(10, 20)).collect::<Vec<_>>()
         };
         let values = draw(7);
@@ -230,8 +230,8 @@ mod tests {
         assert!((10..=20).all(|v| values.contains(&v)));
         assert_eq!(values, draw(7));
         assert_ne!(values, draw(8));
-        assert_eq!(Random(1).within(5, 5), 5);
-        let mut random = Random(1);
+        assert_eq!(RandomExtern(1).within(5, 5), 5);
+        let mut random = RandomExtern(1);
         assert_ne!(random.within(0, u128::MAX), random.within(0, u128::MAX));
     }
 }

@@ -220,15 +220,15 @@ fn seeds_of(matches: &Vec<Match>) -> usize {
 }
 
 /// What the control plane does: which table, what, random numbers for the entry.
-pub type Write = (prop::sample::Index, u8, [u64; 3]);
+pub type TableWrite = (prop::sample::Index, u8, [u64; 3]);
 
-pub fn writes(most: usize) -> impl Strategy<Value = Vec<Write>> {
-    prop::collection::vec(any::<Write>(), 0..most)
+pub fn writes(most: usize) -> impl Strategy<Value = Vec<TableWrite>> {
+    prop::collection::vec(any::<TableWrite>(), 0..most)
 }
 
 impl Twin {
     /// Changes a table on both.
-    pub fn write(&mut self, (table, what, seeds): &Write) {
+    pub fn write(&mut self, (table, what, seeds): &TableWrite) {
         let program = Arc::clone(self.0[0].program());
         let tables: Vec<_> = program.tables().iter().filter(|table| !table.actions.is_empty()).collect();
         if tables.is_empty() {

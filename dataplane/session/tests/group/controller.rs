@@ -9,10 +9,10 @@ use groupflow_session::control::{
     RequestId, Role, StartAt,
 };
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Header, Kind, Packet};
+use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
-use super::switch::{Frame, PortId, StreamEntry, Switch};
+use super::switch::{LinkFrame, PortId, StreamEntry, SwitchModel};
 
 pub const KEEPALIVE_MS: u16 = 500;
 /// A member is lost after this silence.
@@ -52,7 +52,7 @@ pub struct Post {
 }
 
 #[derive(Debug)]
-pub struct Controller {
+pub struct ControllerModel {
     pub rules: Rules,
     pub alive: bool,
     pub reports: Vec<(ReportKind, MemberId)>,
@@ -63,9 +63,9 @@ pub struct Controller {
     pub agents: Vec<Option<PortId>>,
 }
 
-impl Controller {
-    pub fn new(rules: Rules) -> Controller {
-        Controller {
+impl ControllerModel {
+    pub fn new(rules: Rules) -> ControllerModel {
+        ControllerModel {
             rules,
             alive: true,
             reports: Vec::new(),
@@ -84,11 +84,11 @@ impl Controller {
     pub fn receive(
         &mut self,
         now: Nanos,
-        switches: &mut [Switch],
+        switches: &mut [SwitchModel],
         at: (usize, PortId),
-        frame: &Frame,
+        frame: &LinkFrame,
     ) -> Vec<Post> {
-        let Ok(packet) = Packet::parse(&frame.bytes) else {
+        let Ok(packet) = GroupPacket::parse(&frame.bytes) else {
             return Vec::new();
         };
         let header = packet.header;
@@ -135,7 +135,7 @@ impl Controller {
     }
 
     /// Takes a slow receiver out of the replication, and back in.
-    fn decouple(&self, switches: &mut [Switch], header: Header, kind: ReportKind, about: MemberId) {
+    fn decouple(&self, switches: &mut [SwitchModel], header: Header, kind: ReportKind, about: MemberId) {
         let member = self.members.iter().find(|m| m.id == about).filter(|_| self.rules.decouple);
         let Some(member) = member else { return };
         let streams = &mut switches[member.switch].streams;
@@ -173,7 +173,7 @@ impl Controller {
     fn join(
         &mut self,
         now: Nanos,
-        switches: &mut [Switch],
+        switches: &mut [SwitchModel],
         (switch, port): (usize, PortId),
         header: Header,
         to: SocketAddrV4,
@@ -240,13 +240,13 @@ impl Controller {
         posts
     }
 
-    fn begun(&self, switches: &[Switch], session: SessionId) -> bool {
+    fn begun(&self, switches: &[SwitchModel], session: SessionId) -> bool {
         let streams = switches.iter().flat_map(|s| &s.streams);
         streams.filter(|(key, _)| key.0 == session).any(|(_, entry)| entry.data_seen > 0)
     }
 
     /// Writes the tree of the session into the switches, keeping the registers of old branches.
-    fn build(&self, switches: &mut [Switch], session: SessionId) {
+    fn build(&self, switches: &mut [SwitchModel], session: SessionId) {
         let Some(sender) = self.sender(session) else {
             return;
         };
@@ -275,7 +275,7 @@ impl Controller {
         }
     }
 
-    fn remove(&mut self, switches: &mut [Switch], id: MemberId, what: NoticeKind) -> Vec<Post> {
+    fn remove(&mut self, switches: &mut [SwitchModel], id: MemberId, what: NoticeKind) -> Vec<Post> {
         let Some(index) = self.members.iter().position(|m| m.id == id) else {
             return Vec::new();
         };
@@ -291,7 +291,7 @@ impl Controller {
     }
 
     /// Members that were silent too long are lost.
-    pub fn expire(&mut self, now: Nanos, switches: &mut [Switch]) -> Vec<Post> {
+    pub fn expire(&mut self, now: Nanos, switches: &mut [SwitchModel]) -> Vec<Post> {
         let lost: Vec<MemberId> =
             self.members.iter().filter(|m| !m.ended && now - m.heard > LOST).map(|m| m.id).collect();
         lost.into_iter().flat_map(|id| self.remove(switches, id, NoticeKind::MemberLost)).collect()

@@ -10,11 +10,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::controller::Rules;
 use super::link::LinkConfig;
-use super::world::{HostId, World};
+use super::world::{HostNumber, World};
 
 pub const MBIT: u64 = 1_000_000;
 /// The hosts of a group: agents 0 and 1, the sender, then the receivers.
-pub const SENDER: HostId = 2;
+pub const SENDER: HostNumber = 2;
 
 /// Bytes in memory that can be read anywhere.
 pub struct Bytes(pub Vec<u8>);
@@ -111,7 +111,7 @@ impl Scenario {
         world
     }
 
-    pub fn receiver_hosts(&self) -> std::ops::Range<HostId> {
+    pub fn receiver_hosts(&self) -> std::ops::Range<HostNumber> {
         SENDER + 1..SENDER + 1 + self.receivers
     }
 
@@ -135,8 +135,13 @@ impl Scenario {
 }
 
 /// Runs until the sender and all `receivers` are done, and compares what they have.
-pub fn finish(world: &mut World, receivers: impl IntoIterator<Item = HostId>, bytes: &[u8], limit: Nanos) {
-    let receivers: Vec<HostId> = receivers.into_iter().collect();
+pub fn finish(
+    world: &mut World,
+    receivers: impl IntoIterator<Item = HostNumber>,
+    bytes: &[u8],
+    limit: Nanos,
+) {
+    let receivers: Vec<HostNumber> = receivers.into_iter().collect();
     let done = |w: &World| {
         w.hosts[SENDER].completed.is_some() && receivers.iter().all(|&h| w.hosts[h].completed.is_some())
     };
@@ -159,7 +164,7 @@ pub fn finish(world: &mut World, receivers: impl IntoIterator<Item = HostId>, by
 }
 
 /// From the first packet to the completion of the last receiver.
-pub fn duration(world: &World, receivers: impl IntoIterator<Item = HostId>) -> Nanos {
+pub fn duration(world: &World, receivers: impl IntoIterator<Item = HostNumber>) -> Nanos {
     let began = world.hosts[SENDER].started.unwrap_or(Nanos::ZERO);
     let last = receivers.into_iter().filter_map(|h| world.hosts[h].completed).max();
     last.unwrap_or(Nanos::MAX) - began

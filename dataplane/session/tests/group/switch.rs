@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::Dest;
-use groupflow_transport::wire::{Flags, Header, Kind, Packet};
+use groupflow_transport::wire::{Flags, GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 pub type PortId = usize;
 
 /// A frame on a link.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct LinkFrame {
     pub from: SocketAddrV4,
     pub to: Dest,
     pub bytes: Vec<u8>,
@@ -35,21 +35,21 @@ pub struct StreamEntry {
 }
 
 #[derive(Debug, Default)]
-pub struct Switch {
+pub struct SwitchModel {
     pub routes: BTreeMap<Ipv4Addr, PortId>,
     pub streams: BTreeMap<(SessionId, MemberId), StreamEntry>,
 }
 
 /// What a switch does with a frame.
 #[derive(Debug)]
-pub enum Action {
-    Send(PortId, Frame),
-    Punt(PortId, Frame),
+pub enum SwitchAction {
+    Send(PortId, LinkFrame),
+    Punt(PortId, LinkFrame),
 }
 
-impl Switch {
-    pub fn receive(&mut self, port: PortId, frame: Frame) -> Vec<Action> {
-        let Ok(packet) = Packet::parse(&frame.bytes) else {
+impl SwitchModel {
+    pub fn receive(&mut self, port: PortId, frame: LinkFrame) -> Vec<SwitchAction> {
+        let Ok(packet) = GroupPacket::parse(&frame.bytes) else {
             return Vec::new();
         };
         let header = packet.header;
@@ -57,10 +57,10 @@ impl Switch {
             // As in p4src/stages/forwarding.p4: nothing else goes from host to host.
             let passes = matches!(header.kind, Kind::Repair | Kind::Sync);
             let route = self.routes.get(address.ip()).filter(|_| passes);
-            return route.map(|&port| Action::Send(port, frame)).into_iter().collect();
+            return route.map(|&port| SwitchAction::Send(port, frame)).into_iter().collect();
         }
         if matches!(header.kind, Kind::Join | Kind::Leave | Kind::Keepalive | Kind::Query | Kind::Report) {
-            return vec![Action::Punt(port, frame)];
+            return vec![SwitchAction::Punt(port, frame)];
         }
         let Some(stream) = self.streams.get_mut(&(header.session, header.source)) else {
             return Vec::new();
@@ -75,7 +75,7 @@ impl Switch {
 }
 
 impl StreamEntry {
-    fn replicate(&mut self, port: PortId, frame: &Frame, kind: Kind) -> Vec<Action> {
+    fn replicate(&mut self, port: PortId, frame: &LinkFrame, kind: Kind) -> Vec<SwitchAction> {
         let from_above = port == self.upstream;
         let from_agent = Some(port) == self.agent && kind == Kind::Repair;
         if !from_above && !from_agent {
@@ -83,13 +83,18 @@ impl StreamEntry {
         }
         self.data_seen += u64::from(kind == Kind::Data);
         let agent = self.agent.filter(|_| from_above);
-        self.branches.keys().copied().chain(agent).map(|port| Action::Send(port, frame.clone())).collect()
+        self.branches
+            .keys()
+            .copied()
+            .chain(agent)
+            .map(|port| SwitchAction::Send(port, frame.clone()))
+            .collect()
     }
 
-    fn aggregate(&mut self, port: PortId, frame: &Frame, header: Header) -> Vec<Action> {
+    fn aggregate(&mut self, port: PortId, frame: &LinkFrame, header: Header) -> Vec<SwitchAction> {
         if Some(port) == self.agent {
             let up = self.agent_acknowledges;
-            return up.then(|| Action::Send(self.upstream, frame.clone())).into_iter().collect();
+            return up.then(|| SwitchAction::Send(self.upstream, frame.clone())).into_iter().collect();
         }
         let Some(register) = self.branches.get_mut(&port) else {
             return Vec::new();
@@ -105,16 +110,16 @@ impl StreamEntry {
             self.poll = header.poll;
         }
         let aggregated = Header { seq: Seq(minimum), member: MemberId::NONE, ..header };
-        let frame = Frame { bytes: aggregated.encode(&[]), ..frame.clone() };
+        let frame = LinkFrame { bytes: aggregated.encode(&[]), ..frame.clone() };
         let upstream = (!self.agent_acknowledges).then_some(self.upstream);
-        self.agent.into_iter().chain(upstream).map(|port| Action::Send(port, frame.clone())).collect()
+        self.agent.into_iter().chain(upstream).map(|port| SwitchAction::Send(port, frame.clone())).collect()
     }
 
-    fn redirect(&mut self, port: PortId, frame: Frame) -> Vec<Action> {
+    fn redirect(&mut self, port: PortId, frame: LinkFrame) -> Vec<SwitchAction> {
         let to = match self.agent {
             Some(agent) if agent != port => agent,
             _ => self.upstream,
         };
-        vec![Action::Send(to, frame)]
+        vec![SwitchAction::Send(to, frame)]
     }
 }

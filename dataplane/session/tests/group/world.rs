@@ -17,15 +17,15 @@ use groupflow_transport::{MemberId, SessionId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::controller::{Controller, Post, Rules};
+use super::controller::{ControllerModel, Post, Rules};
 use super::link::{LinkConfig, WorldLink};
-use super::switch::{Action, Frame, PortId, Switch};
+use super::switch::{LinkFrame, PortId, SwitchAction, SwitchModel};
 
 /// From a switch to the controller and back.
 const CONTROL_DELAY: Nanos = Nanos::from_millis(2);
 const EXPIRY: Nanos = Nanos::from_millis(200);
 
-pub type HostId = usize;
+pub type HostNumber = usize;
 
 pub enum GroupMember {
     Sending(Box<Endpoint<Sending>>),
@@ -63,29 +63,29 @@ pub struct WorldHost {
 }
 
 #[derive(Debug)]
-enum Event {
-    AtSwitch(usize, PortId, Frame),
-    AtHost(HostId, Frame),
-    AtController(usize, PortId, Frame),
-    Wake(HostId),
+enum WorldEvent {
+    AtSwitch(usize, PortId, LinkFrame),
+    AtHost(HostNumber, LinkFrame),
+    AtController(usize, PortId, LinkFrame),
+    Wake(HostNumber),
     Expire,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Host(HostId),
+enum LinkEnd {
+    Host(HostNumber),
     Switch(usize, PortId),
 }
 
 pub struct World {
     pub now: Nanos,
     pub hosts: Vec<WorldHost>,
-    pub switches: Vec<Switch>,
-    pub controller: Controller,
+    pub switches: Vec<SwitchModel>,
+    pub controller: ControllerModel,
     /// The far end and the outgoing direction of each switch port.
-    ports: BTreeMap<(usize, PortId), (End, WorldLink)>,
-    uplinks: BTreeMap<HostId, WorldLink>,
-    events: BTreeMap<(Nanos, u64), Event>,
+    ports: BTreeMap<(usize, PortId), (LinkEnd, WorldLink)>,
+    uplinks: BTreeMap<HostNumber, WorldLink>,
+    events: BTreeMap<(Nanos, u64), WorldEvent>,
     sequence: u64,
     rng: ChaCha8Rng,
     seed: u64,
@@ -98,8 +98,8 @@ impl World {
         let mut world = World {
             now: Nanos::from_secs(1),
             hosts: Vec::new(),
-            switches: vec![Switch::default(), Switch::default()],
-            controller: Controller::new(rules),
+            switches: vec![SwitchModel::default(), SwitchModel::default()],
+            controller: ControllerModel::new(rules),
             ports: BTreeMap::new(),
             uplinks: BTreeMap::new(),
             events: BTreeMap::new(),
@@ -116,22 +116,22 @@ impl World {
                 world.start_agent(id, cache_bytes);
             }
         }
-        world.schedule(EXPIRY, Event::Expire);
+        world.schedule(EXPIRY, WorldEvent::Expire);
         world
     }
 
     fn connect_switches(&mut self, trunk: LinkConfig) {
         for (from, to) in [(0, 1), (1, 0)] {
-            self.ports.insert((from, 0), (End::Switch(to, 0), WorldLink::new(trunk)));
+            self.ports.insert((from, 0), (LinkEnd::Switch(to, 0), WorldLink::new(trunk)));
             self.controller.paths.insert((from, to), 0);
         }
     }
 
-    pub fn add_host(&mut self, switch: usize, up: LinkConfig, down: LinkConfig) -> HostId {
+    pub fn add_host(&mut self, switch: usize, up: LinkConfig, down: LinkConfig) -> HostNumber {
         let id = self.hosts.len();
         let port = 1 + self.ports.keys().filter(|(s, _)| *s == switch).map(|&(_, p)| p).max().unwrap_or(0);
         let ip = Ipv4Addr::new(10, 0, 1 + id as u8, 1);
-        self.ports.insert((switch, port), (End::Host(id), WorldLink::new(down)));
+        self.ports.insert((switch, port), (LinkEnd::Host(id), WorldLink::new(down)));
         self.uplinks.insert(id, WorldLink::new(up));
         self.switches[switch].routes.insert(ip, port);
         self.switches[1 - switch].routes.insert(ip, 0);
@@ -154,7 +154,7 @@ impl World {
         id
     }
 
-    fn member(&self, host: HostId, name: &str, token: String) -> MemberConfig {
+    fn member(&self, host: HostNumber, name: &str, token: String) -> MemberConfig {
         MemberConfig {
             session: SessionId(0),
             name: format!("{name}{host}"),
@@ -164,12 +164,12 @@ impl World {
         }
     }
 
-    pub fn start_agent(&mut self, host: HostId, max_bytes: u64) {
+    pub fn start_agent(&mut self, host: HostNumber, max_bytes: u64) {
         let member = self.member(host, "sa", String::new());
         self.start(host, GroupMember::Caching(Box::new(Endpoint::caching(self.now, member, max_bytes))));
     }
 
-    pub fn start_sender(&mut self, host: HostId, session: u32, source: Source, receivers: u16) {
+    pub fn start_sender(&mut self, host: HostNumber, session: u32, source: Source, receivers: u16) {
         let member = self.member(host, "h", self.controller.rules.token.clone());
         let member = MemberConfig { session: SessionId(session), ..member };
         let config = SendConfig { receivers, cap: BitRate(0) };
@@ -177,14 +177,14 @@ impl World {
         self.start(host, GroupMember::Sending(Box::new(sending)));
     }
 
-    pub fn start_receiver(&mut self, host: HostId, session: u32, start: StartAt, datagrams: bool) {
+    pub fn start_receiver(&mut self, host: HostNumber, session: u32, start: StartAt, datagrams: bool) {
         let token = self.controller.rules.token.clone();
         self.start_receiver_with(host, session, start, datagrams, token);
     }
 
     pub fn start_receiver_with(
         &mut self,
-        host: HostId,
+        host: HostNumber,
         session: u32,
         start: StartAt,
         datagrams: bool,
@@ -196,18 +196,18 @@ impl World {
         self.start(host, GroupMember::Receiving(Box::new(receiving)));
     }
 
-    fn start(&mut self, host: HostId, machine: GroupMember) {
+    fn start(&mut self, host: HostNumber, machine: GroupMember) {
         self.hosts[host].machine = Some(machine);
         self.hosts[host].wake_at = None;
         self.pump(host);
     }
 
     /// The host stops without a word.
-    pub fn kill(&mut self, host: HostId) {
+    pub fn kill(&mut self, host: HostNumber) {
         self.hosts[host].machine = None;
     }
 
-    fn schedule(&mut self, after: Nanos, event: Event) {
+    fn schedule(&mut self, after: Nanos, event: WorldEvent) {
         self.sequence += 1;
         self.events.insert((self.now + after, self.sequence), event);
     }
@@ -236,36 +236,36 @@ impl World {
         self.run_until(span, |_| false);
     }
 
-    fn act(&mut self, event: Event) {
+    fn act(&mut self, event: WorldEvent) {
         match event {
-            Event::AtSwitch(switch, port, frame) => {
+            WorldEvent::AtSwitch(switch, port, frame) => {
                 for action in self.switches[switch].receive(port, frame) {
                     match action {
-                        Action::Send(out, frame) => self.send_from_switch(switch, out, frame),
-                        Action::Punt(port, frame) => {
-                            self.schedule(CONTROL_DELAY, Event::AtController(switch, port, frame));
+                        SwitchAction::Send(out, frame) => self.send_from_switch(switch, out, frame),
+                        SwitchAction::Punt(port, frame) => {
+                            self.schedule(CONTROL_DELAY, WorldEvent::AtController(switch, port, frame));
                         }
                     }
                 }
             }
-            Event::AtHost(host, frame) => self.deliver(host, &frame),
-            Event::AtController(switch, port, frame) if self.controller.alive => {
+            WorldEvent::AtHost(host, frame) => self.deliver(host, &frame),
+            WorldEvent::AtController(switch, port, frame) if self.controller.alive => {
                 let posts = self.controller.receive(self.now, &mut self.switches, (switch, port), &frame);
                 self.post(posts);
             }
-            Event::AtController(..) => {}
-            Event::Wake(host) => {
+            WorldEvent::AtController(..) => {}
+            WorldEvent::Wake(host) => {
                 if self.hosts[host].wake_at.is_some_and(|at| at <= self.now) {
                     self.hosts[host].wake_at = None;
                     self.pump(host);
                 }
             }
-            Event::Expire => {
+            WorldEvent::Expire => {
                 if self.controller.alive {
                     let posts = self.controller.expire(self.now, &mut self.switches);
                     self.post(posts);
                 }
-                self.schedule(EXPIRY, Event::Expire);
+                self.schedule(EXPIRY, WorldEvent::Expire);
             }
         }
     }
@@ -278,40 +278,40 @@ impl World {
             };
             let (switch, port) = (host.switch, host.port);
             let gateway = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), GROUP_PORT);
-            let frame = Frame { from: gateway, to: Dest::Host(to), bytes };
+            let frame = LinkFrame { from: gateway, to: Dest::Host(to), bytes };
             self.send_from_switch(switch, port, frame);
         }
     }
 
-    fn send_from_switch(&mut self, switch: usize, port: PortId, frame: Frame) {
+    fn send_from_switch(&mut self, switch: usize, port: PortId, frame: LinkFrame) {
         let Some((end, link)) = self.ports.get_mut(&(switch, port)) else {
             return;
         };
         let end = *end;
         for arrival in link.send(self.now, frame.bytes.len(), &mut self.rng) {
             let event = match end {
-                End::Host(host) => Event::AtHost(host, frame.clone()),
-                End::Switch(next, at) => Event::AtSwitch(next, at, frame.clone()),
+                LinkEnd::Host(host) => WorldEvent::AtHost(host, frame.clone()),
+                LinkEnd::Switch(next, at) => WorldEvent::AtSwitch(next, at, frame.clone()),
             };
             self.schedule(arrival - self.now, event);
         }
     }
 
-    fn send_from_host(&mut self, host: HostId, transmit: Transmit) {
+    fn send_from_host(&mut self, host: HostNumber, transmit: Transmit) {
         let (switch, port, from) = {
             let h = &self.hosts[host];
             (h.switch, h.port, h.address)
         };
-        let frame = Frame { from, to: transmit.dest, bytes: transmit.bytes };
+        let frame = LinkFrame { from, to: transmit.dest, bytes: transmit.bytes };
         let Some(link) = self.uplinks.get_mut(&host) else {
             return;
         };
         for arrival in link.send(self.now, frame.bytes.len(), &mut self.rng) {
-            self.schedule(arrival - self.now, Event::AtSwitch(switch, port, frame.clone()));
+            self.schedule(arrival - self.now, WorldEvent::AtSwitch(switch, port, frame.clone()));
         }
     }
 
-    fn deliver(&mut self, host: HostId, frame: &Frame) {
+    fn deliver(&mut self, host: HostNumber, frame: &LinkFrame) {
         let datagram = Datagram { from: frame.from, bytes: &frame.bytes };
         let machine = self.hosts[host].machine.as_mut();
         let result = machine.map_or(Ok(()), |m| m.machine().handle(self.now, datagram));
@@ -320,7 +320,7 @@ impl World {
     }
 
     /// Lets a host send what it has, takes what it delivers, and asks when it wants to wake.
-    pub fn pump(&mut self, host: HostId) {
+    pub fn pump(&mut self, host: HostNumber) {
         let now = self.now;
         let mut out: Vec<Transmit> = Vec::new();
         let h = &mut self.hosts[host];
@@ -362,30 +362,30 @@ impl World {
         self.wake(host, deadline);
     }
 
-    fn wake(&mut self, host: HostId, deadline: Option<Nanos>) {
+    fn wake(&mut self, host: HostNumber, deadline: Option<Nanos>) {
         let Some(at) = deadline else { return };
         let at = at.max(self.now + Nanos(1));
         if self.hosts[host].wake_at.map_or(true, |old| at < old) {
             self.hosts[host].wake_at = Some(at);
-            self.schedule(at - self.now, Event::Wake(host));
+            self.schedule(at - self.now, WorldEvent::Wake(host));
         }
     }
 
-    pub fn sender(&mut self, host: HostId) -> &mut Endpoint<Sending> {
+    pub fn sender(&mut self, host: HostNumber) -> &mut Endpoint<Sending> {
         match &mut self.hosts[host].machine {
             Some(GroupMember::Sending(sender)) => sender,
             _ => panic!("host {host} is no sender"),
         }
     }
 
-    pub fn receiver(&mut self, host: HostId) -> &mut Endpoint<Receiving> {
+    pub fn receiver(&mut self, host: HostNumber) -> &mut Endpoint<Receiving> {
         match &mut self.hosts[host].machine {
             Some(GroupMember::Receiving(receiver)) => receiver,
             _ => panic!("host {host} is no receiver"),
         }
     }
 
-    pub fn cache_stats(&self, host: HostId) -> CacheStats {
+    pub fn cache_stats(&self, host: HostNumber) -> CacheStats {
         match &self.hosts[host].machine {
             Some(GroupMember::Caching(agent)) => agent.stats(),
             _ => CacheStats::default(),
@@ -393,7 +393,7 @@ impl World {
     }
 
     /// Bytes that crossed the host's link towards the switch.
-    pub fn uplink_bytes(&self, host: HostId) -> u64 {
+    pub fn uplink_bytes(&self, host: HostNumber) -> u64 {
         self.uplinks[&host].bytes
     }
 
@@ -411,7 +411,7 @@ impl World {
         }
     }
 
-    pub fn set_downlink(&mut self, host: HostId, config: LinkConfig) {
+    pub fn set_downlink(&mut self, host: HostNumber, config: LinkConfig) {
         let key = (self.hosts[host].switch, self.hosts[host].port);
         if let Some((_, link)) = self.ports.get_mut(&key) {
             link.config = config;

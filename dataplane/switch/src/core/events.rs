@@ -9,7 +9,7 @@ use groupflow_pipeline::{
 use super::agenda::LinkStage;
 use super::port::MAX_FRAME;
 use super::switch::{SentFrame, Switch, ToController};
-use super::traffic_manager::{EnqueueError, Queued, Served, Service};
+use super::traffic_manager::{EnqueueError, PortService, Queued, Served};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
 /// take of the switch's time, as a loop's bandwidth does in hardware.
@@ -21,7 +21,7 @@ pub const CLONE_GENERATIONS: u8 = 3;
 
 /// How a packet leaves: through which port and queue, and the metadata that it got on the way there.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct LeavingPacket {
     /// The port's place.
     place: u16,
     queue: u8,
@@ -144,7 +144,7 @@ impl Switch {
                 let outcome = at_hand.egress(&departure, &mut frame);
                 return self.leave(
                     now,
-                    Way { place, queue, bytes, generation: 0, truncate: None },
+                    LeavingPacket { place, queue, bytes, generation: 0, truncate: None },
                     outcome,
                     frame,
                 );
@@ -254,12 +254,12 @@ impl Switch {
                 return self.schedule_transmit(now, place);
             }
             match state.out_queues.pop(now, ready < now) {
-                Service::Packet(served) => {
+                PortService::Packet(served) => {
                     self.note_depth(place, served.queue, served.depth);
                     self.egress(now, place, served);
                 }
-                Service::At(time) => return self.agenda.schedule(time, place, LinkStage::Transmit),
-                Service::Nothing => return,
+                PortService::At(time) => return self.agenda.schedule(time, place, LinkStage::Transmit),
+                PortService::Nothing => return,
             }
         }
     }
@@ -288,12 +288,12 @@ impl Switch {
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
         let outcome = forwarding.pipeline.egress_into(self.clock, queued.packet, departure, &mut frame);
         let Queued { generation, truncate, .. } = queued;
-        self.leave(now, Way { place, queue, bytes, generation, truncate }, outcome, frame);
+        self.leave(now, LeavingPacket { place, queue, bytes, generation, truncate }, outcome, frame);
     }
 
     /// Carries out the decision of egress.
     #[inline(always)]
-    fn leave(&mut self, now: Nanos, way: Way, outcome: EgressOutcome, mut frame: Frame) {
+    fn leave(&mut self, now: Nanos, way: LeavingPacket, outcome: EgressOutcome, mut frame: Frame) {
         let EgressOutcome { fate, clone } = outcome;
         self.obey_registers(now);
         if let Some(length) = way.truncate {

@@ -74,7 +74,7 @@ impl Generator {
 
 /// A generator at work.
 #[derive(Debug, Clone)]
-struct Running {
+struct RunningGenerator {
     id: u8,
     generator: Generator,
     /// The generator's next tick; never if the generator is disabled.
@@ -85,7 +85,7 @@ struct Running {
 /// The generators of a program, by their numbers.
 #[derive(Debug, Default)]
 pub struct Generators {
-    running: Vec<Running>,
+    running: Vec<RunningGenerator>,
 }
 
 impl Generators {
@@ -95,7 +95,8 @@ impl Generators {
         match self.find(id) {
             Ok(_) => Err(GeneratorError::AlreadyExists),
             Err(place) => {
-                self.running.insert(place, Running { id, next: next(&generator, now), generator, ticks: 0 });
+                self.running
+                    .insert(place, RunningGenerator { id, next: next(&generator, now), generator, ticks: 0 });
                 Ok(())
             }
         }

@@ -62,20 +62,20 @@ pub struct WireCounters {
 
 /// The transmission time of one length of frame at one rate.
 #[derive(Debug, Clone, Copy, Default)]
-struct Span {
+struct TransmissionTime {
     rate: Option<BitRate>,
     bytes: usize,
     nanos: u64,
     remainder: u64,
 }
 
-impl Span {
+impl TransmissionTime {
     /// [`BitRate::transmission`], without its divisions for a frame as long as the last.
     fn of(&mut self, rate: BitRate, bytes: usize, remainder: u64) -> (Nanos, u64) {
         let rate = BitRate(rate.0.max(1));
         if (self.rate, self.bytes) != (Some(rate), bytes) {
             let (span, rest) = rate.transmission(bytes, 0);
-            *self = Span { rate: Some(rate), bytes, nanos: span.0, remainder: rest };
+            *self = TransmissionTime { rate: Some(rate), bytes, nanos: span.0, remainder: rest };
         }
         // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder.
         match self.remainder.checked_add(remainder) {
@@ -95,7 +95,7 @@ pub struct Wire<T> {
     busy_until: Nanos,
     remainder: u64,
     /// The transmission time of the last frame, and its remainder: most frames are as long as the one before.
-    span: Span,
+    span: TransmissionTime,
     /// When the last frame was or will be at the far end.
     last_due: Nanos,
     line: VecDeque<(Nanos, T)>,
@@ -113,7 +113,7 @@ impl<T> Wire<T> {
             up: true,
             busy_until: Nanos::ZERO,
             remainder: 0,
-            span: Span::default(),
+            span: TransmissionTime::default(),
             last_due: Nanos::ZERO,
             line: VecDeque::new(),
             rng,
@@ -290,7 +290,7 @@ mod tests {
         fn a_span_that_is_kept_is_the_one_that_is_computed(
             frames in proptest::collection::vec((1u64.., 0usize..3, any::<u64>()), 1..50),
         ) {
-            let mut span = Span::default();
+            let mut span = TransmissionTime::default();
             for (rate, bytes, remainder) in frames {
                 let rate = BitRate(if rate % 3 == 0 { rate } else { 123_000_000_000 });
                 let (bytes, remainder) = (bytes * 733, remainder % rate.0);

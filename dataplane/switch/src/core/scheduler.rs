@@ -43,7 +43,7 @@ pub type Mask = u64;
 
 /// One queue as the scheduler sees it.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
+struct ScheduledQueue {
     level: u8,
     share: Share,
     pace: u64,
@@ -54,7 +54,7 @@ struct Lane {
 /// The scheduler of one port. It knows numbers of queues, not packets.
 #[derive(Debug)]
 pub struct Scheduler {
-    lanes: Vec<Lane>,
+    lanes: Vec<ScheduledQueue>,
     /// Queues that share service, in the order in which the groups are served.
     groups: Vec<Mask>,
     /// Queues that share service with no other: their packets take no service from others.
@@ -67,7 +67,7 @@ impl Scheduler {
     /// Queue n on level n, so that they are served by strict priority.
     pub fn new(queues: u8) -> Scheduler {
         let share = Share::Weight(1);
-        let lane = |level| Lane { level, share, pace: share.pace(), ahead: 0 };
+        let lane = |level| ScheduledQueue { level, share, pace: share.pace(), ahead: 0 };
         let mut scheduler = Scheduler {
             lanes: (0..queues.min(64)).map(lane).collect(),
             groups: Vec::new(),

@@ -39,7 +39,7 @@ pub enum EnqueueError {
 
 /// The packets that the port may send.
 #[derive(Debug)]
-pub enum Service {
+pub enum PortService {
     /// The port may send this packet.
     Packet(Served),
     /// The port may send no packet before this time.
@@ -167,9 +167,9 @@ impl PortQueues {
 
     /// Takes the packet to send next. `rested` says that the port could have sent something just before, and
     /// had nothing: a queue that fills now does not compete with the past of others.
-    pub fn pop(&mut self, now: Nanos, rested: bool) -> Service {
+    pub fn pop(&mut self, now: Nanos, rested: bool) -> PortService {
         if self.waiting == 0 {
-            return Service::Nothing;
+            return PortService::Nothing;
         }
         if rested {
             self.scheduler.restart();
@@ -180,7 +180,7 @@ impl PortQueues {
         }
         match self.scheduler.choose(ready) {
             Some(number) => self.take(now, number),
-            None => self.eligible().map_or(Service::Nothing, Service::At),
+            None => self.eligible().map_or(PortService::Nothing, PortService::At),
         }
     }
 
@@ -203,9 +203,9 @@ impl PortQueues {
         })
     }
 
-    fn take(&mut self, now: Nanos, number: usize) -> Service {
+    fn take(&mut self, now: Nanos, number: usize) -> PortService {
         let queue = &mut self.queues[number];
-        let Some((queued, bytes)) = queue.packets.pop() else { return Service::Nothing };
+        let Some((queued, bytes)) = queue.packets.pop() else { return PortService::Nothing };
         let next = queue.packets.head();
         if self.limited & (1 << number) != 0 {
             queue.shaper.leave(now, bytes, next);
@@ -215,7 +215,7 @@ impl PortQueues {
         }
         self.scheduler.serve(number, bytes);
         let depth = queue.packets.packets();
-        Service::Packet(Served { queued, queue: number as u8, bytes, depth })
+        PortService::Packet(Served { queued, queue: number as u8, bytes, depth })
     }
 
     /// Whether the queue has no packet.

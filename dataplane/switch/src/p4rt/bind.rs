@@ -6,7 +6,7 @@ use groupflow_pipeline::{MatchKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
 use super::binding::{
-    Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, Scope,
+    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable,
 };
 use crate::proto::p4::config::v1 as info;
 use info::match_field::{Match, MatchType};
@@ -184,9 +184,9 @@ fn bind_action(
         params.push((param.id, param.name.clone(), known.width));
     }
     let scope = match reference.scope {
-        1 => Scope::TableOnly,
-        2 => Scope::DefaultOnly,
-        _ => Scope::Any,
+        1 => ActionScope::TableOnly,
+        2 => ActionScope::DefaultOnly,
+        _ => ActionScope::Any,
     };
     Ok(BoundAction { action: found.id, name: name.clone(), scope, params })
 }

@@ -29,7 +29,7 @@ pub struct BoundField {
 
 /// The entries of a table in which an action may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ActionScope {
     /// All entries.
     Any,
     /// All entries but the default entry.
@@ -46,7 +46,7 @@ pub struct BoundAction {
     /// The name of the object.
     pub name: String,
     /// The entries in which the action may be used.
-    pub scope: Scope,
+    pub scope: ActionScope,
     /// P4Info's id, the name and the width of each parameter, in the program's order.
     pub params: Vec<(u32, String, u32)>,
 }

@@ -37,8 +37,8 @@ mod update;
 
 pub use arbitration::{ClientId, ClientMessage, CLIENT_LIMIT};
 pub use binding::{
-    Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, ControllerHeader,
-    Scope,
+    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable,
+    ControllerHeader,
 };
 pub use bytestring::{decode, decode_signed, encode, encode_signed};
 pub use config::{ConfigurationError, PipelineConfig};

@@ -4,7 +4,7 @@
 
 use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableError};
 
-use super::binding::{BoundAction, BoundTable, Scope};
+use super::binding::{ActionScope, BoundAction, BoundTable};
 use super::bytestring::decode;
 use super::direct;
 use super::matching;
@@ -64,7 +64,8 @@ fn insert_or_modify(
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     let resources = direct::DirectResources::of(table, entry)?;
-    let call = entry.action.as_ref().map(|action| call(table, action, Scope::DefaultOnly)).transpose()?;
+    let call =
+        entry.action.as_ref().map(|action| call(table, action, ActionScope::DefaultOnly)).transpose()?;
     match (kind, call) {
         (UpdateKind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
         (UpdateKind::Insert, Some(call)) => {
@@ -122,7 +123,7 @@ fn write_default(
     if table.const_default {
         return Err(Refusal::denied("its default action is constant"));
     }
-    let call = entry.action.as_ref().map(|action| call(table, action, Scope::TableOnly)).transpose()?;
+    let call = entry.action.as_ref().map(|action| call(table, action, ActionScope::TableOnly)).transpose()?;
     let note = if call.is_some() { note(entry) } else { None };
     pipeline.table_set_default(table.table, call).map_err(refusal)?;
     match note {
@@ -159,7 +160,7 @@ pub fn check_idle_timeout(table: &BoundTable, entry: &TableEntry) -> Result<(), 
 }
 
 /// The action of an entry as the pipeline takes it.
-fn call(table: &BoundTable, action: &TableAction, forbidden: Scope) -> Result<ActionCall, Refusal> {
+fn call(table: &BoundTable, action: &TableAction, forbidden: ActionScope) -> Result<ActionCall, Refusal> {
     let action = match &action.r#type {
         Some(table_action::Type::Action(action)) => action,
         Some(_) => return Err(Refusal::invalid("action: the table has no action profile")),
@@ -170,7 +171,8 @@ fn call(table: &BoundTable, action: &TableAction, forbidden: Scope) -> Result<Ac
         Refusal::invalid(format!("action_id: the table has no action {}", action.action_id))
     })?;
     if known.scope == forbidden {
-        let place = if forbidden == Scope::TableOnly { "the default entry" } else { "entries with a key" };
+        let place =
+            if forbidden == ActionScope::TableOnly { "the default entry" } else { "entries with a key" };
         return Err(Refusal::denied(format!("action {}: not for {place}", known.name)));
     }
     let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;

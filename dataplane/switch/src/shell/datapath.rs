@@ -12,7 +12,7 @@ use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
 use super::pcap::Capture;
-use super::rx::{FrameReceiver, Read, ReceivedFrame};
+use super::rx::{FrameReceiver, ReceivedFrame, RingRead};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
 use crate::core::{Emitted, MAX_FRAME};
@@ -149,7 +149,7 @@ impl Loop {
         read.frames == most
     }
 
-    fn note_left_out(&self, place: usize, read: Read) {
+    fn note_left_out(&self, place: usize, read: RingRead) {
         let shared = &self.datapath.shared;
         let (name, counters) = &shared.interfaces[place];
         let before = counters.oversize.fetch_add(read.oversize, Ordering::Relaxed);

@@ -20,7 +20,7 @@ const HEADER: usize = 52;
 
 /// The kernel's description of a frame.
 #[derive(Debug, Clone, Copy)]
-pub struct Slot {
+pub struct RingSlot {
     /// `TP_STATUS_…`
     pub status: u32,
     /// Bytes of the frame on the wire.
@@ -79,7 +79,7 @@ impl Ring {
     }
 
     /// Takes the next frame, if one has arrived.
-    pub fn take(&mut self) -> Option<Slot> {
+    pub fn take(&mut self) -> Option<RingSlot> {
         let status = self.status(self.next).load(Ordering::Acquire);
         // A slot that was taken still has the status with which it came.
         if status & libc::TP_STATUS_USER == 0 || self.next - self.first > self.mask {
@@ -90,7 +90,7 @@ impl Ring {
         let header = unsafe { self.memory.as_ptr().add(at).cast::<libc::tpacket2_hdr>().read() };
         self.next += 1;
         let offset = usize::from(header.tp_mac).clamp(HEADER, SLOT);
-        Some(Slot {
+        Some(RingSlot {
             status,
             length: header.tp_len as usize,
             captured: (header.tp_snaplen as usize).min(SLOT - offset),

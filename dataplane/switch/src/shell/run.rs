@@ -20,7 +20,7 @@ use super::error::{system, ShellError};
 use super::lateness::LatenessLimits;
 use super::pcap::Capture;
 use super::rx::FrameReceiver;
-use super::server::Service;
+use super::server::P4RuntimeService;
 use super::shared::Shared;
 use super::tx::Transmitter;
 use crate::core::{QueueRegisters, Switch, SwitchConfig};
@@ -85,7 +85,7 @@ pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
         };
         let signals = Signals::new()?;
         let (thread, died) = start(datapath)?;
-        let service = Service::new(Arc::clone(&shared), runtime);
+        let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
         tokio::spawn(service.clone().forward(from_datapath));
         announce(&options, listener.as_ref());
         let result = serve(&shared, &options, service, control.as_ref(), listener, signals, died).await;
@@ -203,7 +203,7 @@ impl Signals {
 async fn serve(
     shared: &Arc<Shared>,
     options: &SwitchOptions,
-    service: Service,
+    service: P4RuntimeService,
     control: Option<&ControlSocket>,
     listener: Option<TcpListener>,
     mut signals: Signals,
@@ -235,7 +235,7 @@ async fn serve_control(control: Option<&ControlSocket>, shared: &Arc<Shared>, de
 }
 
 async fn serve_grpc(
-    service: Service,
+    service: P4RuntimeService,
     listener: Option<TcpListener>,
     stopped: impl Future<Output = ()>,
 ) -> Result<(), ShellError> {

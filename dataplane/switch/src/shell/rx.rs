@@ -8,7 +8,7 @@ use libc::c_int;
 
 use super::error::ShellError;
 use super::frame::{complete_checksum, insert_vlan_tag, VlanTag, VLAN_TAG};
-use super::ring::{Ring, Slot};
+use super::ring::{Ring, RingSlot};
 use super::socket::{bind, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
 
@@ -53,7 +53,7 @@ enum Buffer {
 
 /// The result of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct RingRead {
     /// Frames looked at.
     pub frames: usize,
     /// Frames longer than [`MAX_FRAME`], which are left out.
@@ -120,8 +120,8 @@ impl FrameReceiver {
     }
 
     /// Adds up to `most` frames that are there, as of `source`.
-    pub fn read(&mut self, source: usize, most: usize, frames: &mut Vec<ReceivedFrame>) -> Read {
-        let mut read = Read::default();
+    pub fn read(&mut self, source: usize, most: usize, frames: &mut Vec<ReceivedFrame>) -> RingRead {
+        let mut read = RingRead::default();
         while read.frames < most {
             let Some(slot) = self.ring.take() else { break };
             read.frames += 1;
@@ -154,7 +154,7 @@ impl FrameReceiver {
         self.long.clear();
     }
 
-    fn repaired(&mut self, source: usize, slot: Slot) -> ReceivedFrame {
+    fn repaired(&mut self, source: usize, slot: RingSlot) -> ReceivedFrame {
         let start = slot.start - VNET_HEADER;
         let bytes = self.ring.bytes_mut(start, VNET_HEADER + slot.captured);
         let skip = repair(bytes, vlan_tag(&slot));
@@ -179,7 +179,7 @@ impl FrameReceiver {
         }
     }
 
-    fn repaired_long(&mut self, source: usize, slot: Slot, mut bytes: Vec<u8>) -> ReceivedFrame {
+    fn repaired_long(&mut self, source: usize, slot: RingSlot, mut bytes: Vec<u8>) -> ReceivedFrame {
         let room = MAX_FRAME + VNET_HEADER - bytes.len();
         let skip = repair(&mut bytes, vlan_tag(&slot).filter(|_| room >= VLAN_TAG));
         let place = Buffer::Long(self.long.len(), skip);
@@ -199,7 +199,7 @@ fn repair(bytes: &mut [u8], vlan: Option<VlanTag>) -> usize {
     }
 }
 
-fn vlan_tag(slot: &Slot) -> Option<VlanTag> {
+fn vlan_tag(slot: &RingSlot) -> Option<VlanTag> {
     let has_protocol = slot.status & TP_STATUS_VLAN_TPID_VALID != 0;
     let protocol = if has_protocol { slot.vlan_protocol } else { 0x8100 };
     (slot.status & TP_STATUS_VLAN_VALID != 0).then_some(VlanTag { protocol, control: slot.vlan_control })

@@ -28,20 +28,24 @@ const MESSAGE_LIMIT: usize = 64 << 20;
 
 /// The service; clones share everything.
 #[derive(Debug, Clone)]
-pub struct Service {
+pub struct P4RuntimeService {
     shared: Arc<Shared>,
     runtime: Arc<Mutex<Runtime>>,
     streams: Arc<Streams>,
 }
 
-impl Service {
+impl P4RuntimeService {
     /// A service for a switch.
-    pub fn new(shared: Arc<Shared>, runtime: Runtime) -> Service {
-        Service { shared, runtime: Arc::new(Mutex::new(runtime)), streams: Arc::new(Streams::default()) }
+    pub fn new(shared: Arc<Shared>, runtime: Runtime) -> P4RuntimeService {
+        P4RuntimeService {
+            shared,
+            runtime: Arc::new(Mutex::new(runtime)),
+            streams: Arc::new(Streams::default()),
+        }
     }
 
     /// The service in the form that tonic wants.
-    pub fn into_server(self) -> P4RuntimeServer<Service> {
+    pub fn into_server(self) -> P4RuntimeServer<P4RuntimeService> {
         P4RuntimeServer::new(self).max_decoding_message_size(MESSAGE_LIMIT)
     }
 
@@ -153,11 +157,11 @@ impl Service {
     }
 }
 
-type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
+type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
 
 #[tonic::async_trait]
-impl P4Runtime for Service {
-    type ReadStream = Messages<ReadResponse>;
+impl P4Runtime for P4RuntimeService {
+    type ReadStream = ResponseStream<ReadResponse>;
     type StreamChannelStream = ReceiverStream<StreamReply>;
 
     async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, tonic::Status> {

@@ -29,7 +29,7 @@ use stream::StreamCache;
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::nack::Nack;
 use crate::terms::Terms;
-use crate::wire::{Kind, Packet};
+use crate::wire::{GroupPacket, Kind};
 
 pub use report::{CacheEvent, CacheStats, StreamCounters, StreamStats};
 pub use requesters::LagChange;
@@ -45,7 +45,7 @@ const STRAY: Nanos = Nanos::from_secs(60);
 pub type StreamKey = (SessionId, MemberId);
 
 #[derive(Debug)]
-struct Slot {
+struct CachedStream {
     stream: StreamCache,
     due: Option<Nanos>,
 }
@@ -55,7 +55,7 @@ struct Slot {
 pub struct Cache {
     member: MemberId,
     rng: ChaCha8Rng,
-    slots: BTreeMap<StreamKey, Slot>,
+    slots: BTreeMap<StreamKey, CachedStream>,
     schedule: BTreeSet<(Nanos, StreamKey)>,
     max_bytes: u64,
     stored: u64,
@@ -108,7 +108,7 @@ impl Cache {
 
     /// Drops a stream.
     pub fn forget(&mut self, key: StreamKey) {
-        let Some(Slot { stream, due }) = self.slots.remove(&key) else { return };
+        let Some(CachedStream { stream, due }) = self.slots.remove(&key) else { return };
         self.stored -= stream.store.bytes;
         self.promised -= stream.store.promised;
         self.past.add(stream.counters);
@@ -146,7 +146,7 @@ impl Cache {
                 return false;
             }
             let stream = StreamCache::new(now, key.0, key.1);
-            self.slots.insert(key, Slot { stream, due: None });
+            self.slots.insert(key, CachedStream { stream, due: None });
         }
         true
     }
@@ -187,7 +187,7 @@ impl Cache {
 
     /// Evicts history, the stream's own first, until the packet fits. False: the cache has the packet
     /// already, or only promised packets are left.
-    fn make_room(&mut self, key: StreamKey, packet: &Packet<'_>) -> bool {
+    fn make_room(&mut self, key: StreamKey, packet: &GroupPacket<'_>) -> bool {
         let cost = PacketStore::cost(packet.payload);
         let Some(slot) = self.slots.get_mut(&key) else {
             return false;
@@ -256,7 +256,7 @@ impl Machine for Cache {
     type Error = CodecError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        let packet = Packet::parse(datagram.bytes)?;
+        let packet = GroupPacket::parse(datagram.bytes)?;
         let header = packet.header;
         let (data, nack) = match header.kind {
             Kind::Data | Kind::Repair => (true, None),

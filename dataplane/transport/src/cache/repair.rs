@@ -37,7 +37,7 @@ pub enum Recipient {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct WaitingRequest {
     recipient: Recipient,
     since: Nanos,
     /// The request is in a lane already.
@@ -45,7 +45,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
+struct RepairLane {
     next: Nanos,
     queue: VecDeque<Seq>,
 }
@@ -53,10 +53,10 @@ struct Lane {
 /// The requests of one stream that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Repairs {
-    waiting: BTreeMap<u32, Waiting>,
+    waiting: BTreeMap<u32, WaitingRequest>,
     /// Requests for packets that the cache has, by the end of their hold time.
     held: VecDeque<(Nanos, Seq)>,
-    lanes: BTreeMap<Recipient, Lane>,
+    lanes: BTreeMap<Recipient, RepairLane>,
     /// The times at which packets went to the group, in order of time, and by packet number.
     group_order: VecDeque<(Nanos, Seq)>,
     group_at: BTreeMap<u32, Nanos>,
@@ -78,7 +78,7 @@ impl Repairs {
         if self.waiting.len() >= WAITING_BOUND {
             return;
         }
-        let waiting = Waiting { recipient: Recipient::One(from), since: now, queued: false };
+        let waiting = WaitingRequest { recipient: Recipient::One(from), since: now, queued: false };
         self.waiting.insert(seq.0, waiting);
         if here {
             self.held.push_back((now + HOLD, seq));
@@ -152,7 +152,7 @@ impl Repairs {
 
     /// Forgets requests that were never answered; returns their packets.
     pub fn expire(&mut self, now: Nanos) -> Vec<Seq> {
-        let stale = |w: &Waiting| !w.queued && now - w.since > PATIENCE;
+        let stale = |w: &WaitingRequest| !w.queued && now - w.since > PATIENCE;
         let expired: Vec<Seq> =
             self.waiting.iter().filter(|(_, w)| stale(w)).map(|(&seq, _)| Seq(seq)).collect();
         for seq in &expired {

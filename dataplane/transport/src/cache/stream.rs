@@ -17,7 +17,7 @@ use crate::intervals::IntervalSet;
 use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::terms::{Mode, Policy, Terms};
-use crate::wire::{Flags, Header, Kind, Packet};
+use crate::wire::{Flags, GroupPacket, Header, Kind};
 
 /// An agent asks after this time, which is sooner than the receivers behind it.
 const NACK_DELAY: (Nanos, Nanos) = (Nanos::from_millis(1), Nanos::from_millis(3));
@@ -103,7 +103,13 @@ impl StreamCache {
     }
 
     /// Handles a DATA or REPAIR; `room` tells whether it may be kept.
-    pub(super) fn on_packet(&mut self, now: Nanos, packet: &Packet<'_>, room: bool, rng: &mut ChaCha8Rng) {
+    pub(super) fn on_packet(
+        &mut self,
+        now: Nanos,
+        packet: &GroupPacket<'_>,
+        room: bool,
+        rng: &mut ChaCha8Rng,
+    ) {
         let header = packet.header;
         let seq = header.seq;
         if header.flags.has(Flags::GONE) {
@@ -137,7 +143,7 @@ impl StreamCache {
     }
 
     /// Handles a packet that came to this agent alone: its requesters get it, kept or not.
-    fn pass_on(&mut self, now: Nanos, packet: &Packet<'_>) {
+    fn pass_on(&mut self, now: Nanos, packet: &GroupPacket<'_>) {
         let Header { seq, flags, .. } = packet.header;
         if !self.repairs.awaits(seq) {
             return;

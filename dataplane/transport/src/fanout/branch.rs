@@ -8,7 +8,7 @@ pub struct BranchId(pub u32);
 
 /// How far the end of the stream (the FIN) has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum FinState {
     Open,
     Sent,
     Acknowledged,
@@ -20,14 +20,14 @@ pub(super) struct Branch {
     pub(super) id: BranchId,
     pub(super) sent: u64,
     pub(super) acked: u64,
-    pub(super) end: End,
+    pub(super) end: FinState,
     /// The stream does not wait for the branch (see [`super::isolation`]).
     pub(super) isolated: bool,
 }
 
 impl Branch {
     pub(super) fn new(id: BranchId, at: u64) -> Branch {
-        Branch { id, sent: at, acked: at, end: End::Open, isolated: false }
+        Branch { id, sent: at, acked: at, end: FinState::Open, isolated: false }
     }
 
     /// Takes an acknowledgement; an old one changes nothing.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::branch::{Branch, End};
+use super::branch::{Branch, FinState};
 use super::{BranchId, FanoutError, Mode};
 
 /// Where a branch begins.
@@ -148,7 +148,7 @@ impl Fanout {
     pub fn on_lost(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let branch = self.branch_mut(branch)?;
         branch.sent = branch.acked;
-        branch.end = End::Open;
+        branch.end = FinState::Open;
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Fanout {
 
     /// Whether the branch was sent all bytes of a stream that has ended, and must be told the end.
     pub fn end_due(&self, branch: BranchId) -> bool {
-        self.ended && self.branch(branch).is_some_and(|b| b.end == End::Open && b.sent == self.received)
+        self.ended && self.branch(branch).is_some_and(|b| b.end == FinState::Open && b.sent == self.received)
     }
 
     /// Notes that the branch was told the end. Refused if that is not due.
@@ -196,7 +196,7 @@ impl Fanout {
             let sendable = self.sendable(branch);
             return Err(FanoutError::Oversent { bytes: 0, sendable: sendable.end - sendable.start });
         }
-        self.branch_mut(branch)?.end = End::Sent;
+        self.branch_mut(branch)?.end = FinState::Sent;
         Ok(())
     }
 
@@ -204,10 +204,10 @@ impl Fanout {
     pub fn on_end_acked(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let received = self.received;
         let found = self.branch_mut(branch)?;
-        if found.end == End::Open {
+        if found.end == FinState::Open {
             return Err(FanoutError::NotSent { offset: received, sent: found.sent });
         }
-        found.end = End::Acknowledged;
+        found.end = FinState::Acknowledged;
         found.acked = found.sent;
         self.settle();
         Ok(())
@@ -285,13 +285,15 @@ impl Fanout {
 
     /// Whether the branch has acknowledged all of a stream that has ended, and its end.
     pub fn complete(&self, branch: BranchId) -> bool {
-        self.ended && self.branch(branch).is_some_and(|b| b.end == End::Acknowledged)
+        self.ended && self.branch(branch).is_some_and(|b| b.end == FinState::Acknowledged)
     }
 
     /// Whether every branch has acknowledged all of a stream that has ended, and its end. A stream
     /// without branches never is.
     pub fn finished(&self) -> bool {
-        self.ended && !self.branches.is_empty() && self.branches.iter().all(|b| b.end == End::Acknowledged)
+        self.ended
+            && !self.branches.is_empty()
+            && self.branches.iter().all(|b| b.end == FinState::Acknowledged)
     }
 
     fn branch(&self, id: BranchId) -> Option<&Branch> {

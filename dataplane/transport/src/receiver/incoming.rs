@@ -9,7 +9,7 @@ use crate::assembly::{Assembly, FormatError, Placed};
 use crate::ids::Seq;
 use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
-use crate::wire::{Header, Packet};
+use crate::wire::{GroupPacket, Header};
 
 /// Reordering and other requesters' repairs get this much time before a NACK.
 const NACK_DELAY: (Nanos, Nanos) = (Nanos::from_millis(5), Nanos::from_millis(15));
@@ -18,7 +18,7 @@ const CAPACITY_MIN: u32 = 4096;
 
 /// A stream whose beginning is known.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct IncomingStream {
     pub(super) assembly: Assembly,
     pub(super) acks: Acknowledger,
     requests: Requests,
@@ -29,11 +29,11 @@ pub(super) struct Incoming {
     noted: Seq,
 }
 
-impl Incoming {
+impl IncomingStream {
     /// A stream whose first packet is `start`, and of which `window` packets may be unacknowledged.
-    pub(super) fn new(start: Seq, window: u32, datagrams: bool) -> Incoming {
+    pub(super) fn new(start: Seq, window: u32, datagrams: bool) -> IncomingStream {
         let capacity = window.saturating_mul(2).max(CAPACITY_MIN);
-        Incoming {
+        IncomingStream {
             assembly: Assembly::new(start, capacity, datagrams),
             acks: Acknowledger::new(start),
             requests: Requests::default(),
@@ -47,7 +47,7 @@ impl Incoming {
     pub(super) fn packet(
         &mut self,
         now: Nanos,
-        packet: &Packet<'_>,
+        packet: &GroupPacket<'_>,
         rng: &mut ChaCha8Rng,
     ) -> Result<Placed, FormatError> {
         let Header { seq, flags, .. } = packet.header;

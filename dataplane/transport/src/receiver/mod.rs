@@ -8,12 +8,12 @@ use rand_chacha::ChaCha8Rng;
 mod incoming;
 mod report;
 
-use incoming::Incoming;
+use incoming::IncomingStream;
 
 use crate::assembly::Placed;
 use crate::ids::{MemberId, Seq, SessionId, WINDOW_MAX};
 use crate::nack::Nack;
-use crate::wire::{Flags, Header, Kind, Packet};
+use crate::wire::{Flags, GroupPacket, Header, Kind};
 
 pub use report::{ReceiverError, ReceiverEvent, ReceiverStats};
 
@@ -39,7 +39,7 @@ pub struct ReceiverConfig {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ReceiverPhase {
     Receiving,
     Complete,
     Over,
@@ -51,8 +51,8 @@ pub struct Receiver {
     config: ReceiverConfig,
     rng: ChaCha8Rng,
     /// The stream, once its beginning is known.
-    stream: Option<Incoming>,
-    phase: Phase,
+    stream: Option<IncomingStream>,
+    phase: ReceiverPhase,
     started: bool,
     last_packet: Option<Nanos>,
     /// When to ask where the stream is, and the wait before the next question.
@@ -68,7 +68,7 @@ impl Receiver {
             config: ReceiverConfig { window: config.window.clamp(1, WINDOW_MAX), ..config },
             rng,
             stream: None,
-            phase: Phase::Receiving,
+            phase: ReceiverPhase::Receiving,
             started: false,
             last_packet: None,
             probe: (now + PROBE_MIN, PROBE_MIN),
@@ -90,12 +90,12 @@ impl Receiver {
 
     /// Stops asking and acknowledging.
     pub fn stop(&mut self) {
-        self.phase = Phase::Over;
+        self.phase = ReceiverPhase::Over;
     }
 
     /// Whether packets of this source belong to the stream.
     fn hears(&mut self, source: MemberId) -> bool {
-        if self.phase == Phase::Over {
+        if self.phase == ReceiverPhase::Over {
             return false;
         }
         if self.config.source == MemberId::NONE {
@@ -104,7 +104,7 @@ impl Receiver {
         source == self.config.source
     }
 
-    fn on_stream(&mut self, now: Nanos, packet: &Packet<'_>) -> Result<(), CodecError> {
+    fn on_stream(&mut self, now: Nanos, packet: &GroupPacket<'_>) -> Result<(), CodecError> {
         let header = packet.header;
         let sync = header.kind == Kind::Sync;
         if header.seq > Seq::LAST || (header.seq == Seq::ZERO && !sync) {
@@ -137,10 +137,10 @@ impl Receiver {
     }
 
     fn begin(&mut self, start: Seq) {
-        self.stream = Some(Incoming::new(start, self.config.window, self.config.datagrams));
+        self.stream = Some(IncomingStream::new(start, self.config.window, self.config.datagrams));
     }
 
-    fn place(&mut self, now: Nanos, packet: &Packet<'_>) {
+    fn place(&mut self, now: Nanos, packet: &GroupPacket<'_>) {
         let Some(stream) = self.stream.as_mut() else {
             return;
         };
@@ -173,9 +173,9 @@ impl Receiver {
             return;
         };
         let finished = stream.progress(now, &mut self.rng);
-        if finished && self.phase == Phase::Receiving {
+        if finished && self.phase == ReceiverPhase::Receiving {
             stream.acks.hurry(now);
-            self.phase = Phase::Complete;
+            self.phase = ReceiverPhase::Complete;
             self.events.push_back(ReceiverEvent::Complete);
         }
     }
@@ -188,8 +188,8 @@ impl Receiver {
     }
 
     fn fail(&mut self, error: ReceiverError) {
-        if self.phase == Phase::Receiving {
-            self.phase = Phase::Over;
+        if self.phase == ReceiverPhase::Receiving {
+            self.phase = ReceiverPhase::Over;
             self.events.push_back(ReceiverEvent::Failed(error));
         }
     }
@@ -211,8 +211,9 @@ impl Receiver {
     }
 
     fn probe_due(&self) -> Option<Nanos> {
-        let waits =
-            self.phase == Phase::Receiving && self.stream.is_some() && self.config.source != MemberId::NONE;
+        let waits = self.phase == ReceiverPhase::Receiving
+            && self.stream.is_some()
+            && self.config.source != MemberId::NONE;
         waits.then_some(self.probe.0)
     }
 
@@ -256,7 +257,7 @@ impl Receiver {
 
     /// Whether some packet is known to be missing.
     pub fn lacks_any(&self) -> bool {
-        self.stream.as_ref().is_some_and(Incoming::lacks_any)
+        self.stream.as_ref().is_some_and(IncomingStream::lacks_any)
     }
 
     /// The number of bytes in order that were not taken.
@@ -295,7 +296,7 @@ impl Machine for Receiver {
     type Error = CodecError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        let packet = Packet::of_session(datagram.bytes, self.config.session)?;
+        let packet = GroupPacket::of_session(datagram.bytes, self.config.session)?;
         match packet.header.kind {
             Kind::Data | Kind::Repair | Kind::Sync if self.hears(packet.header.source) => {
                 self.on_stream(now, &packet)
@@ -305,15 +306,15 @@ impl Machine for Receiver {
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        if self.phase == Phase::Over {
+        if self.phase == ReceiverPhase::Over {
             return None;
         }
         self.poll_ack(now).or_else(|| self.poll_nack(now)).or_else(|| self.poll_probe(now))
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        let stream = self.stream.as_ref().filter(|_| self.phase != Phase::Over);
-        let stream = stream.and_then(Incoming::next_deadline);
+        let stream = self.stream.as_ref().filter(|_| self.phase != ReceiverPhase::Over);
+        let stream = stream.and_then(IncomingStream::next_deadline);
         [stream, self.probe_due()].into_iter().flatten().min()
     }
 }

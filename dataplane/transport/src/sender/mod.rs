@@ -31,7 +31,7 @@ use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_M
 use crate::nack::Nack;
 use crate::rtt::Rtt;
 use crate::source::{Source, SourceError, WrittenSource};
-use crate::wire::{Flags, Header, Kind, Packet};
+use crate::wire::{Flags, GroupPacket, Header, Kind};
 
 pub use report::{SenderError, SenderEvent, SenderStats};
 
@@ -59,7 +59,7 @@ pub struct SenderConfig {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum SenderPhase {
     /// The stream has not begun.
     Waiting,
     Sending,
@@ -70,7 +70,7 @@ enum Phase {
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
-    phase: Phase,
+    phase: SenderPhase,
     source: Source,
     watch: Watch,
 
@@ -95,7 +95,7 @@ impl Sender {
     /// A sender that waits for [`Sender::begin`].
     pub fn new(now: Nanos, config: SenderConfig, source: Source) -> Sender {
         Sender {
-            phase: Phase::Waiting,
+            phase: SenderPhase::Waiting,
             watch: Watch::new(now),
             flight: Flight::new(source.first()),
             source,
@@ -116,7 +116,7 @@ impl Sender {
 
     /// Begins to send.
     pub fn begin(&mut self, now: Nanos) {
-        self.phase = Phase::Sending;
+        self.phase = SenderPhase::Sending;
         self.announce = true;
         self.began = now;
         self.watch.progress(now);
@@ -136,7 +136,7 @@ impl Sender {
 
     /// Whether the stream has not begun.
     pub fn waiting(&self) -> bool {
-        self.phase == Phase::Waiting
+        self.phase == SenderPhase::Waiting
     }
 
     /// Tells the group where the stream is, even before it begins.
@@ -146,14 +146,14 @@ impl Sender {
 
     /// Asks the group to acknowledge at once, because its tree may have been set up anew.
     pub fn hurry(&mut self, now: Nanos) {
-        if self.phase == Phase::Sending {
+        if self.phase == SenderPhase::Sending {
             self.polls.hurry(now);
         }
     }
 
     /// Stops sending.
     pub fn stop(&mut self) {
-        self.phase = Phase::Over;
+        self.phase = SenderPhase::Over;
     }
 
     fn on_ack(&mut self, now: Nanos, header: Header) -> Result<(), CodecError> {
@@ -167,7 +167,7 @@ impl Sender {
             self.rtt.sample(rtt);
             self.model.on_rtt(now, rtt);
         }
-        if self.phase != Phase::Sending || !self.flight.acknowledge(header.seq) {
+        if self.phase != SenderPhase::Sending || !self.flight.acknowledge(header.seq) {
             return Ok(());
         }
         self.source.acknowledged(header.seq);
@@ -183,16 +183,16 @@ impl Sender {
     fn on_nack(&mut self, now: Nanos, nack: &Nack) {
         if nack.ranges.is_empty() && now >= self.announced + ANNOUNCE_PAUSE {
             // A NACK without ranges asks where the stream is.
-            self.announce = self.phase != Phase::Over;
+            self.announce = self.phase != SenderPhase::Over;
         }
-        if self.phase == Phase::Sending {
+        if self.phase == SenderPhase::Sending {
             self.stats.nacks += 1;
             self.repeats.request(nack, self.flight.sent());
         }
     }
 
     fn end(&mut self, event: SenderEvent) {
-        self.phase = Phase::Over;
+        self.phase = SenderPhase::Over;
         self.events.push_back(event);
     }
 
@@ -267,7 +267,7 @@ impl Sender {
 
     /// Acts on acknowledgements that did not come in time.
     fn expire(&mut self, now: Nanos) {
-        if self.phase != Phase::Sending || self.flight.outstanding() == 0 {
+        if self.phase != SenderPhase::Sending || self.flight.outstanding() == 0 {
             return;
         }
         match self.watch.stall(now) {
@@ -318,7 +318,7 @@ impl Sender {
         SenderStats {
             acked_bytes: self.flight.acked_bytes,
             outstanding: self.flight.outstanding(),
-            pacing: if self.phase == Phase::Sending { self.model.pacing() } else { BitRate(0) },
+            pacing: if self.phase == SenderPhase::Sending { self.model.pacing() } else { BitRate(0) },
             rtt: self.rtt.get(),
             ..self.stats
         }
@@ -329,7 +329,7 @@ impl Machine for Sender {
     type Error = CodecError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        let Packet { header, payload } = Packet::of_session(datagram.bytes, self.config.session)?;
+        let GroupPacket { header, payload } = GroupPacket::of_session(datagram.bytes, self.config.session)?;
         match header.kind {
             Kind::Ack if header.source == self.config.stream => self.on_ack(now, header)?,
             Kind::Nack if header.source == self.config.stream => self.on_nack(now, &Nack::parse(payload)?),
@@ -344,7 +344,7 @@ impl Machine for Sender {
             self.announced = now;
             return Some(self.sync(now));
         }
-        if self.phase != Phase::Sending {
+        if self.phase != SenderPhase::Sending {
             return None;
         }
         let outstanding = self.flight.outstanding() > 0;
@@ -375,7 +375,7 @@ impl Machine for Sender {
         if self.announce {
             return Some(Nanos::ZERO);
         }
-        if self.phase != Phase::Sending {
+        if self.phase != SenderPhase::Sending {
             return None;
         }
         let has_work = !self.repeats.is_empty() || self.gone.is_some() || self.may_have_fresh();

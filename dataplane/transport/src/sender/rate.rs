@@ -56,7 +56,7 @@ const REPAIR_ALLOWANCE: Nanos = Nanos::from_millis(150);
 const BURST: Nanos = Nanos::from_millis(8);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum RatePhase {
     Startup,
     Drain,
     Cruise,
@@ -64,7 +64,7 @@ enum Phase {
 
 /// The beginning of a round.
 #[derive(Debug, Clone, Copy)]
-struct Round {
+struct RateRound {
     /// The round ends when all packets below this one are acknowledged.
     end: Seq,
     began: Nanos,
@@ -80,17 +80,17 @@ struct Round {
 #[derive(Debug)]
 pub struct RateModel {
     ceiling: BitRate,
-    phase: Phase,
+    phase: RatePhase,
     /// Pairs of round and rate, rates descending.
     rates: VecDeque<(u64, BitRate)>,
     rounds: u64,
-    round: Option<Round>,
+    round: Option<RateRound>,
     full_rate: BitRate,
     full_rounds: u32,
     /// Pairs of the time of a measurement and the round-trip time, round-trip times ascending.
     rtts: VecDeque<(Nanos, Nanos)>,
     /// The rounds that the next sample spans, the current one last.
-    past: VecDeque<Round>,
+    past: VecDeque<RateRound>,
     span: usize,
 }
 
@@ -103,9 +103,9 @@ impl RateModel {
         let phase = if hint.0 > 0 {
             // The hint leaves the window after HINT_ROUNDS rounds.
             rates.push_back((HINT_ROUNDS, hint.scaled(HINT_CEILING)));
-            Phase::Cruise
+            RatePhase::Cruise
         } else {
-            Phase::Startup
+            RatePhase::Startup
         };
         RateModel {
             ceiling,
@@ -142,7 +142,7 @@ impl RateModel {
             return;
         }
         self.past.push_back(round);
-        let span = if self.phase == Phase::Startup { 1 } else { self.span };
+        let span = if self.phase == RatePhase::Startup { 1 } else { self.span };
         while self.past.len() > span {
             self.past.pop_front();
         }
@@ -172,7 +172,7 @@ impl RateModel {
     }
 
     fn begin_round(&mut self, now: Nanos, acked: u64, end: Seq) {
-        self.round = Some(Round { end, began: now, acked, app_limited: false, pacing: self.pacing() });
+        self.round = Some(RateRound { end, began: now, acked, app_limited: false, pacing: self.pacing() });
     }
 
     fn take(&mut self, sample: BitRate) {
@@ -191,7 +191,7 @@ impl RateModel {
 
     fn advance_phase(&mut self) {
         match self.phase {
-            Phase::Startup => {
+            RatePhase::Startup => {
                 let rate = self.rate();
                 if rate >= self.full_rate.scaled(FULL_GROWTH) {
                     self.full_rate = rate;
@@ -200,11 +200,11 @@ impl RateModel {
                     self.full_rounds += 1;
                 }
                 if self.full_rounds >= FULL_ROUNDS {
-                    self.phase = Phase::Drain;
+                    self.phase = RatePhase::Drain;
                 }
             }
-            Phase::Drain => self.phase = Phase::Cruise,
-            Phase::Cruise => {}
+            RatePhase::Drain => self.phase = RatePhase::Cruise,
+            RatePhase::Cruise => {}
         }
     }
 
@@ -221,12 +221,12 @@ impl RateModel {
         let rate = if close { measured.max(self.ceiling) } else { measured };
         let probe = rate.scaled(PROBE_GAIN).min(self.ceiling);
         let pacing = match (self.phase, self.rounds % CYCLE) {
-            (Phase::Startup, _) => rate.scaled(STARTUP_GAIN),
-            (Phase::Drain, _) => rate.scaled(UNIT * UNIT / STARTUP_GAIN),
-            (Phase::Cruise, 0) => probe,
+            (RatePhase::Startup, _) => rate.scaled(STARTUP_GAIN),
+            (RatePhase::Drain, _) => rate.scaled(UNIT * UNIT / STARTUP_GAIN),
+            (RatePhase::Cruise, 0) => probe,
             // Makes up for the excess of the probe; there is none if the ceiling held the rate down.
-            (Phase::Cruise, 1) => BitRate(rate.0.saturating_mul(2).saturating_sub(probe.0)),
-            (Phase::Cruise, _) => rate,
+            (RatePhase::Cruise, 1) => BitRate(rate.0.saturating_mul(2).saturating_sub(probe.0)),
+            (RatePhase::Cruise, _) => rate,
         };
         pacing.max(RATE_FLOOR).min(self.ceiling)
     }
@@ -235,7 +235,7 @@ impl RateModel {
     pub fn cwnd(&self) -> u32 {
         let rtt = self.rtts.front().map_or(RTT_GUESS, |&(_, least)| least);
         let span = Nanos(rtt.0.saturating_mul(2)) + REPAIR_ALLOWANCE;
-        let gain = if self.phase == Phase::Startup { STARTUP_GAIN } else { UNIT };
+        let gain = if self.phase == RatePhase::Startup { STARTUP_GAIN } else { UNIT };
         let bytes = self.rate().min(self.ceiling).scaled(gain).bytes_in(span);
         let packets = bytes / (MAX_PAYLOAD as u64 + FRAME_OVERHEAD);
         u32::try_from(packets).unwrap_or(u32::MAX).max(CWND_FLOOR)
@@ -274,17 +274,17 @@ mod tests {
     }
 
     /// A model, and the bytes that were delivered so far, in rounds of 100 ms.
-    struct Path {
+    struct ModelPath {
         model: RateModel,
         round: u32,
         bytes: u64,
     }
 
-    impl Path {
-        fn new(hint: u64) -> Path {
+    impl ModelPath {
+        fn new(hint: u64) -> ModelPath {
             let mut model = RateModel::new(BitRate(hint), BitRate(0));
             model.begin(Nanos::ZERO, Seq::ZERO);
-            Path { model, round: 0, bytes: 0 }
+            ModelPath { model, round: 0, bytes: 0 }
         }
 
         fn run(&mut self, rounds: u64, rate: u64) {
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_hint_bounds_the_pacing() {
-        let mut path = Path::new(100 * MBIT);
+        let mut path = ModelPath::new(100 * MBIT);
         assert_eq!(path.model.pacing(), BitRate(98_500_000));
         for _ in 0..20 {
             path.run(1, 100 * MBIT);
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_measurement_close_to_the_ceiling_does_not_lower_the_pacing() {
         for (measured, pacing) in [(90, 98_500_000), (80, 80_000_000)] {
-            let mut path = Path::new(100 * MBIT);
+            let mut path = ModelPath::new(100 * MBIT);
             path.run(RATE_ROUNDS, measured * MBIT);
             path.run((CYCLE - path.model.rounds % CYCLE) + 2, measured * MBIT);
             assert_eq!(path.model.pacing(), BitRate(pacing), "{measured} Mb/s");
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_hint_gives_way_to_measurements() {
-        let mut path = Path::new(100 * MBIT);
+        let mut path = ModelPath::new(100 * MBIT);
         path.run(HINT_ROUNDS - 1, 10 * MBIT);
         assert_eq!(path.model.rate(), BitRate(98_500_000));
         path.run(1, 10 * MBIT);
@@ -330,19 +330,19 @@ mod tests {
 
     #[test]
     fn startup_ends_when_the_rate_stops_growing() {
-        let mut path = Path::new(0);
+        let mut path = ModelPath::new(0);
         assert_eq!(path.model.pacing(), RATE_GUESS.scaled(STARTUP_GAIN));
         // 10, 20, 40, 50, then three rounds without growth.
         path.run(7, 50 * MBIT);
-        assert_eq!(path.model.phase, Phase::Drain);
+        assert_eq!(path.model.phase, RatePhase::Drain);
         assert_eq!(path.model.pacing(), BitRate(25 * MBIT));
         path.run(1, 50 * MBIT);
-        assert_eq!(path.model.phase, Phase::Cruise);
+        assert_eq!(path.model.phase, RatePhase::Cruise);
     }
 
     #[test]
     fn the_gain_probes_up_then_down() {
-        let mut path = Path::new(0);
+        let mut path = ModelPath::new(0);
         path.run(20, 50 * MBIT);
         let mut gains: Vec<u64> = Vec::new();
         for _ in 0..8 {
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn idle_rounds_do_not_lower_the_rate() {
-        let mut path = Path::new(0);
+        let mut path = ModelPath::new(0);
         path.run(10, 50 * MBIT);
         for _ in 0..25 {
             path.model.on_idle();

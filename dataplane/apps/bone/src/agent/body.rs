@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::{mpsc, watch};
 
-use super::shelf::{Arriving, Progress};
+use super::shelf::{PartialFile, Progress};
 
 /// Bytes of one read. At most two chunks wait for a client: one here, and one that is being sent.
 pub const CHUNK: u64 = 256 << 10;
@@ -35,7 +35,11 @@ impl FileBody {
 
     /// The body of a file that is still arriving. The last byte is held back until the whole file matches its
     /// digest, so that a complete response is always a correct one.
-    pub fn arriving(arriving: Arriving, range: Range<u64>, progress: watch::Receiver<Progress>) -> FileBody {
+    pub fn arriving(
+        arriving: PartialFile,
+        range: Range<u64>,
+        progress: watch::Receiver<Progress>,
+    ) -> FileBody {
         let (sender, chunks) = mpsc::channel(1);
         let left = range.end - range.start;
         tokio::spawn(follow(sender, arriving, range, progress));
@@ -45,7 +49,7 @@ impl FileBody {
 
 async fn follow(
     sender: mpsc::Sender<io::Result<Bytes>>,
-    arriving: Arriving,
+    arriving: PartialFile,
     range: Range<u64>,
     mut progress: watch::Receiver<Progress>,
 ) {

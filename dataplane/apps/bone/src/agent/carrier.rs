@@ -11,7 +11,7 @@ use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
 use groupflow_session::control::{LeaveReason, Reply, Role};
 use groupflow_session::member::{Member, MembershipState, Purpose};
-use groupflow_transport::wire::{Header, Kind, Packet, VERSION};
+use groupflow_transport::wire::{GroupPacket, Header, Kind, VERSION};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 /// How messages are carried.
@@ -46,7 +46,7 @@ impl Carrier {
         if datagram.bytes.first() != Some(&VERSION) {
             return Ok(Some(datagram));
         }
-        let Packet { header, payload } = Packet::of_session(datagram.bytes, member.session())?;
+        let GroupPacket { header, payload } = GroupPacket::of_session(datagram.bytes, member.session())?;
         match header.kind {
             Kind::Reply => member.handle(now, &Reply::parse(payload)?),
             Kind::Data => return Ok(Some(Datagram { from: datagram.from, bytes: payload })),

@@ -15,7 +15,7 @@ use super::wake::Wake;
 /// Scanned files taken in under one lock, so that nobody waits long for the folder.
 const PART: usize = 500;
 
-pub type Look = io::Result<Vec<Skipped>>;
+pub type ScanResult = io::Result<Vec<Skipped>>;
 
 /// The shared folder, and the wake-up of the main loop.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Desk {
     }
 
     /// Scans the folder once. Returns the entries that cannot be sent, each of them only once.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> ScanResult {
         let found = scan(&self.path)?;
         let skipped = found.chunks(PART).flat_map(|part| self.folder().take_in(part)).collect();
         self.folder().looked();
@@ -53,7 +53,7 @@ impl Desk {
 
     /// Scans the folder repeatedly, in a thread of its own: scanning many files takes longer than the
     /// interval between two packets. The channel delivers the result of each scan.
-    pub fn keep_looking(self: &Arc<Desk>, every: Duration) -> Result<Receiver<Look>, AgentError> {
+    pub fn keep_looking(self: &Arc<Desk>, every: Duration) -> Result<Receiver<ScanResult>, AgentError> {
         let (sender, looks) = channel();
         let desk = Arc::clone(self);
         start("look", move || loop {

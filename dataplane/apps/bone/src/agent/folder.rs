@@ -252,19 +252,19 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{channel, Receiver};
 
-    struct Bench {
+    struct FolderBench {
         folder: Folder,
         to_hash: Receiver<ToHash>,
         path: PathBuf,
     }
 
-    impl Bench {
-        fn new(test: &str, all: bool) -> Bench {
+    impl FolderBench {
+        fn new(test: &str, all: bool) -> FolderBench {
             let path = std::env::temp_dir().join(format!("gfagent-folder-{test}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&path);
             prepare(&path).expect("a folder");
             let (sender, to_hash) = channel();
-            Bench { folder: Folder::new(path.clone(), all, sender), to_hash, path }
+            FolderBench { folder: Folder::new(path.clone(), all, sender), to_hash, path }
         }
 
         fn put(&self, name: &str, text: &str) {
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    impl Drop for Bench {
+    impl Drop for FolderBench {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.path);
         }
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_is_dropped_is_queued_once_it_rests_and_what_was_there_when_asked_for() {
-        let mut bench = Bench::new("dropped", false);
+        let mut bench = FolderBench::new("dropped", false);
         bench.put("old", "was there");
         assert_eq!((bench.look(), bench.look()), (vec![], vec![]));
         bench.put("new", "par");
@@ -328,7 +328,7 @@ mod tests {
         bench.look();
         assert_eq!(bench.look(), ["new"], "it changed");
         assert_eq!(bench.folder.want(&name("none")), Verdict::Unknown);
-        let mut all = Bench::new("all", true);
+        let mut all = FolderBench::new("all", true);
         all.put("old", "was there");
         all.look();
         assert_eq!(all.look(), ["old"]);
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn who_wants_what_cannot_be_read_is_told_why_unless_it_is_sent_yet() {
-        let mut bench = Bench::new("why", false);
+        let mut bench = FolderBench::new("why", false);
         bench.put("a", "one");
         bench.look();
         assert_eq!(bench.folder.want(&name("a")), Verdict::Queued);
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_is_named_once_and_others_are_sent() {
-        let mut bench = Bench::new("skipped", true);
+        let mut bench = FolderBench::new("skipped", true);
         fs::create_dir(bench.path.join("sub")).expect("a folder");
         std::os::unix::fs::symlink("/etc/passwd", bench.path.join("link")).expect("a link");
         bench.put(".hidden", "x");
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_thousand_wait_and_the_others_follow_as_these_are_sent() {
-        let mut bench = Bench::new("many", true);
+        let mut bench = FolderBench::new("many", true);
         for n in 0..MAX_WAITING + 5 {
             bench.put(&format!("f{n:04}"), "x");
         }

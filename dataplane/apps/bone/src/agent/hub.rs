@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::args::BoneHubArgs;
 use super::carrier::Carrier;
-use super::desk::{Desk, Look};
+use super::desk::{Desk, ScanResult};
 use super::hub_driver::{HubDriver, HubNote};
 use super::wake::Wake;
 use super::{folder, http, orders};
@@ -81,7 +81,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     Ok(0)
 }
 
-fn tell_look(reporter: &mut Reporter, look: Look) {
+fn tell_look(reporter: &mut Reporter, look: ScanResult) {
     match look {
         Ok(skipped) => {
             for (name, why) in skipped {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nix::errno::Errno;
 
 use super::digest::{FileDigest, Hasher};
-use crate::machine::{FileName, Write};
+use crate::machine::{FileName, FileWrite};
 
 /// Bytes hashed at a time.
 const CHUNK: usize = 64 << 10;
@@ -61,7 +61,7 @@ impl IncomingFile {
     }
 
     /// Stores bytes where they belong.
-    pub fn write(&self, write: &Write) -> io::Result<()> {
+    pub fn write(&self, write: &FileWrite) -> io::Result<()> {
         self.file.write_all_at(&write.bytes, write.offset)
     }
 

@@ -11,9 +11,9 @@ use groupflow_host::error::plain;
 use super::carrier::Carrier;
 use super::digest::FileDigest;
 use super::incoming::{Announced, IncomingFile};
-use super::shelf::{Arriving, Failure, Progress, Shelf};
+use super::shelf::{Failure, PartialFile, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
-use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
+use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};
 
 /// How long a rim waits for a hub's announcement, longer than an idle hub's interval between announcements.
 const UNHEARD: Nanos = Nanos::from_secs(8);
@@ -192,7 +192,8 @@ impl RimDriver {
         let Some((incoming, _)) = &self.incoming else { return };
         let Announced { name, size, digest, .. } = &incoming.announced;
         let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
-        self.shelf.tell(name, Progress::Arriving(Arriving { file, size: *size, digest: *digest, position }));
+        self.shelf
+            .tell(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
     }
 
     fn store_bytes(&mut self) -> io::Result<()> {
@@ -247,11 +248,11 @@ impl RimDriver {
 
     /// Handles the hub's answers to wishes.
     fn listen(&mut self) {
-        let events: Vec<Asked> = self.asker.events().collect();
+        let events: Vec<WishOutcome> = self.asker.events().collect();
         for event in events {
             let (name, verdict) = match event {
-                Asked::Answered(name, verdict) => (name, Some(verdict)),
-                Asked::Silent(name) => (name, None),
+                WishOutcome::Answered(name, verdict) => (name, Some(verdict)),
+                WishOutcome::Silent(name) => (name, None),
             };
             let failure = match verdict {
                 Some(Verdict::Queued) => None,

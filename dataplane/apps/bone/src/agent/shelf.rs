@@ -14,7 +14,7 @@ use crate::machine::FileName;
 use crate::machine::MAX_ASKED;
 
 #[derive(Debug, Clone)]
-pub struct Arriving {
+pub struct PartialFile {
     /// The open file, filled as far as its bytes have arrived.
     pub file: Arc<File>,
     /// The size of the complete file in bytes.
@@ -44,7 +44,7 @@ pub enum Failure {
 pub enum Progress {
     /// The hub was asked for the file.
     Asked,
-    Arriving(Arriving),
+    Arriving(PartialFile),
     Stored,
     /// The file does not come; the text says why in one line.
     Failed(Failure, String),

@@ -27,7 +27,7 @@ use crate::machine::FileName;
 const HIDDEN: &str = ".groupflow";
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct StoredFile {
     known: KnownFile,
     /// The file's stamp when it was hashed, if it was.
     verified: Option<Stamp>,
@@ -49,7 +49,7 @@ pub struct Store {
     folder: PathBuf,
     /// The store's bound in bytes.
     pub limit: u64,
-    files: BTreeMap<FileName, Entry>,
+    files: BTreeMap<FileName, StoredFile>,
     clock: u64,
     arrivals: u64,
     dirty: bool,
@@ -79,7 +79,7 @@ impl Store {
         for (name, known) in known {
             match fs::symlink_metadata(folder.join(name.as_str())) {
                 Ok(about) if about.is_file() && about.len() == known.size => {
-                    files.insert(name, Entry { known, verified: None });
+                    files.insert(name, StoredFile { known, verified: None });
                 }
                 _ => lost.push(name),
             }
@@ -124,7 +124,7 @@ impl Store {
         let known = KnownFile { size, digest, used };
         // Renaming changed the file's time of status change, and nothing else.
         let verified = Stamp::of_file(&file).ok();
-        self.files.insert(name, Entry { known, verified });
+        self.files.insert(name, StoredFile { known, verified });
         self.dirty = true;
         self.save()
     }

@@ -24,7 +24,7 @@ pub const MAX_ASKED: usize = 256;
 
 /// The outcome of a wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum WishOutcome {
     /// The hub gave this answer.
     Answered(FileName, Verdict),
     /// The hub did not answer.
@@ -42,7 +42,7 @@ struct Wish {
 pub struct Asker {
     rim: RimId,
     wishes: BTreeMap<FileName, Wish>,
-    events: VecDeque<Asked>,
+    events: VecDeque<WishOutcome>,
 }
 
 impl Asker {
@@ -76,7 +76,7 @@ impl Asker {
             Verdict::Queued => *wish = Wish { next: now + BELIEVED, tries: 0 },
             Verdict::Unknown | Verdict::Busy | Verdict::Unreadable => drop(self.wishes.remove(name)),
         }
-        self.events.push_back(Asked::Answered(name.clone(), *verdict));
+        self.events.push_back(WishOutcome::Answered(name.clone(), *verdict));
     }
 
     /// The next ASK, to `hub`.
@@ -88,7 +88,7 @@ impl Asker {
             let wish = self.wishes.get_mut(&name)?;
             if wish.tries >= TRIES {
                 self.wishes.remove(&name);
-                self.events.push_back(Asked::Silent(name));
+                self.events.push_back(WishOutcome::Silent(name));
                 continue;
             }
             wish.next = now + Nanos(FIRST_WAIT.0 << wish.tries.min(DOUBLINGS));
@@ -105,7 +105,7 @@ impl Asker {
     }
 
     /// Outcomes of wishes since the last call.
-    pub fn events(&mut self) -> impl Iterator<Item = Asked> + '_ {
+    pub fn events(&mut self) -> impl Iterator<Item = WishOutcome> + '_ {
         self.events.drain(..)
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         }
         assert_eq!(asks, [5, 6, 8, 12, 20, 36]);
         assert_eq!(now, Nanos::from_secs(52));
-        assert_eq!(asker.events().collect::<Vec<_>>(), [Asked::Silent(name("a"))]);
+        assert_eq!(asker.events().collect::<Vec<_>>(), [WishOutcome::Silent(name("a"))]);
     }
 
     #[test]
@@ -153,7 +153,8 @@ mod tests {
         assert!(asker.poll_transmit(now + BELIEVED, HUB).is_some());
         asker.handle(now, &answer(1, Verdict::Unknown));
         assert!(asker.wishes.is_empty());
-        let said = [Verdict::Queued, Verdict::Unknown].map(|verdict| Asked::Answered(name("a"), verdict));
+        let said =
+            [Verdict::Queued, Verdict::Unknown].map(|verdict| WishOutcome::Answered(name("a"), verdict));
         assert_eq!(asker.events().collect::<Vec<_>>(), said);
     }
 

@@ -4,8 +4,8 @@ use groupflow_base::codec::{CodecError, Reader, Writer};
 
 use super::coding::UNIT;
 use super::message::{
-    Body, Data, Message, Method, Parameters, Reception, Repair, Round, Span, Verdict, MAX_AWAITED, MAX_BLOCK,
-    MAX_PACKET, MAX_SPANS, VERSION,
+    Body, DataPacket, Message, Method, Parameters, Reception, Repair, Round, Span, Verdict, MAX_AWAITED,
+    MAX_BLOCK, MAX_PACKET, MAX_SPANS, VERSION,
 };
 use super::names::{FileName, RimId, TransferId};
 
@@ -122,7 +122,7 @@ fn parse_round(reader: &mut Reader<'_>) -> Result<Round, CodecError> {
     })
 }
 
-fn parse_data(reader: &mut Reader<'_>) -> Result<Data, CodecError> {
+fn parse_data(reader: &mut Reader<'_>) -> Result<DataPacket, CodecError> {
     let round = reader.u32("data.round")?;
     let number = reader.u16("data.number")?;
     let shard = reader.u16("data.shard")?;
@@ -134,7 +134,7 @@ fn parse_data(reader: &mut Reader<'_>) -> Result<Data, CodecError> {
     if offset.checked_add(bytes.len() as u64).is_none() {
         return Err(CodecError::value("data.offset", offset));
     }
-    Ok(Data { round, number, shard, offset, bytes })
+    Ok(DataPacket { round, number, shard, offset, bytes })
 }
 
 fn parse_result(reader: &mut Reader<'_>) -> Result<Reception, CodecError> {

@@ -8,9 +8,9 @@ use groupflow_base::Nanos;
 
 use super::coding::Blocks;
 use super::hub::{millis, HubConfig};
-use super::message::{Data, Parameters, Repair};
+use super::message::{DataPacket, Parameters, Repair};
 use super::names::FileName;
-use super::plan::{Block, Planned};
+use super::plan::{CodedBlock, Planned};
 use super::size::SizeControl;
 use super::transfer::{Offer, TransferOutcome, TransferReport};
 
@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) numbered: u16,
     /// Byte ranges of the file sent in this round.
     sent: Vec<Range<u64>>,
-    pub(super) block: Option<Block>,
+    pub(super) block: Option<CodedBlock>,
     /// Whether this is the block's first round.
     pub(super) opened: bool,
     /// Packets that the block still needs.
@@ -143,7 +143,7 @@ impl Job {
     }
 
     /// The round's next packet; `None`: the round is over.
-    pub(super) fn next_packet(&mut self, repair: Repair) -> Result<Option<Data>, String> {
+    pub(super) fn next_packet(&mut self, repair: Repair) -> Result<Option<DataPacket>, String> {
         let Some(Planned { bytes: range, shard }) = self.planned.pop_front() else { return Ok(None) };
         self.numbered += 1;
         // Packet 0 is the file's last in the paper. Where rounds may be short, it is the round's last.
@@ -162,7 +162,7 @@ impl Job {
         let offset = range.start;
         self.sent.push(range);
         let number = if last { 0 } else { self.numbered };
-        Ok(Some(Data { round: self.round, number, shard, offset, bytes }))
+        Ok(Some(DataPacket { round: self.round, number, shard, offset, bytes }))
     }
 
     /// Ends a round with the bytes that rims asked for; `silent`: some rim has not said which bytes it lacks.

@@ -135,7 +135,7 @@ pub struct Round {
 
 /// A packet of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Data {
+pub struct DataPacket {
     /// The number of the packet's round.
     pub round: u32,
     /// The packet's number in the round, from 1; 0 is the last packet of the file (not with erasure coding).
@@ -185,7 +185,7 @@ pub enum Body {
     /// A round begins.
     Round(Round),
     /// A packet of the file.
-    Data(Data),
+    Data(DataPacket),
     /// A reception result.
     Result(Reception),
     /// The bytes asked for after this round: a rim that lacks nothing else need not answer.

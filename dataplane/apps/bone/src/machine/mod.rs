@@ -74,10 +74,10 @@ mod size;
 pub mod states;
 mod transfer;
 
-pub use asking::{Asked, Asker, MAX_ASKED};
+pub use asking::{Asker, WishOutcome, MAX_ASKED};
 pub use hub::{Hub, HubConfig, HubEvent};
 pub use message::{Method, Repair, Verdict};
 pub use names::{FileName, RimId, TransferId};
-pub use reception::Write;
+pub use reception::FileWrite;
 pub use rim::{Rim, RimConfig, RimEvent};
 pub use transfer::{Offer, TransferOutcome, TransferReport};

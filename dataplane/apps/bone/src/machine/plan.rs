@@ -28,7 +28,7 @@ pub fn plan(lacks: &Ranges, packet: u16, most: u16) -> Vec<Planned> {
 
 /// The block of erasure coding that is being sent.
 #[derive(Debug)]
-pub struct Block {
+pub struct CodedBlock {
     blocks: Blocks,
     /// The offset of the block's first byte.
     pub start: u64,
@@ -38,10 +38,10 @@ pub struct Block {
     next: u16,
 }
 
-impl Block {
+impl CodedBlock {
     /// A block of these packets of the file, padded.
-    pub fn new(blocks: Blocks, start: u64, originals: &[Vec<u8>]) -> Block {
-        Block { blocks, start, coded: blocks.encode(originals), next: 0 }
+    pub fn new(blocks: Blocks, start: u64, originals: &[Vec<u8>]) -> CodedBlock {
+        CodedBlock { blocks, start, coded: blocks.encode(originals), next: 0 }
     }
 
     /// The offset past the block's last byte.

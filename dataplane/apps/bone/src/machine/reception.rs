@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use groupflow_base::{ranges::Ranges, CodecError};
 
 use super::coding::{Blocks, Collector};
-use super::message::{Data, Parameters, Repair, Span, MAX_SPANS};
+use super::message::{DataPacket, Parameters, Repair, Span, MAX_SPANS};
 
 /// The most separate pieces of a file; a packet that would make more is not taken.
 const MAX_PIECES: usize = 4096;
 
 /// Bytes to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Write {
+pub struct FileWrite {
     /// Offset of the bytes in the file.
     pub offset: u64,
     /// The bytes.
@@ -96,7 +96,7 @@ impl Stored {
     }
 
     /// Takes a packet; appends the bytes to store to `writes`.
-    pub fn accept(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), CodecError> {
+    pub fn accept(&mut self, data: DataPacket, writes: &mut VecDeque<FileWrite>) -> Result<(), CodecError> {
         let beyond = |field| Err(CodecError::new(field, "lies beyond the file"));
         if data.offset >= self.size {
             return beyond("data.offset");
@@ -123,18 +123,18 @@ impl Stored {
         Ok(())
     }
 
-    fn store(&mut self, offset: u64, bytes: Vec<u8>, writes: &mut VecDeque<Write>) {
+    fn store(&mut self, offset: u64, bytes: Vec<u8>, writes: &mut VecDeque<FileWrite>) {
         let range = offset..offset + bytes.len() as u64;
         let news = self.have.missing(&range);
         if news == 0 || self.have.count() >= MAX_PIECES {
             return;
         }
         self.have.insert(range);
-        writes.push_back(Write { offset, bytes });
+        writes.push_back(FileWrite { offset, bytes });
     }
 
     /// Takes a packet of a block; when there are enough, restores the rest.
-    fn collect(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), CodecError> {
+    fn collect(&mut self, data: DataPacket, writes: &mut VecDeque<FileWrite>) -> Result<(), CodecError> {
         let blocks = self.blocks;
         let wrong = |field, problem| Err(CodecError::new(field, problem));
         let start = blocks.start(data.offset);

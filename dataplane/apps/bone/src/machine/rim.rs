@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::message::{Body, Message, Method, Parameters, Round};
 use super::names::{FileName, RimId, TransferId};
-use super::reception::{Stored, Write};
+use super::reception::{FileWrite, Stored};
 use super::states::{allowed, RimState, RIM};
 
 /// Time without control parameters after which a rim repeats its JOIN.
@@ -54,7 +54,7 @@ pub enum RimEvent {
 
 /// A round, as far as the rim heard it.
 #[derive(Debug, Clone, Copy)]
-struct Heard {
+struct HeardRound {
     round: Round,
     /// Payload bytes after the first packet, and the arrival times of the first and the last packet.
     bytes: u64,
@@ -64,10 +64,10 @@ struct Heard {
 
 /// A file that is arriving.
 #[derive(Debug)]
-struct Arriving {
+struct ArrivingFile {
     control: Parameters,
     stored: Stored,
-    heard: Option<Heard>,
+    heard: Option<HeardRound>,
     /// The round that the hub last polled; the rim may have heard nothing of it.
     asked: u32,
     /// The round that was reported last.
@@ -75,7 +75,7 @@ struct Arriving {
     told_complete: u8,
 }
 
-impl Arriving {
+impl ArrivingFile {
     /// The offset of the polled round's block; if nothing of that round was heard, of the first byte that is
     /// lacking.
     fn block_offset(&self) -> u64 {
@@ -95,7 +95,7 @@ struct Transfer {
     hub: SocketAddrV4,
     /// When the rim says that it takes part.
     join_at: Nanos,
-    arriving: Option<Arriving>,
+    arriving: Option<ArrivingFile>,
     /// When the rim reports: when the round should be over, or at a random time.
     report_at: Nanos,
     chosen: bool,
@@ -114,7 +114,7 @@ pub struct Rim {
     /// The hub that was heard last.
     last: Option<SocketAddrV4>,
     outgoing: VecDeque<Transmit>,
-    writes: VecDeque<Write>,
+    writes: VecDeque<FileWrite>,
     events: VecDeque<RimEvent>,
     random: ChaCha8Rng,
 }
@@ -162,7 +162,7 @@ impl Rim {
 
     /// The next bytes to store. The caller takes them after each datagram, so that no more than a block
     /// waits.
-    pub fn next_write(&mut self) -> Option<Write> {
+    pub fn next_write(&mut self) -> Option<FileWrite> {
         self.writes.pop_front()
     }
 
@@ -268,7 +268,7 @@ impl Rim {
         Ok(())
     }
 
-    fn arriving(&self) -> Option<&Arriving> {
+    fn arriving(&self) -> Option<&ArrivingFile> {
         self.transfer.as_ref()?.arriving.as_ref()
     }
 
@@ -338,7 +338,7 @@ impl Rim {
         if let Some(transfer) = &mut self.transfer {
             transfer.join_at = if refused { Nanos::MAX } else { join_at };
             transfer.arriving =
-                Some(Arriving { control, stored, heard: None, asked: 0, reported: 0, told_complete: 0 });
+                Some(ArrivingFile { control, stored, heard: None, asked: 0, reported: 0, told_complete: 0 });
             transfer.refused = refused;
         }
         self.go(RimState::Receiving);

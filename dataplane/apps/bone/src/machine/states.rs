@@ -5,7 +5,7 @@
 
 /// A step of a flowchart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step<S> {
+pub struct FlowchartStep<S> {
     /// The state before the step.
     pub from: S,
     /// The condition of the step.
@@ -52,15 +52,15 @@ pub enum RimState {
     Complete,
 }
 
-const fn step<S: Copy>(from: S, when: &'static str, to: S) -> Step<S> {
-    Step { from, when, to }
+const fn step<S: Copy>(from: S, when: &'static str, to: S) -> FlowchartStep<S> {
+    FlowchartStep { from, when, to }
 }
 
 use HubState as H;
 use RimState as R;
 
 /// All steps that a hub may take.
-pub const HUB: &[Step<HubState>] = &[
+pub const HUB: &[FlowchartStep<HubState>] = &[
     step(H::Idle, "scheduled: a file is queued", H::Joining),
     step(H::Idle, "unscheduled, unicast: a file is queued", H::Describing),
     step(H::Joining, "timeout, nobody joined: again", H::Joining),
@@ -86,7 +86,7 @@ pub const HUB: &[Step<HubState>] = &[
 ];
 
 /// All steps that a rim may take.
-pub const RIM: &[Step<RimState>] = &[
+pub const RIM: &[FlowchartStep<RimState>] = &[
     step(R::Waiting, "IPM_SEND; late: anything of an unknown multicast", R::Joining),
     step(R::Waiting, "control parameters", R::Receiving),
     step(R::Joining, "IPM_SEND of the next", R::Joining),
@@ -113,6 +113,6 @@ pub const RIM: &[Step<RimState>] = &[
 ];
 
 /// Whether a table contains the step.
-pub fn allowed<S: PartialEq>(table: &[Step<S>], from: &S, to: &S) -> bool {
+pub fn allowed<S: PartialEq>(table: &[FlowchartStep<S>], from: &S, to: &S) -> bool {
     table.iter().any(|step| step.from == *from && step.to == *to)
 }

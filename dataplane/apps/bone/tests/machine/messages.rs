@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{Datagram, Nanos};
-use groupflow_bone::machine::message::{Body, Data, Message, Parameters, Reception, Round, Span, MAX_PACKET};
+use groupflow_bone::machine::message::{
+    Body, DataPacket, Message, Parameters, Reception, Round, Span, MAX_PACKET,
+};
 use groupflow_bone::machine::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -70,7 +72,13 @@ fn body() -> impl Strategy<Value = Body> {
         (any::<u32>(), 1..=MAX_PACKET, 1..u16::MAX, any::<u64>())
             .prop_map(|(round, packet, count, first)| Body::Round(Round { round, packet, count, first })),
         (any::<u32>(), any::<u16>(), any::<u16>(), 0..u64::MAX / 2, vec(any::<u8>(), 1..300)).prop_map(
-            |(round, number, shard, offset, bytes)| Body::Data(Data { round, number, shard, offset, bytes })
+            |(round, number, shard, offset, bytes)| Body::Data(DataPacket {
+                round,
+                number,
+                shard,
+                offset,
+                bytes
+            })
         ),
         (rim.clone(), any::<u32>(), any::<u16>(), any::<u64>(), spans()).prop_map(
             |(rim, round, need, rate, lacks)| {
@@ -211,7 +219,7 @@ fn messages_are_these_bytes() {
         name: name.clone(),
     };
     let lacks = vec![Span { offset: 1, length: 2 }, Span { offset: 5, length: 0x0102_0304_0506 }];
-    let data = Data { round: 1, number: 2, shard: 3, offset: 4, bytes: vec![5, 6] };
+    let data = DataPacket { round: 1, number: 2, shard: 3, offset: 4, bytes: vec![5, 6] };
     let result = Reception { rim, round: 1, complete: false, need: 2, rate: 3, lacks: lacks.clone() };
     let cases = [
         (Body::IpmSend { spread_ms: 0x0102 }, "b1010a0b0c0d0102"),

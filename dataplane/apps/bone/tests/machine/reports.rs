@@ -1,7 +1,7 @@
 //! What rims report, when, and how many do.
 
 use groupflow_base::{Datagram, Nanos};
-use groupflow_bone::machine::message::{Body, Data, Message, Parameters, Reception, Round};
+use groupflow_bone::machine::message::{Body, DataPacket, Message, Parameters, Reception, Round};
 use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId};
 
 use crate::world::{config, file, Medium, World, HUB};
@@ -53,7 +53,7 @@ fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
     const NONE: [bool; 0] = [];
     hear(&mut rim, now, Body::Control(control(Repair::Selective, 3 * 640)));
     hear(&mut rim, now, Body::Round(Round { round: 1, packet: 640, count: 3, first: 0 }));
-    let data = |number: u16, offset| Data { round: 1, number, shard: 0, offset, bytes: vec![7; 640] };
+    let data = |number: u16, offset| DataPacket { round: 1, number, shard: 0, offset, bytes: vec![7; 640] };
     hear(&mut rim, now, Body::Data(data(1, 0)));
     now += Nanos::from_secs(2);
     assert_eq!(told(&mut rim, now), [false], "two packets are overdue");
@@ -79,7 +79,7 @@ fn a_rim_that_heard_nothing_of_a_block_needs_all_of_it() {
     for shard in 0..16_u16 {
         let number = if shard == 15 { 0 } else { shard + 1 };
         let offset = u64::from(shard) * 640;
-        hear(&mut rim, now, Body::Data(Data { round: 1, number, shard, offset, bytes: vec![7; 640] }));
+        hear(&mut rim, now, Body::Data(DataPacket { round: 1, number, shard, offset, bytes: vec![7; 640] }));
     }
     let needs = |results: Vec<Reception>| -> Vec<(u32, u16)> {
         results.iter().map(|result| (result.round, result.need)).collect()

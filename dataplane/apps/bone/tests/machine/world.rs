@@ -84,7 +84,7 @@ pub fn file(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at ^ at >> 8 ^ at >> 16) as u8).collect()
 }
 
-type Arrival = Reverse<(Nanos, u64, usize, SocketAddrV4, Vec<u8>)>;
+type DatagramArrival = Reverse<(Nanos, u64, usize, SocketAddrV4, Vec<u8>)>;
 
 pub struct World {
     pub now: Nanos,
@@ -99,12 +99,12 @@ pub struct World {
     /// Messages of each kind that were sent, before losses.
     pub kinds: BTreeMap<u8, u64>,
     /// DATA as it was sent.
-    pub data: Vec<groupflow_bone::machine::message::Data>,
+    pub data: Vec<groupflow_bone::machine::message::DataPacket>,
     /// Rims that hear and say nothing.
     pub deaf: Vec<bool>,
     /// Besides: what is lost of what goes up (true) from, or down to, a rim, by the kind of message.
     pub loses: Box<dyn FnMut(bool, usize, u8) -> bool>,
-    flying: BinaryHeap<Arrival>,
+    flying: BinaryHeap<DatagramArrival>,
     number: u64,
     random: ChaCha8Rng,
 }

@@ -11,7 +11,7 @@ use super::flow::GatherFlow;
 use super::server::{Server, ServerPollKey};
 use super::server_stripe::ServerStripe;
 use crate::machine::frame::Hello;
-use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
+use crate::machine::{Admitted, Epoch, GatherFrame, Incoming, RefusalCode, Refused};
 
 impl Server {
     pub(super) fn accept(&mut self) {
@@ -162,7 +162,7 @@ impl Server {
             "code": code.word(), "text": text,
         });
         self.events.tell("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
-        stripe.say(&Frame::Refusal { code, text: text.to_owned() });
+        stripe.say(&GatherFrame::Refusal { code, text: text.to_owned() });
         if let Some(client) = stripe.client.take() {
             self.detach(client, number);
         }

@@ -113,7 +113,7 @@ pub struct GatherSendArgs {
 
 /// A command line with only these options.
 #[derive(Debug, Parser)]
-struct Line {
+struct CommandLine {
     #[command(flatten)]
     send: GatherSendArgs,
 }
@@ -129,7 +129,7 @@ impl GatherSendArgs {
     ) -> Result<GatherSendArgs, AgentError> {
         let to = to.to_string();
         let line = ["", "--to", &to, "--client", client, "--token", token, "--plain"];
-        let Line { send } = Line::try_parse_from(line).map_err(|error| {
+        let CommandLine { send } = CommandLine::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
             AgentError::usage(
                 cause.trim_start_matches("error: "),

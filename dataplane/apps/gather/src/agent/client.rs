@@ -21,7 +21,7 @@ use serde_json::json;
 use super::args::GatherSendArgs;
 use super::client_stripe::{taking, ClientStripe, StripeStage};
 use crate::machine::frame::{data_header, parity_header, Hello};
-use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
+use crate::machine::{GatherFrame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
 
 /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait in a slow
 /// stripe's socket cannot move to a faster stripe.
@@ -194,7 +194,7 @@ impl<'a> Client<'a> {
         for id in retiring {
             self.core.retire(id);
             if let Some(stripe) = self.stripes.get_mut(&id) {
-                stripe.connection.say(&Frame::Leave);
+                stripe.connection.say(&GatherFrame::Leave);
                 stripe.stage = StripeStage::Leaving;
                 if stripe.flush().is_err() {
                     self.lose(id);
@@ -272,7 +272,7 @@ impl<'a> Client<'a> {
                         stripe.connection.out.bytes().extend(parity_header(&parity));
                         stripe.connection.out.bytes().extend(bytes);
                     }
-                    Some(Send::End(length)) => stripe.connection.say(&Frame::End { length }),
+                    Some(Send::End(length)) => stripe.connection.say(&GatherFrame::End { length }),
                     None => continue,
                 }
                 given = true;
@@ -299,7 +299,7 @@ impl<'a> Client<'a> {
                 return Ok(());
             }
             stripe.stage = StripeStage::Greeting;
-            stripe.connection.say(&Frame::Hello(Hello {
+            stripe.connection.say(&GatherFrame::Hello(Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
                 coded: self.args.fec.is_some(),
@@ -353,23 +353,23 @@ impl<'a> Client<'a> {
                 Err(error) => return Err(wrong(format!("the server's {error}"))),
             };
             match frame {
-                Frame::Welcome { epoch, delivered, limit, wanted } => {
+                GatherFrame::Welcome { epoch, delivered, limit, wanted } => {
                     stripe.stage = StripeStage::Open;
                     let stale =
                         self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(impossible)?;
                     stale.into_iter().for_each(|stale| self.lose(stale));
                     self.on_open(delivered, reporter);
                 }
-                Frame::Delivered { delivered, limit } => {
+                GatherFrame::Delivered { delivered, limit } => {
                     self.core.on_delivered(id, delivered, limit).map_err(impossible)?;
                 }
-                Frame::Want { wanted } => self.core.on_want(wanted),
-                Frame::Complete { length } => self.core.on_complete(length).map_err(impossible)?,
-                Frame::Refusal { code: RefusalCode::TooMany | RefusalCode::Late, text } => {
+                GatherFrame::Want { wanted } => self.core.on_want(wanted),
+                GatherFrame::Complete { length } => self.core.on_complete(length).map_err(impossible)?,
+                GatherFrame::Refusal { code: RefusalCode::TooMany | RefusalCode::Late, text } => {
                     self.fail(&io::Error::other(text));
                     self.lose(id);
                 }
-                Frame::Refusal { code, text } => return Err(refused(code, &text)),
+                GatherFrame::Refusal { code, text } => return Err(refused(code, &text)),
                 _ => {}
             }
         }

@@ -10,7 +10,7 @@ use groupflow_host::tcp_info::TcpInfo;
 
 use super::connection::Connection;
 use crate::machine::frame::StripeReport;
-use crate::machine::{Frame, Side, StripeId};
+use crate::machine::{GatherFrame, Side, StripeId};
 
 /// The most bytes queued here: one block, and the control frames besides.
 const OUTBOX: usize = 64 << 10;
@@ -100,7 +100,7 @@ impl ClientStripe {
         let carried = report.sent > u32::from(self.reported);
         self.reported = (carried || turn) && self.connection.out.room() > ROOM;
         if self.reported {
-            self.connection.say(&Frame::Report(report));
+            self.connection.say(&GatherFrame::Report(report));
         }
         Some(report)
     }

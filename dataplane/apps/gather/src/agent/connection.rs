@@ -7,7 +7,7 @@ use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
 use groupflow_host::read_outcome::ReadOutcome;
 
-use crate::machine::{Decoder, Frame, Side};
+use crate::machine::{GatherFrame, Side, StripeDecoder};
 
 #[derive(Debug)]
 pub struct Connection {
@@ -15,7 +15,7 @@ pub struct Connection {
     pub registration: Registration,
     pub readable: bool,
     /// Cuts the received bytes into frames.
-    pub decoder: Decoder,
+    pub decoder: StripeDecoder,
     pub out: Outbox,
     told_end: bool,
 }
@@ -23,7 +23,7 @@ pub struct Connection {
 impl Connection {
     /// A connection to the peer's `side`, with an outbox for `limit` bytes.
     pub fn new(channel: Channel, registration: Registration, side: Side, limit: usize) -> Connection {
-        let (decoder, out) = (Decoder::new(side), Outbox::new(limit));
+        let (decoder, out) = (StripeDecoder::new(side), Outbox::new(limit));
         Connection { channel, registration, readable: false, decoder, out, told_end: false }
     }
 
@@ -31,7 +31,7 @@ impl Connection {
         ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
-    pub fn say(&mut self, frame: &Frame) {
+    pub fn say(&mut self, frame: &GatherFrame) {
         frame.encode(self.out.bytes());
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::round::{self, RoundReport};
 use super::server::Server;
 use super::tune::{self, Setting};
-use crate::machine::Frame;
+use crate::machine::GatherFrame;
 
 impl Server {
     /// Measures all clients, and reports the round.
@@ -65,7 +65,7 @@ impl Server {
         if old.connections != setting.connections {
             let numbers = self.flows.get(&client).map(|flow| flow.stripes.clone()).unwrap_or_default();
             for number in numbers {
-                self.say(number, &Frame::Want { wanted: setting.connections });
+                self.say(number, &GatherFrame::Want { wanted: setting.connections });
             }
         }
     }

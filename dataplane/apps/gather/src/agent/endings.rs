@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::server::Server;
-use crate::machine::{Frame, RefusalCode};
+use crate::machine::{GatherFrame, RefusalCode};
 
 /// Time within which a peer must close after its farewell.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ impl Server {
     }
 
     /// Sends a frame on a connection; a connection whose peer does not read is lost.
-    pub(super) fn say(&mut self, number: u64, frame: &Frame) {
+    pub(super) fn say(&mut self, number: u64, frame: &GatherFrame) {
         let Some(stripe) = self.stripes.get_mut(&number) else {
             return;
         };
@@ -60,12 +60,12 @@ impl Server {
             return self.fail(client, &why);
         }
         let length = flow.core.bytes().delivered();
-        self.end_flow(client, "complete", Some(&Frame::Complete { length }));
+        self.end_flow(client, "complete", Some(&GatherFrame::Complete { length }));
     }
 
     pub(super) fn fail(&mut self, client: usize, why: &str) {
         let text = why.to_owned();
-        let refusal = Frame::Refusal { code: RefusalCode::Output, text: text.clone() };
+        let refusal = GatherFrame::Refusal { code: RefusalCode::Output, text: text.clone() };
         let fields =
             json!({"peer": null, "client": self.names[client].as_str(), "code": "output", "text": text});
         self.events.tell("refused", fields, Some(format!("client {}: {why}", self.names[client])));
@@ -73,7 +73,7 @@ impl Server {
     }
 
     /// Ends a stream: its connections are told, and closed.
-    pub(super) fn end_flow(&mut self, client: usize, outcome: &str, word: Option<&Frame>) {
+    pub(super) fn end_flow(&mut self, client: usize, outcome: &str, word: Option<&GatherFrame>) {
         let Some(flow) = self.flows.remove(&client) else {
             return;
         };

@@ -8,7 +8,7 @@ use groupflow_host::poller::Registration;
 
 use super::destination::Destination;
 use crate::machine::frame::StripeReport;
-use crate::machine::{Epoch, Frame, Incoming, Parity};
+use crate::machine::{Epoch, GatherFrame, Incoming, Parity};
 
 /// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
@@ -108,7 +108,7 @@ impl GatherFlow {
     }
 
     /// The frame, if one is due, that tells the client how much is delivered.
-    pub fn news(&mut self, now: Instant) -> Option<Frame> {
+    pub fn news(&mut self, now: Instant) -> Option<GatherFrame> {
         let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
         if delivered == self.told {
             return None;
@@ -120,13 +120,13 @@ impl GatherFlow {
         }
         self.told = delivered;
         self.tell_at = None;
-        Some(Frame::Delivered { delivered, limit })
+        Some(GatherFrame::Delivered { delivered, limit })
     }
 
     /// The frame that welcomes a new stripe.
-    pub fn welcome(&mut self, wanted: u16) -> Frame {
+    pub fn welcome(&mut self, wanted: u16) -> GatherFrame {
         let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
-        Frame::Welcome { epoch: self.epoch, delivered, limit, wanted }
+        GatherFrame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
 }
 

@@ -22,7 +22,7 @@ const CHUNK: usize = 64 << 10;
 
 /// An event in its JSON form.
 #[derive(Debug, Serialize)]
-struct Line<'a, T> {
+struct EventLine<'a, T> {
     event: &'a str,
     time: f64,
     role: &'a str,
@@ -33,7 +33,7 @@ struct Line<'a, T> {
 
 /// Events as JSON lines on stdout, or as text for people on stderr.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventWriter {
     json: bool,
     role: &'static str,
     name: String,
@@ -41,10 +41,10 @@ pub struct Events {
     dropped: u64,
 }
 
-impl Events {
+impl EventWriter {
     /// The events of an agent in this role.
-    pub fn new(json: bool, role: &'static str, name: &str) -> Events {
-        Events { json, role, name: name.to_owned(), waiting: VecDeque::new(), dropped: 0 }
+    pub fn new(json: bool, role: &'static str, name: &str) -> EventWriter {
+        EventWriter { json, role, name: name.to_owned(), waiting: VecDeque::new(), dropped: 0 }
     }
 
     /// Reports an event, whose `fields` are an object; `human` is its text for people, if it has one.
@@ -68,7 +68,7 @@ impl Events {
 
     fn line(&mut self, event: &str, fields: impl Serialize) {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
-        let line = Line { event, time, role: self.role, name: &self.name, fields };
+        let line = EventLine { event, time, role: self.role, name: &self.name, fields };
         // The structs are serialized directly: a round of a thousand clients builds no tree of values first.
         let written = serde_json::to_writer(&mut self.waiting, &line);
         debug_assert!(written.is_ok(), "{event} has fields that are no object: {written:?}");

@@ -18,11 +18,11 @@ pub struct RoundReport<'a> {
     /// Seconds since the last round.
     pub seconds: f64,
     /// The clients that have a stream.
-    pub clients: Vec<Measured<'a>>,
+    pub clients: Vec<MeasuredClient<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Measured<'a> {
+pub struct MeasuredClient<'a> {
     client: &'a str,
     stream: String,
     throughput_bps: u64,
@@ -48,7 +48,7 @@ pub fn measure<'a>(
     setting: Setting,
     stripes: &mut HashMap<u64, ServerStripe>,
     took: Duration,
-) -> Measured<'a> {
+) -> MeasuredClient<'a> {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
     let (mut advertised, mut connections, mut segment) = (0, 0, 0);
     for (index, number) in flow.stripes.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn measure<'a>(
     flow.segment = segment;
     flow.before = flow.core.bytes().delivered();
     flow.segments = (0, 0);
-    Measured {
+    MeasuredClient {
         client: client.as_str(),
         stream: flow.stream.to_string(),
         throughput_bps: per_second(fresh, took),

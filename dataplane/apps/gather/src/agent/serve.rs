@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::args::GatherServeArgs;
 use super::destination::StreamFolder;
-use super::lines::Events;
+use super::lines::EventWriter;
 use super::server::{Server, ServerOptions};
 use super::{clients, tune, window};
 
@@ -48,7 +48,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
         window::prepare(&listener, bytes).map_err(|e| system(&e))?;
     }
     let address = listener.local_addr().map_err(|e| system(&e))?;
-    let mut events = Events::new(args.json, "gather-serve", &address.to_string());
+    let mut events = EventWriter::new(args.json, "gather-serve", &address.to_string());
     let ready = json!({
         "addr": address.ip().to_string(), "port": address.port(), "clients": clients.len(),
         "tls_pin": identity.as_ref().map(|identity| &identity.fingerprint),

@@ -17,10 +17,10 @@ use rustls::ServerConfig;
 
 use super::destination::StreamFolder;
 use super::flow::GatherFlow;
-use super::lines::{Events, StdinLines};
+use super::lines::{EventWriter, StdinLines};
 use super::server_stripe::ServerStripe;
 use super::tune::{Bounds, Setting};
-use crate::machine::{ClientName, Frame, Item, RefusalCode, Roster};
+use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};
 
 /// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
@@ -82,7 +82,7 @@ pub struct Server {
     pub(super) spare: Option<File>,
     signals: SignalFd,
     pub(super) requests: StdinLines,
-    pub(super) events: Events,
+    pub(super) events: EventWriter,
     pub(super) rounds: u64,
     pub(super) round_began: Instant,
     scratch: Box<[u8]>,
@@ -97,7 +97,7 @@ impl Server {
         clients: BTreeMap<ClientName, Token>,
         folder: StreamFolder,
         options: ServerOptions,
-        events: Events,
+        events: EventWriter,
     ) -> io::Result<Server> {
         let mut poller = Poller::new()?;
         poller.add(&listener, ServerPollKey::Listener)?;
@@ -271,7 +271,7 @@ impl Server {
             }
             let Some(client) = client else {
                 match item {
-                    Item::Frame(Frame::Hello(hello)) => self.admit(number, &hello),
+                    Item::Frame(GatherFrame::Hello(hello)) => self.admit(number, &hello),
                     _ => return Err(CodecError::new("frame.kind", "comes before HELLO")),
                 }
                 continue;
@@ -283,12 +283,12 @@ impl Server {
             match item {
                 Item::Data { offset, bytes } => flow.receive(offset, bytes)?,
                 Item::Parity { parity, at, bytes } => flow.receive_parity(parity, at, bytes)?,
-                Item::Frame(Frame::End { length }) => flow.core.end(length)?,
-                Item::Frame(Frame::Report(report)) => {
+                Item::Frame(GatherFrame::End { length }) => flow.core.end(length)?,
+                Item::Frame(GatherFrame::Report(report)) => {
                     stripe.report = report;
                     flow.on_report(report);
                 }
-                Item::Frame(Frame::Leave) => stripe.left = true,
+                Item::Frame(GatherFrame::Leave) => stripe.left = true,
                 Item::Frame(_) => return Err(CodecError::new("hello", "comes twice")),
             }
             self.touched.insert(client);

@@ -10,7 +10,7 @@ use groupflow_host::poller::Registration;
 use super::connection::Connection;
 use super::window::AdvertisedWindow;
 use crate::machine::frame::StripeReport;
-use crate::machine::{Frame, Side};
+use crate::machine::{GatherFrame, Side};
 
 /// Bytes that may wait for a client that does not read: some hundred frames beyond the kernel's buffers.
 const OUTBOX: usize = 8 << 10;
@@ -48,7 +48,7 @@ impl ServerStripe {
     }
 
     /// Queues a frame. False: the client does not read, and there is no room.
-    pub fn say(&mut self, frame: &Frame) -> bool {
+    pub fn say(&mut self, frame: &GatherFrame) -> bool {
         let room = self.connection.out.room() >= 1024;
         if room {
             self.connection.say(frame);

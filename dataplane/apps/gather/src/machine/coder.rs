@@ -14,7 +14,7 @@ const BEGUN: usize = 2;
 
 /// A block for a stripe.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Block {
+pub(super) enum StripeBlock {
     /// These bytes of the stream.
     Piece(Range<u64>),
     /// A block of parity, and its bytes.
@@ -52,10 +52,10 @@ impl Begun {
         *self.given.entry(stripe).or_insert(0) += 1;
     }
 
-    fn piece(&mut self, stripe: StripeId) -> Block {
+    fn piece(&mut self, stripe: StripeId) -> StripeBlock {
         self.count(stripe);
         self.next += 1;
-        Block::Piece(self.group.piece(self.next - 1))
+        StripeBlock::Piece(self.group.piece(self.next - 1))
     }
 
     fn is_given(&self) -> bool {
@@ -87,14 +87,14 @@ impl Coder {
     }
 
     /// A block for this stripe, one of `stripes`, if it may have another.
-    pub(super) fn block(&mut self, stripe: StripeId, stripes: usize) -> Option<Block> {
+    pub(super) fn block(&mut self, stripe: StripeId, stripes: usize) -> Option<StripeBlock> {
         for begun in self.groups.iter_mut().filter(|begun| begun.takes(stripe, stripes)) {
             if !begun.is_given() {
                 return Some(begun.piece(stripe));
             }
             if let Some((index, bytes)) = begun.parity.pop_front() {
                 begun.count(stripe);
-                return Some(Block::Parity(Parity { group: begun.group, index }, bytes));
+                return Some(StripeBlock::Parity(Parity { group: begun.group, index }, bytes));
             }
         }
         None
@@ -144,15 +144,15 @@ mod tests {
     #[test]
     fn a_fast_stripe_goes_on_with_the_next_group() {
         let mut coder = coder("4+1");
-        assert_eq!(coder.block(StripeId(0), 5), Some(Block::Piece(0..512)));
+        assert_eq!(coder.block(StripeId(0), 5), Some(StripeBlock::Piece(0..512)));
         assert_eq!(coder.block(StripeId(0), 5), None);
         assert!(coder.may_begin());
         coder.begin(2048, &BYTES);
         assert!(!coder.may_begin());
-        assert_eq!(coder.block(StripeId(0), 5), Some(Block::Piece(2048..2560)));
+        assert_eq!(coder.block(StripeId(0), 5), Some(StripeBlock::Piece(2048..2560)));
         assert_eq!(coder.block(StripeId(0), 5), None);
         // The other stripes are gone.
-        assert_eq!(coder.block(StripeId(0), 1), Some(Block::Piece(512..1024)));
+        assert_eq!(coder.block(StripeId(0), 1), Some(StripeBlock::Piece(512..1024)));
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         let mut coder = Coder::new(ErasureCode::parse("1+1").expect("a code"));
         for start in 0..20 {
             coder.begin(start * 512, &BYTES[..512]);
-            assert_eq!(coder.block(StripeId(0), 2), Some(Block::Piece(start * 512..start * 512 + 512)));
+            assert_eq!(coder.block(StripeId(0), 2), Some(StripeBlock::Piece(start * 512..start * 512 + 512)));
         }
         let blocks = |coder: &Coder| coder.groups.iter().map(|begun| begun.parity.len()).sum::<usize>();
         assert_eq!(blocks(&coder), WAITING + 1);

@@ -4,7 +4,7 @@
 use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader};
 
 use super::frame::{
-    parity, side, Frame, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL, PARITY, PARITY_HEADER,
+    parity, side, GatherFrame, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL, PARITY, PARITY_HEADER,
 };
 use super::repairs::Parity;
 
@@ -12,7 +12,7 @@ use super::repairs::Parity;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A frame.
-    Frame(Frame),
+    Frame(GatherFrame),
     /// Bytes of the stream: a DATA frame, or the next part of one.
     Data {
         /// The offset of the bytes in the stream.
@@ -33,7 +33,7 @@ pub enum Item<'a> {
 
 /// The parser of one direction of a stripe.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct StripeDecoder {
     from: Side,
     /// The beginning of a frame.
     head: Envelopes,
@@ -44,10 +44,10 @@ pub struct Decoder {
     parity: Option<Parity>,
 }
 
-impl Decoder {
+impl StripeDecoder {
     /// The parser of the frames that `from` sends.
-    pub fn new(from: Side) -> Decoder {
-        Decoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
+    pub fn new(from: Side) -> StripeDecoder {
+        StripeDecoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
     }
 
     /// Takes the next item off the front of `input`; `None`: all of `input` is taken. After an error, the
@@ -70,7 +70,7 @@ impl Decoder {
                     self.remaining = length - body.len();
                     self.parity = Some(parity(body, self.remaining)?);
                 }
-                _ => return Frame::parse(kind, body).map(|frame| Some(Item::Frame(frame))),
+                _ => return GatherFrame::parse(kind, body).map(|frame| Some(Item::Frame(frame))),
             }
         }
         if input.is_empty() {
@@ -124,7 +124,7 @@ mod tests {
     /// Frames, and the bytes of DATA joined where they follow each other.
     #[derive(Debug, Clone, PartialEq, Eq)]
     enum Got {
-        Frame(Frame),
+        Frame(GatherFrame),
         Data(u64, Vec<u8>),
         Parity(Parity, Vec<u8>),
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn decode(from: Side, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<Got>, bool), CodecError> {
-        let (mut decoder, mut got, mut rest) = (Decoder::new(from), Vec::new(), bytes);
+        let (mut decoder, mut got, mut rest) = (StripeDecoder::new(from), Vec::new(), bytes);
         let mut joins = None;
         for &piece in pieces.iter().chain([&bytes.len()]) {
             let (mut now, later) = rest.split_at(piece.min(rest.len()));
@@ -171,8 +171,8 @@ mod tests {
         }
         // Between frames the next frame comes out whole.
         let last = || match from {
-            Side::Client => Frame::Leave,
-            Side::Server => Frame::Complete { length: 7 },
+            Side::Client => GatherFrame::Leave,
+            Side::Server => GatherFrame::Complete { length: 7 },
         };
         let between = decoder.remaining == 0
             && decoder.next_item(&mut &encode(&[Got::Frame(last())])[..])? == Some(Item::Frame(last()));
@@ -185,7 +185,13 @@ mod tests {
         parts.prop_map(|((stream, acknowledged, coded), client, token)| {
             let client = ClientName::parse(&client).expect("a name");
             let token = Token::parse(&token).expect("a token");
-            Got::Frame(Frame::Hello(Hello { stream: StreamId(stream), acknowledged, coded, client, token }))
+            Got::Frame(GatherFrame::Hello(Hello {
+                stream: StreamId(stream),
+                acknowledged,
+                coded,
+                client,
+                token,
+            }))
         })
     }
 
@@ -201,11 +207,11 @@ mod tests {
             hello(),
             coded(),
             (0..u64::MAX - 300, vec(any::<u8>(), 1..300)).prop_map(|(at, data)| Got::Data(at, data)),
-            any::<u64>().prop_map(|length| Got::Frame(Frame::End { length })),
+            any::<u64>().prop_map(|length| Got::Frame(GatherFrame::End { length })),
             any::<[u32; 4]>().prop_map(|[rtt_us, rto_us, sent, resent]| {
-                Got::Frame(Frame::Report(StripeReport { rtt_us, rto_us, sent, resent }))
+                Got::Frame(GatherFrame::Report(StripeReport { rtt_us, rto_us, sent, resent }))
             }),
-            Just(Got::Frame(Frame::Leave)),
+            Just(Got::Frame(GatherFrame::Leave)),
         ]
     }
 
@@ -215,15 +221,15 @@ mod tests {
             (any::<u64>(), any::<u32>(), any::<u32>(), 1..=u16::MAX).prop_map(|(epoch, at, room, wanted)| {
                 let (epoch, delivered) = (Epoch(epoch), u64::from(at));
                 let limit = delivered + u64::from(room);
-                Got::Frame(Frame::Welcome { epoch, delivered, limit, wanted })
+                Got::Frame(GatherFrame::Welcome { epoch, delivered, limit, wanted })
             }),
             (any::<u32>(), any::<u32>()).prop_map(|(at, room)| {
                 let delivered = u64::from(at);
-                Got::Frame(Frame::Delivered { delivered, limit: delivered + u64::from(room) })
+                Got::Frame(GatherFrame::Delivered { delivered, limit: delivered + u64::from(room) })
             }),
-            (1..=u16::MAX).prop_map(|wanted| Got::Frame(Frame::Want { wanted })),
-            any::<u64>().prop_map(|length| Got::Frame(Frame::Complete { length })),
-            (code, ".{0,100}").prop_map(|(code, text)| Got::Frame(Frame::Refusal { code, text })),
+            (1..=u16::MAX).prop_map(|wanted| Got::Frame(GatherFrame::Want { wanted })),
+            any::<u64>().prop_map(|length| Got::Frame(GatherFrame::Complete { length })),
+            (code, ".{0,100}").prop_map(|(code, text)| Got::Frame(GatherFrame::Refusal { code, text })),
         ]
     }
 
@@ -311,9 +317,11 @@ mod tests {
         let longest = [Got::Data(0, vec![7; MAX_DATA])];
         assert_eq!(decode(Side::Client, &encode(&longest), &[]), Ok((longest.to_vec(), true)));
         let text = "ä".repeat(MAX_TEXT);
-        let long = Got::Frame(Frame::Refusal { code: RefusalCode::Output, text });
+        let long = Got::Frame(GatherFrame::Refusal { code: RefusalCode::Output, text });
         let (got, _) = decode(Side::Server, &encode(&[long]), &[]).expect("cut between characters");
-        assert!(matches!(&got[..], [Got::Frame(Frame::Refusal { text, .. })] if text.len() == MAX_TEXT));
+        assert!(
+            matches!(&got[..], [Got::Frame(GatherFrame::Refusal { text, .. })] if text.len() == MAX_TEXT)
+        );
         let cut = &encode(&longest)[..100];
         assert_eq!(decode(Side::Client, cut, &[]).map(|(_, between)| between), Ok(false));
     }
@@ -333,26 +341,29 @@ mod tests {
         };
         let report = StripeReport { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
         let group = ErasureCode::parse("5+2").expect("a code").group(0x0102, 600);
-        let welcome = Frame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
+        let welcome = GatherFrame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
         let cases = [
             (
-                Got::Frame(Frame::Hello(hello)),
+                Got::Frame(GatherFrame::Hello(hello)),
                 "0100001e020000010203040506000000000708090a010463616d310663306666\
                  6565",
             ),
             (Got::Data(0x0102_0304, vec![7, 8]), "0200000a00000000010203040708"),
-            (Got::Frame(Frame::End { length: 5 }), "030000080000000000000005"),
-            (Got::Frame(Frame::Report(report)), "0400001000000001000000020000000304050607"),
-            (Got::Frame(Frame::Leave), "05000000"),
+            (Got::Frame(GatherFrame::End { length: 5 }), "030000080000000000000005"),
+            (Got::Frame(GatherFrame::Report(report)), "0400001000000001000000020000000304050607"),
+            (Got::Frame(GatherFrame::Leave), "05000000"),
             (Got::Parity(Parity { group, index: 1 }, vec![9]), "060001500000000000000102000002580202010009"),
             (Got::Frame(welcome), "1100001a0000000000000001000000000000000200000000000000030004"),
             (
-                Got::Frame(Frame::Delivered { delivered: 2, limit: 3 }),
+                Got::Frame(GatherFrame::Delivered { delivered: 2, limit: 3 }),
                 "1200001000000000000000020000000000000003",
             ),
-            (Got::Frame(Frame::Want { wanted: 4 }), "130000020004"),
-            (Got::Frame(Frame::Complete { length: 5 }), "140000080000000000000005"),
-            (Got::Frame(Frame::Refusal { code: RefusalCode::Late, text: "ä".to_owned() }), "1500000307c3a4"),
+            (Got::Frame(GatherFrame::Want { wanted: 4 }), "130000020004"),
+            (Got::Frame(GatherFrame::Complete { length: 5 }), "140000080000000000000005"),
+            (
+                Got::Frame(GatherFrame::Refusal { code: RefusalCode::Late, text: "ä".to_owned() }),
+                "1500000307c3a4",
+            ),
         ];
         for (item, expected) in cases {
             assert_eq!(hex(&encode(&[item])), expected);

@@ -89,7 +89,7 @@ pub struct StripeReport {
 
 /// A frame other than DATA and PARITY, whose bytes are not collected (see [`super::Item`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum GatherFrame {
     /// Client: the stripe's client and stream.
     Hello(Hello),
     /// Client: the length of the stream, all of which was sent or will be.
@@ -138,62 +138,62 @@ pub enum Frame {
     },
 }
 
-impl Frame {
+impl GatherFrame {
     /// Appends the frame as it is sent. A text that is too long is cut.
     pub fn encode(&self, out: &mut impl Extend<u8>) {
         let mut w = Writer::default();
         let (kind, body) = match self {
-            Frame::Hello(hello) => {
+            GatherFrame::Hello(hello) => {
                 w.u8(VERSION).u64(hello.stream.0).u64(hello.acknowledged).u8(hello.coded.into());
                 (1, w.text(hello.client.as_str()).text(hello.token.digits()))
             }
-            Frame::End { length } => (3, w.u64(*length)),
-            Frame::Report(m) => (4, w.u32(m.rtt_us).u32(m.rto_us).u32(m.sent).u32(m.resent)),
-            Frame::Leave => (5, &mut w),
-            Frame::Welcome { epoch, delivered, limit, wanted } => {
+            GatherFrame::End { length } => (3, w.u64(*length)),
+            GatherFrame::Report(m) => (4, w.u32(m.rtt_us).u32(m.rto_us).u32(m.sent).u32(m.resent)),
+            GatherFrame::Leave => (5, &mut w),
+            GatherFrame::Welcome { epoch, delivered, limit, wanted } => {
                 (17, w.u64(epoch.0).u64(*delivered).u64(*limit).u16(*wanted))
             }
-            Frame::Delivered { delivered, limit } => (18, w.u64(*delivered).u64(*limit)),
-            Frame::Want { wanted } => (19, w.u16(*wanted)),
-            Frame::Complete { length } => (20, w.u64(*length)),
-            Frame::Refusal { code, text } => (21, w.u8(*code as u8).rest_text(text, MAX_TEXT)),
+            GatherFrame::Delivered { delivered, limit } => (18, w.u64(*delivered).u64(*limit)),
+            GatherFrame::Want { wanted } => (19, w.u16(*wanted)),
+            GatherFrame::Complete { length } => (20, w.u64(*length)),
+            GatherFrame::Refusal { code, text } => (21, w.u8(*code as u8).rest_text(text, MAX_TEXT)),
         };
         Envelope::seal(kind, body, out);
     }
 
     /// Parses the body of a frame of this kind, which is not DATA.
-    pub(super) fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
+    pub(super) fn parse(kind: u8, body: &[u8]) -> Result<GatherFrame, CodecError> {
         let mut fields = Reader::new(body);
         let frame = match kind {
-            1 => Frame::Hello(hello(&mut fields)?),
-            3 => Frame::End { length: fields.u64("end.length")? },
-            4 => Frame::Report(StripeReport {
+            1 => GatherFrame::Hello(hello(&mut fields)?),
+            3 => GatherFrame::End { length: fields.u64("end.length")? },
+            4 => GatherFrame::Report(StripeReport {
                 rtt_us: fields.u32("report.rtt")?,
                 rto_us: fields.u32("report.rto")?,
                 sent: fields.u32("report.sent")?,
                 resent: fields.u32("report.resent")?,
             }),
-            5 => Frame::Leave,
+            5 => GatherFrame::Leave,
             17 => {
                 let epoch = Epoch(fields.u64("welcome.epoch")?);
                 let delivered = fields.u64("welcome.delivered")?;
                 let limit = fields.u64("welcome.limit")?;
                 let wanted = wanted("welcome.wanted", fields.u16("welcome.wanted")?)?;
                 in_order("welcome.limit", delivered, limit)?;
-                Frame::Welcome { epoch, delivered, limit, wanted }
+                GatherFrame::Welcome { epoch, delivered, limit, wanted }
             }
             18 => {
                 let delivered = fields.u64("delivered.delivered")?;
                 let limit = fields.u64("delivered.limit")?;
                 in_order("delivered.limit", delivered, limit)?;
-                Frame::Delivered { delivered, limit }
+                GatherFrame::Delivered { delivered, limit }
             }
-            19 => Frame::Want { wanted: wanted("want.wanted", fields.u16("want.wanted")?)? },
-            20 => Frame::Complete { length: fields.u64("complete.length")? },
+            19 => GatherFrame::Want { wanted: wanted("want.wanted", fields.u16("want.wanted")?)? },
+            20 => GatherFrame::Complete { length: fields.u64("complete.length")? },
             21 => {
                 let code = RefusalCode::parse(fields.u8("refusal.code")?)?;
                 let text = fields.rest_text(MAX_TEXT, "refusal.text")?;
-                Frame::Refusal { code, text: text.to_owned() }
+                GatherFrame::Refusal { code, text: text.to_owned() }
             }
             _ => return Err(CodecError::value("frame.kind", kind)),
         };

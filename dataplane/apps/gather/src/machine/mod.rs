@@ -32,8 +32,8 @@ mod repairs;
 mod roster;
 
 pub use coding::ErasureCode;
-pub use decoder::{Decoder, Item};
-pub use frame::{Frame, RefusalCode, Side};
+pub use decoder::{Item, StripeDecoder};
+pub use frame::{GatherFrame, RefusalCode, Side};
 pub use incoming::Incoming;
 pub use names::{ClientName, Epoch};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};

@@ -7,7 +7,7 @@ use groupflow_base::ranges::Ranges;
 use groupflow_base::reassembly::MIN_BLOCK;
 use thiserror::Error;
 
-use super::coder::{Block, Coder};
+use super::coder::{Coder, StripeBlock};
 use super::coding::{ErasureCode, MAX_PIECE};
 use super::names::Epoch;
 use super::repairs::Parity;
@@ -304,8 +304,8 @@ impl Outgoing {
             }
         }
         match block? {
-            Block::Parity(parity, bytes) => Some(Send::Parity(parity, bytes)),
-            Block::Piece(range) => {
+            StripeBlock::Parity(parity, bytes) => Some(Send::Parity(parity, bytes)),
+            StripeBlock::Piece(range) => {
                 // A part of the range may have been delivered already by means of parity.
                 let range = range.start.max(self.acknowledged)..range.end;
                 self.stripes.get_mut(&id)?.given.push_back(range.clone());

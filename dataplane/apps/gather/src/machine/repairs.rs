@@ -25,18 +25,18 @@ pub struct Parity {
 #[derive(Debug, Clone)]
 pub struct ParityQueue {
     /// Groups by their start.
-    groups: BTreeMap<u64, Waiting>,
+    groups: BTreeMap<u64, PartialGroup>,
     budget: u64,
     cost: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Waiting {
+struct PartialGroup {
     group: ParityGroup,
     blocks: BTreeMap<u8, Vec<u8>>,
 }
 
-impl Waiting {
+impl PartialGroup {
     fn cost(&self) -> u64 {
         self.blocks.len() as u64 * cost(&self.group)
     }
@@ -75,7 +75,7 @@ impl ParityQueue {
             return;
         }
         let waiting = self.groups.entry(group.start);
-        let waiting = waiting.or_insert_with(|| Waiting { group, blocks: BTreeMap::new() });
+        let waiting = waiting.or_insert_with(|| PartialGroup { group, blocks: BTreeMap::new() });
         let block = waiting.blocks.entry(index).or_insert_with(|| Vec::with_capacity(group.block() as usize));
         self.cost += u64::from(is_new) * cost(&group);
         // If the bytes do not follow, another stripe may bring the block again.
@@ -98,7 +98,7 @@ impl ParityQueue {
 
     /// Drops groups that are delivered.
     pub fn discard_below(&mut self, delivered: u64) {
-        let is_over = |waiting: &Waiting| waiting.group.end() <= delivered;
+        let is_over = |waiting: &PartialGroup| waiting.group.end() <= delivered;
         while let Some((&start, _)) = self.groups.first_key_value().filter(|(_, waiting)| is_over(waiting)) {
             self.drop_group(start);
         }

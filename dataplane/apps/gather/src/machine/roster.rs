@@ -28,7 +28,7 @@ pub struct Refused {
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct RosterEntry {
     token: Token,
     /// The remembered stream, and the number of its stripes.
     live: Option<(StreamId, u16)>,
@@ -37,14 +37,15 @@ struct Entry {
 /// The clients, and the stripes of each.
 #[derive(Debug, Clone)]
 pub struct Roster {
-    clients: BTreeMap<ClientName, Entry>,
+    clients: BTreeMap<ClientName, RosterEntry>,
     max_stripes: u16,
 }
 
 impl Roster {
     /// A roster of clients with their tokens; each may have at most `max_stripes`.
     pub fn new(clients: impl IntoIterator<Item = (ClientName, Token)>, max_stripes: u16) -> Roster {
-        let clients = clients.into_iter().map(|(name, token)| (name, Entry { token, live: None })).collect();
+        let clients =
+            clients.into_iter().map(|(name, token)| (name, RosterEntry { token, live: None })).collect();
         Roster { clients, max_stripes }
     }
 

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use groupflow_gather::machine::frame::{data_header, parity_header};
 use groupflow_gather::machine::{
-    Decoder, Epoch, ErasureCode, Frame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeId,
+    Epoch, ErasureCode, GatherFrame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeDecoder,
+    StripeId,
 };
 
 /// What happens. Stripes are taken modulo their number.
@@ -30,12 +31,12 @@ pub enum Step {
     Restart,
 }
 
-struct Stripe {
+struct StripeModel {
     id: StripeId,
     up: VecDeque<u8>,
     down: VecDeque<u8>,
-    at_server: Decoder,
-    at_client: Decoder,
+    at_server: StripeDecoder,
+    at_client: StripeDecoder,
     welcome: bool,
     /// The server has read all, up to LEAVE.
     left: bool,
@@ -52,7 +53,7 @@ pub struct World {
     capacity: usize,
     wanted: u16,
     appetite: usize,
-    stripes: Vec<Stripe>,
+    stripes: Vec<StripeModel>,
     next: u32,
 }
 
@@ -126,7 +127,7 @@ impl World {
             }
             Step::Want(wanted) => {
                 self.wanted = wanted;
-                self.stripes.iter_mut().for_each(|s| Frame::Want { wanted }.encode(&mut s.down));
+                self.stripes.iter_mut().for_each(|s| GatherFrame::Want { wanted }.encode(&mut s.down));
             }
             Step::Retire => {
                 // The youngest that may.
@@ -134,7 +135,7 @@ impl World {
                 if let Some(stripe) = self.stripes.iter_mut().rev().find(|s| surplus && s.welcome) {
                     stripe.welcome = false;
                     self.client.retire(stripe.id);
-                    Frame::Leave.encode(&mut stripe.up);
+                    GatherFrame::Leave.encode(&mut stripe.up);
                 }
             }
             Step::Stall(stripe) if count > 0 => self.client.on_stalled(self.stripes[stripe % count].id),
@@ -204,13 +205,14 @@ impl World {
         }
         let limit = self.server.as_ref().map_or(0, |server| server.bytes().limit());
         let mut down = VecDeque::new();
-        Frame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }.encode(&mut down);
-        self.stripes.push(Stripe {
+        GatherFrame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }
+            .encode(&mut down);
+        self.stripes.push(StripeModel {
             id: StripeId(self.next),
             up: VecDeque::new(),
             down,
-            at_server: Decoder::new(Side::Client),
-            at_client: Decoder::new(Side::Server),
+            at_server: StripeDecoder::new(Side::Client),
+            at_client: StripeDecoder::new(Side::Server),
             welcome: false,
             left: false,
         });
@@ -234,7 +236,7 @@ impl World {
                     stripe.up.extend(parity_header(&parity));
                     stripe.up.extend(bytes);
                 }
-                Some(Send::End(length)) => Frame::End { length }.encode(&mut stripe.up),
+                Some(Send::End(length)) => GatherFrame::End { length }.encode(&mut stripe.up),
                 None => break,
             }
         }
@@ -259,8 +261,8 @@ impl World {
                 Item::Parity { parity, at, bytes } => {
                     server.receive_parity(parity, at, bytes, &mut sink).expect("within the limit");
                 }
-                Item::Frame(Frame::End { length }) => server.end(length).expect("the end"),
-                Item::Frame(Frame::Leave) => stripe.left = true,
+                Item::Frame(GatherFrame::End { length }) => server.end(length).expect("the end"),
+                Item::Frame(GatherFrame::Leave) => stripe.left = true,
                 Item::Frame(other) => panic!("{other:?}"),
             }
         }
@@ -283,10 +285,10 @@ impl World {
         let complete = server.bytes().is_complete();
         for (index, stripe) in self.stripes.iter_mut().enumerate() {
             if tell.is_none() || tell == Some(index) {
-                Frame::Delivered { delivered, limit }.encode(&mut stripe.down);
+                GatherFrame::Delivered { delivered, limit }.encode(&mut stripe.down);
             }
             if complete {
-                Frame::Complete { length: delivered }.encode(&mut stripe.down);
+                GatherFrame::Complete { length: delivered }.encode(&mut stripe.down);
             }
         }
     }
@@ -299,17 +301,19 @@ impl World {
         let mut stale = Vec::new();
         while let Some(item) = stripe.at_client.next_item(&mut input).expect("frames") {
             match item {
-                Item::Frame(Frame::Welcome { epoch, delivered, limit, wanted }) => {
+                Item::Frame(GatherFrame::Welcome { epoch, delivered, limit, wanted }) => {
                     stripe.welcome = true;
                     let news = (delivered, limit);
                     stale.extend(self.client.on_welcome(id, epoch, news, wanted).expect("welcome"));
                 }
-                Item::Frame(Frame::Delivered { delivered, limit }) => {
+                Item::Frame(GatherFrame::Delivered { delivered, limit }) => {
                     self.client.on_delivered(id, delivered, limit).expect("news");
                 }
-                Item::Frame(Frame::Want { wanted }) => self.client.on_want(wanted),
-                Item::Frame(Frame::Complete { length }) => self.client.on_complete(length).expect("complete"),
-                Item::Frame(Frame::Refusal { code: RefusalCode::Late, .. }) => {}
+                Item::Frame(GatherFrame::Want { wanted }) => self.client.on_want(wanted),
+                Item::Frame(GatherFrame::Complete { length }) => {
+                    self.client.on_complete(length).expect("complete")
+                }
+                Item::Frame(GatherFrame::Refusal { code: RefusalCode::Late, .. }) => {}
                 other => panic!("{other:?}"),
             }
         }

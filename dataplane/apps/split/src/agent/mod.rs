@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::control::{ControlClient, Listener};
 use super::farewell::Farewells;
-use super::frame::{Fault, Frame};
+use super::frame::{Fault, SplitFrame};
 use super::live::{Abort, Live, Turn};
 use super::peers::{Drain, Greeting};
 use super::resources::{Orphan, Resources, SplitPollKey};
@@ -211,7 +211,7 @@ impl Agent {
                 fields["fault"] = abort.fault.word().into();
                 fields["text"] = abort.text.clone().into();
                 let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
-                live.upstream.say(&Frame::Failure { fault, member: 0, offset, text });
+                live.upstream.say(&SplitFrame::Failure { fault, member: 0, offset, text });
                 if !live.upstream.is_agent {
                     // Members' replies are sent before the reset; a sender that does not take them now loses
                     // them.

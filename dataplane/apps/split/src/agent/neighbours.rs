@@ -12,7 +12,7 @@ use groupflow_host::tcp;
 use serde_json::json;
 
 use super::{Agent, PATIENCE};
-use crate::frame::{Fault, Frame};
+use crate::frame::{Fault, SplitFrame};
 use crate::peers::{Drain, Greeting};
 use crate::preamble::Preamble;
 use crate::resources::{Orphan, SplitPollKey};
@@ -118,7 +118,7 @@ impl Agent {
     /// Tells another agent why its stream is refused.
     pub(super) fn say_no(&mut self, connection: (TcpStream, Registration), fault: Fault, text: &str) {
         let mut out = Outbox::new(0);
-        Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
+        SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
         self.see_off(connection, out);
     }
 

@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 
 use super::Agent;
 use crate::config::SessionSpec;
-use crate::control::{self, ControlClient, Op, RequestError};
+use crate::control::{self, ControlClient, Operation, RequestError};
 use crate::frame::Fault;
 use crate::live::{Abort, Turn};
 use crate::resources::SplitPollKey;
@@ -40,7 +40,7 @@ impl Agent {
         let lines = client.lines(&mut self.resources.scratch);
         for line in lines {
             let (id, op) = control::parse(&line);
-            let watch = op == Ok(Op::Watch);
+            let watch = op == Ok(Operation::Watch);
             let result = op.and_then(|op| self.perform(op));
             if let Some(client) = self.clients.get_mut(&number) {
                 client.watching |= watch;
@@ -49,13 +49,15 @@ impl Agent {
         }
     }
 
-    fn perform(&mut self, op: Op) -> Result<Value, RequestError> {
+    fn perform(&mut self, op: Operation) -> Result<Value, RequestError> {
         match op {
-            Op::SetSession(value) => self.set_session(value),
-            Op::RemoveSession(id) => self.remove_session(id),
-            Op::List => Ok(json!({"sessions": self.sessions.values().map(|s| &s.value).collect::<Vec<_>>()})),
-            Op::Stats => Ok(self.stats()),
-            Op::Watch => Ok(json!({})),
+            Operation::SetSession(value) => self.set_session(value),
+            Operation::RemoveSession(id) => self.remove_session(id),
+            Operation::List => {
+                Ok(json!({"sessions": self.sessions.values().map(|s| &s.value).collect::<Vec<_>>()}))
+            }
+            Operation::Stats => Ok(self.stats()),
+            Operation::Watch => Ok(json!({})),
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Agent;
 use crate::config::SessionSpec;
-use crate::frame::{Fault, Frame};
+use crate::frame::{Fault, SplitFrame};
 use crate::live::Live;
 use crate::resources::{Orphan, SplitPollKey};
 use crate::tally::Tally;
@@ -116,7 +116,7 @@ impl Agent {
         let known = self.farewells.of(id).map(Tally::again).unwrap_or_default();
         match Live::open(&mut self.resources, id, spec, upstream, offset, orphans, known) {
             Ok(mut live) => {
-                live.upstream.say(&Frame::Welcome { offset });
+                live.upstream.say(&SplitFrame::Welcome { offset });
                 self.resources.event("stream_opened", session, Some(id), fields);
                 self.streams.insert(id, live);
                 self.ready.insert(id);

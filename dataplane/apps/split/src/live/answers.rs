@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Abort, Live};
 use crate::config::Replies;
-use crate::frame::{Fault, Frame, MAX_BODY};
+use crate::frame::{Fault, SplitFrame, MAX_BODY};
 use crate::link::LinkState;
 use crate::resources::Resources;
 
@@ -78,11 +78,11 @@ impl Live {
         &mut self,
         resources: &mut Resources,
         index: usize,
-        frame: Frame,
+        frame: SplitFrame,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match frame {
-            Frame::Welcome { offset } => {
+            SplitFrame::Welcome { offset } => {
                 let first = !std::mem::replace(&mut link.established, true);
                 if link.state == LinkState::Resuming {
                     let acked = self.core.acked(link.branch).unwrap_or(0);
@@ -97,12 +97,14 @@ impl Live {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
             }
-            Frame::Progress { offset, complete } => link.on_progress(&self.core, offset, complete)?,
-            Frame::Receipt { member, bytes } => self.receipt(resources, member, bytes),
-            Frame::Reply { member, bytes } if self.wants_reply(member) => self.upstream.reply(member, &bytes),
-            Frame::Reply { .. } => {}
-            Frame::ReplyEnd { member } => self.reply_ended(member),
-            Frame::Failure { fault, member, offset, text } => {
+            SplitFrame::Progress { offset, complete } => link.on_progress(&self.core, offset, complete)?,
+            SplitFrame::Receipt { member, bytes } => self.receipt(resources, member, bytes),
+            SplitFrame::Reply { member, bytes } if self.wants_reply(member) => {
+                self.upstream.reply(member, &bytes)
+            }
+            SplitFrame::Reply { .. } => {}
+            SplitFrame::ReplyEnd { member } => self.reply_ended(member),
+            SplitFrame::Failure { fault, member, offset, text } => {
                 return self.on_failure(resources, index, fault, member, offset, text);
             }
         }
@@ -125,7 +127,7 @@ impl Live {
                 }
                 let fields = json!({"member": member, "acked": offset, "text": text});
                 resources.event(fault.word(), self.spec.id, Some(self.id), fields);
-                self.upstream.say(&Frame::Failure { fault, member, offset, text });
+                self.upstream.say(&SplitFrame::Failure { fault, member, offset, text });
                 self.reply_ended(member);
                 Ok(ControlFlow::Continue(()))
             }
@@ -153,7 +155,7 @@ impl Live {
 
     pub(super) fn reply_ended(&mut self, member: u32) {
         if self.wants_reply(member) {
-            self.upstream.say(&Frame::ReplyEnd { member });
+            self.upstream.say(&SplitFrame::ReplyEnd { member });
             self.reply_over |= matches!(self.spec.replies, Replies::Leader(_));
         }
     }

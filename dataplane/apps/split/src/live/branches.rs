@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{Abort, Live};
 use crate::config::{BranchKind, BranchSpec, LateStart, SessionSpec};
-use crate::frame::{Fault, Frame};
+use crate::frame::{Fault, SplitFrame};
 use crate::link::{BranchLink, LinkState};
 use crate::resources::{Orphan, Resources};
 
@@ -265,7 +265,7 @@ impl Live {
         if !link.is_agent() {
             self.tally.failed(fault, member, &name, acked, text);
             let text = format!("{name}: {text}");
-            self.upstream.say(&Frame::Failure { fault, member, offset: acked, text });
+            self.upstream.say(&SplitFrame::Failure { fault, member, offset: acked, text });
             self.reply_ended(member);
         }
         self.check_members()

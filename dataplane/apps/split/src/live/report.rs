@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Abort, Live};
 use crate::config::Replies;
-use crate::frame::Frame;
+use crate::frame::SplitFrame;
 use crate::resources::Resources;
 use crate::upstream::Upstream;
 
@@ -12,7 +12,7 @@ impl Live {
     /// The upstream agent has connected again: the stream goes on at the present offset. That agent may have
     /// restarted, and know nothing of what it was told before.
     pub fn replace_upstream(&mut self, mut upstream: Upstream) {
-        upstream.say(&Frame::Welcome { offset: self.core.received() });
+        upstream.say(&SplitFrame::Welcome { offset: self.core.received() });
         self.tally.frames().for_each(|frame| upstream.say(&frame));
         self.upstream = upstream;
         self.progress = None;
@@ -20,14 +20,17 @@ impl Live {
 
     /// The frames for an upstream agent that asks for the stream after its end; `abort` says why it ended
     /// early.
-    pub fn farewell(&self, abort: Option<&Abort>) -> Vec<Frame> {
+    pub fn farewell(&self, abort: Option<&Abort>) -> Vec<SplitFrame> {
         let offset = self.core.received();
-        let first = abort.is_none().then_some(Frame::Welcome { offset });
+        let first = abort.is_none().then_some(SplitFrame::Welcome { offset });
         let last = match abort {
-            None => Frame::Progress { offset, complete: true },
-            Some(Abort { fault, text }) => {
-                Frame::Failure { fault: *fault, member: 0, offset: self.core.floor(), text: text.clone() }
-            }
+            None => SplitFrame::Progress { offset, complete: true },
+            Some(Abort { fault, text }) => SplitFrame::Failure {
+                fault: *fault,
+                member: 0,
+                offset: self.core.floor(),
+                text: text.clone(),
+            },
         };
         first.into_iter().chain(self.tally.frames()).chain([last]).collect()
     }
@@ -42,7 +45,7 @@ impl Live {
                 Some(self.id),
                 json!({"member": member, "bytes": bytes}),
             );
-            self.upstream.say(&Frame::Receipt { member, bytes });
+            self.upstream.say(&SplitFrame::Receipt { member, bytes });
         }
     }
 
@@ -55,7 +58,7 @@ impl Live {
         self.flush();
         if wanted && self.progress != Some(now) && (complete || self.upstream.out.is_empty()) {
             self.progress = Some(now);
-            self.upstream.say(&Frame::Progress { offset: now.0, complete });
+            self.upstream.say(&SplitFrame::Progress { offset: now.0, complete });
             self.flush();
         }
         let all = self.links.iter().all(|link| link.replies_ended);

@@ -114,7 +114,7 @@ pub struct TreeArgs {
 
 /// A command line of nothing but the options of both commands.
 #[derive(Debug, Parser)]
-struct Line {
+struct CommandLine {
     #[command(flatten)]
     tree: TreeArgs,
 }
@@ -125,7 +125,7 @@ impl TreeArgs {
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<TreeArgs, AgentError> {
         let to = to.to_string();
         let line = ["", "--to", &to, "--token", token, "--plain"];
-        let Line { tree } = Line::try_parse_from(line).map_err(|error| {
+        let CommandLine { tree } = CommandLine::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
             AgentError::usage(cause.trim_start_matches("error: "), "see the options in docs/how-to/tree.md")
         })?;

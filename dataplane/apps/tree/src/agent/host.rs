@@ -22,7 +22,7 @@ use super::args::TreeArgs;
 use super::dispatcher_link::Said;
 use super::probes::Probes;
 use super::quic::Quic;
-use super::shared::Shared;
+use super::shared::TreeIdentity;
 use super::stop::Stop;
 use super::tcp_link;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
@@ -33,7 +33,7 @@ mod drive;
 mod over_quic;
 mod tcp_links;
 
-use dialogue::{Dialogue, Heard};
+use dialogue::{Dialogue, DispatcherWord};
 use dials::Dials;
 use drive::{Drive, HostPollKey};
 use tcp_links::TcpLinks;
@@ -54,7 +54,7 @@ pub struct TreeHost<'a> {
     /// The dialogue with the dispatchers.
     pub dialogue: Dialogue,
     /// The tree's certificate, once the dispatchers gave it.
-    shared: Option<Shared>,
+    shared: Option<TreeIdentity>,
     dials: Dials,
     tcp: TcpLinks,
     /// Edges over QUIC; `None`: nothing is encrypted, or another process has the port.
@@ -202,10 +202,10 @@ impl<'a> TreeHost<'a> {
                 Said::Line(line) => line,
             };
             match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
-                Heard::Nothing => {}
-                Heard::Elsewhere => break,
-                Heard::Welcome(identity) => self.on_identity(&identity)?,
-                Heard::Order(order) => {
+                DispatcherWord::Nothing => {}
+                DispatcherWord::Elsewhere => break,
+                DispatcherWord::Welcome(identity) => self.on_identity(&identity)?,
+                DispatcherWord::Order(order) => {
                     self.drive.node.on_order(self.drive.nanos(), order);
                     self.act()?;
                 }
@@ -217,7 +217,7 @@ impl<'a> TreeHost<'a> {
     /// Takes the tree's certificate, by which children and parents know this host.
     fn on_identity(&mut self, identity: &serde_json::Value) -> Result<(), AgentError> {
         if !self.args.secure.plain {
-            let shared = self.shared.insert(Shared::parse(identity)?);
+            let shared = self.shared.insert(TreeIdentity::parse(identity)?);
             if let Some(quic) = &mut self.quic {
                 quic.links.serve(shared.accept_quic()?);
             }

@@ -17,7 +17,7 @@ use super::host::TreeHost;
 use super::quic::QuicCounts;
 use super::stop::Stop;
 use super::tcp_link::BATCH;
-use crate::machine::{HostId, Read, TreeNode};
+use crate::machine::{HostId, ReadItem, TreeNode};
 
 /// The time between lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -74,7 +74,7 @@ pub fn source(
     let id = HostId(rand::random());
     let mut host = TreeHost::open(args, id, TreeNode::source(args.config(id)), true, stop)?;
     let watched = host.watch(input.as_fd())?;
-    let mut run = Run::new(args);
+    let mut run = TransferEvents::new(args);
     let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
     loop {
         host.pump()?;
@@ -136,7 +136,7 @@ pub fn receiver(
     let id = HostId(rand::random());
     let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(from)), false, stop)?;
     host.watch(output.as_fd())?;
-    let mut run = Run::new(args);
+    let mut run = TransferEvents::new(args);
     let mut taken = Taken::new(args);
     let mut complete = None;
     loop {
@@ -210,13 +210,13 @@ impl Taken {
                 break;
             }
             match host.drive.node.read(host.drive.nanos(), BATCH) {
-                Some(Read::Bytes(bytes)) => self.push(bytes, position),
-                Some(Read::Skipped { to }) => {
+                Some(ReadItem::Bytes(bytes)) => self.push(bytes, position),
+                Some(ReadItem::Skipped { to }) => {
                     let human = format!("goes on at byte {to}");
                     reporter.event("skipped", Weight::Lasting, json!({"to": to}), Some(human));
                 }
-                Some(Read::End) => self.end(),
-                Some(Read::Broken { at }) => return Err(broken(at)),
+                Some(ReadItem::End) => self.end(),
+                Some(ReadItem::Broken { at }) => return Err(broken(at)),
                 None => break,
             }
         }
@@ -294,7 +294,7 @@ fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
 }
 
 /// The events of a transfer, as they are reported.
-struct Run {
+struct TransferEvents {
     began: Option<Instant>,
     opened: Instant,
     told: Instant,
@@ -304,10 +304,10 @@ struct Run {
     name: String,
 }
 
-impl Run {
-    fn new(args: &TreeArgs) -> Run {
+impl TransferEvents {
+    fn new(args: &TreeArgs) -> TransferEvents {
         let now = Instant::now();
-        Run {
+        TransferEvents {
             began: None,
             opened: now,
             told: now,

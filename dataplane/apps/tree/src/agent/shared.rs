@@ -21,14 +21,14 @@ const EDGE: &[u8] = b"groupflow-tree";
 
 /// The TLS configurations of connections to and from other hosts.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct TreeIdentity {
     config: Arc<ServerConfig>,
     pin: Pin,
 }
 
-impl Shared {
+impl TreeIdentity {
     /// Parses what the dispatchers send: `certificate` and `key`, in PEM.
-    pub fn parse(given: &Value) -> Result<Shared, AgentError> {
+    pub fn parse(given: &Value) -> Result<TreeIdentity, AgentError> {
         let wrong = |why: &dyn std::fmt::Display| {
             let cause =
                 format!("the tree's certificate cannot be used: {}", why.to_string().replace('\n', " "));
@@ -44,7 +44,7 @@ impl Shared {
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key));
         let mut config = config.map_err(|error| wrong(&error))?;
         config.send_tls13_tickets = 0;
-        Ok(Shared { config: Arc::new(config), pin })
+        Ok(TreeIdentity { config: Arc::new(config), pin })
     }
 
     /// The TLS session with a child that has connected.

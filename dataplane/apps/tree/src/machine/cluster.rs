@@ -13,7 +13,7 @@ use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// The parent that a host was ordered to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Up {
+pub enum ParentOrder {
     /// No parent: the host waits for room.
     Nothing,
     /// A host of the parent's cluster; in the root cluster: none, since the host is the source. Exactly one
@@ -33,8 +33,8 @@ pub struct ClusterHost {
     /// How many children it may have.
     pub capacity: u16,
     /// The parent that it was ordered to have.
-    pub up: Up,
-    /// With [`Up::Outside`]: the parent outside, once it is known.
+    pub up: ParentOrder,
+    /// With [`ParentOrder::Outside`]: the parent outside, once it is known.
     pub outside: Option<HostId>,
     /// Latency to its parent, one way.
     pub latency: Nanos,
@@ -67,7 +67,7 @@ impl ClusterHost {
             peer,
             router,
             capacity,
-            up: Up::Nothing,
+            up: ParentOrder::Nothing,
             outside: None,
             latency: Nanos::ZERO,
             order: 0,
@@ -96,8 +96,8 @@ impl ClusterHost {
     /// Its parent, if that is in this cluster.
     pub fn parent(&self) -> Option<HostId> {
         match self.up {
-            Up::Host(parent) => Some(parent),
-            Up::Nothing | Up::Outside => None,
+            ParentOrder::Host(parent) => Some(parent),
+            ParentOrder::Nothing | ParentOrder::Outside => None,
         }
     }
 
@@ -178,7 +178,7 @@ impl Cluster {
 
     /// The member that receives from outside.
     pub fn head(&self) -> Option<HostId> {
-        self.iter().find(|(_, member)| member.up == Up::Outside).map(|(host, _)| host)
+        self.iter().find(|(_, member)| member.up == ParentOrder::Outside).map(|(host, _)| host)
     }
 
     /// Adds a member that has no place yet.
@@ -293,7 +293,7 @@ impl Cluster {
 
     /// The direct children of a host.
     pub fn children(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
-        self.iter().filter(move |(_, member)| member.up == Up::Host(host)).map(|(child, _)| child)
+        self.iter().filter(move |(_, member)| member.up == ParentOrder::Host(host)).map(|(child, _)| child)
     }
 
     /// How many more children a host can take; 0 also if it is slow or may have failed.
@@ -333,14 +333,14 @@ impl Cluster {
     /// Edges from the head down to a host; `None`: it is not connected to the head.
     pub fn depth(&self, host: HostId) -> Option<usize> {
         let top = self.above(host).last().unwrap_or(host);
-        (self.get(top)?.up == Up::Outside).then(|| self.above(host).count())
+        (self.get(top)?.up == ParentOrder::Outside).then(|| self.above(host).count())
     }
 
     /// Latency from the head to a host, one way; `None`: it is not connected to the head.
     pub fn total(&self, host: HostId) -> Option<Nanos> {
         self.depth(host)?;
         let edges = std::iter::once(host).chain(self.above(host)).filter_map(|at| self.get(at));
-        let below_head = edges.filter(|member| member.up != Up::Outside);
+        let below_head = edges.filter(|member| member.up != ParentOrder::Outside);
         Some(below_head.fold(Nanos::ZERO, |sum, member| sum + member.latency))
     }
 
@@ -377,11 +377,11 @@ impl Cluster {
     pub(super) fn put(
         &mut self,
         host: HostId,
-        up: Up,
+        up: ParentOrder,
         outside: Option<HostId>,
         latency: Nanos,
     ) -> Option<u32> {
-        if let Up::Host(parent) = up {
+        if let ParentOrder::Host(parent) = up {
             if self.would_cycle(host, parent) || !self.members.contains_key(&parent) {
                 return None;
             }
@@ -398,13 +398,14 @@ impl Cluster {
     /// Notes that a host carried out an order; returns the parents that it left. `None`: it was not the
     /// host's last order.
     pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<HostId>> {
-        let member = self.members.get_mut(&host).filter(|m| m.order == order && m.up != Up::Nothing)?;
+        let member =
+            self.members.get_mut(&host).filter(|m| m.order == order && m.up != ParentOrder::Nothing)?;
         member.attached = true;
         member.behind = false;
         self.sent_away.remove(&host);
         let mut left = std::mem::take(&mut member.was);
         left.append(&mut member.left);
-        left.retain(|&was| member.up != Up::Host(was) && member.outside != Some(was));
+        left.retain(|&was| member.up != ParentOrder::Host(was) && member.outside != Some(was));
         self.forget_ghosts();
         Some(left)
     }
@@ -413,7 +414,7 @@ impl Cluster {
     pub(super) fn unplace(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             member.leave_parent();
-            member.up = Up::Nothing;
+            member.up = ParentOrder::Nothing;
             member.attached = false;
         }
     }
@@ -428,7 +429,7 @@ impl Cluster {
             let lost = std::mem::replace(&mut member.was, under_way.into_iter().collect());
             let fresh: Vec<HostId> = lost.into_iter().filter(|host| !member.left.contains(host)).collect();
             member.left.extend(fresh);
-            member.up = Up::Nothing;
+            member.up = ParentOrder::Nothing;
         }
         self.forget_ghosts();
     }
@@ -465,7 +466,7 @@ mod tests {
         for (host, parent) in [(1, 2), (2, 1)] {
             let peer = Peer { host: HostId(host), address: ([127, 0, 0, 1], 1).into() };
             let mut member = ClusterHost::new(peer, None, 1, Nanos::ZERO);
-            member.up = Up::Host(HostId(parent));
+            member.up = ParentOrder::Host(HostId(parent));
             cluster.members.insert(peer.host, member);
         }
         assert_eq!(cluster.depth(HostId(1)), None);

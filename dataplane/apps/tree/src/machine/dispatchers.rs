@@ -16,7 +16,7 @@ use super::policy::Policy;
 
 /// A message to a host, and the cluster whose dispatcher sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct HostMessage {
     /// The cluster of the sending dispatcher.
     pub cluster: ClusterId,
     /// The host that is told.
@@ -139,7 +139,13 @@ impl Dispatchers {
     }
 
     /// Handles a message of a host to a cluster's dispatcher.
-    pub fn on_host(&mut self, now: Nanos, cluster: ClusterId, from: HostId, message: FromHost) -> Vec<Told> {
+    pub fn on_host(
+        &mut self,
+        now: Nanos,
+        cluster: ClusterId,
+        from: HostId,
+        message: FromHost,
+    ) -> Vec<HostMessage> {
         match self.clusters.get_mut(&cluster) {
             Some(dispatcher) => {
                 // A sign of life changes nothing that must be stored.
@@ -152,13 +158,13 @@ impl Dispatchers {
             None => {
                 let message =
                     ToHost::Refused { code: RefusalCode::Ended, text: "the cluster is no more".to_owned() };
-                vec![Told { cluster, host: from, message }]
+                vec![HostMessage { cluster, host: from, message }]
             }
         }
     }
 
     /// Handles the loss of the connection to a host of that cluster.
-    pub fn on_gone(&mut self, now: Nanos, cluster: ClusterId, host: HostId) -> Vec<Told> {
+    pub fn on_gone(&mut self, now: Nanos, cluster: ClusterId, host: HostId) -> Vec<HostMessage> {
         if let Some(dispatcher) = self.clusters.get_mut(&cluster) {
             dispatcher.on_gone(now, host);
             self.changed.insert(cluster);
@@ -172,7 +178,7 @@ impl Dispatchers {
     }
 
     /// Handles mail for a dispatcher that is here.
-    pub fn on_mail(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<Told> {
+    pub fn on_mail(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<HostMessage> {
         if let Some(dispatcher) = self.clusters.get_mut(&to) {
             dispatcher.on_cluster(now, from, message);
             self.changed.insert(to);
@@ -181,7 +187,7 @@ impl Dispatchers {
     }
 
     /// Handles mail of a dispatcher here that came back because its recipient no longer exists.
-    pub fn on_returned(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<Told> {
+    pub fn on_returned(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<HostMessage> {
         if let Some(dispatcher) = self.clusters.get_mut(&from) {
             dispatcher.on_undelivered(now, to, message);
             self.changed.insert(from);
@@ -195,7 +201,7 @@ impl Dispatchers {
     }
 
     /// Handles the passing of time.
-    pub fn on_time(&mut self, now: Nanos) -> Vec<Told> {
+    pub fn on_time(&mut self, now: Nanos) -> Vec<HostMessage> {
         let due = self.clusters.values_mut().filter(|dispatcher| dispatcher.deadline() <= now);
         let mut woken = Vec::new();
         for dispatcher in due {
@@ -207,7 +213,7 @@ impl Dispatchers {
     }
 
     /// Delivers messages among dispatchers until there are none left.
-    fn carry(&mut self, now: Nanos, first: impl IntoIterator<Item = ClusterId>) -> Vec<Told> {
+    fn carry(&mut self, now: Nanos, first: impl IntoIterator<Item = ClusterId>) -> Vec<HostMessage> {
         let (mut told, mut queue) = (Vec::new(), VecDeque::new());
         for id in first {
             self.collect(now, id, &mut told, &mut queue);
@@ -237,13 +243,15 @@ impl Dispatchers {
         &mut self,
         now: Nanos,
         id: ClusterId,
-        told: &mut Vec<Told>,
+        told: &mut Vec<HostMessage>,
         queue: &mut VecDeque<(ClusterId, ClusterId, Between)>,
     ) {
         while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
             self.changed.insert(id);
             match output {
-                DispatcherAction::Host(host, message) => told.push(Told { cluster: id, host, message }),
+                DispatcherAction::Host(host, message) => {
+                    told.push(HostMessage { cluster: id, host, message })
+                }
                 DispatcherAction::Cluster(to, message) => queue.push_back((id, to, message)),
                 DispatcherAction::Found(founding) => {
                     let seed = self.seeds.next_u64();

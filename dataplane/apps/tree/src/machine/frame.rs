@@ -61,7 +61,7 @@ impl Reason {
 
 /// A frame. Its first word says which end of the edge sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum TreeFrame {
     /// Child: its introduction.
     Hello {
         /// The child.
@@ -120,12 +120,12 @@ pub enum Frame {
     Alive,
 }
 
-impl Frame {
+impl TreeFrame {
     /// Appends the frame's encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut w = Writer::default();
         let body = match self {
-            Frame::Hello { child, ticket, edge, begin, needed, room, deadline } => {
+            TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline } => {
                 let version = if deadline.is_some() { WITH_DATAGRAMS } else { VERSION };
                 w.u8(version).u64(child.0).bytes(&ticket.0).u32(*edge);
                 match begin {
@@ -138,18 +138,18 @@ impl Frame {
                     None => &mut w,
                 }
             }
-            Frame::Taken { taken, needed } => w.u64(*taken).u64(*needed),
-            Frame::Welcome { begin: number } | Frame::Skip { to: number } | Frame::End { length: number } => {
-                w.u64(*number)
-            }
-            Frame::Refused(reason) => w.u8(*reason as u8 + 1),
-            Frame::Data { offset, bytes } => w.u64(*offset).bytes(bytes),
-            Frame::Complete | Frame::Moved | Frame::Alive => &mut w,
+            TreeFrame::Taken { taken, needed } => w.u64(*taken).u64(*needed),
+            TreeFrame::Welcome { begin: number }
+            | TreeFrame::Skip { to: number }
+            | TreeFrame::End { length: number } => w.u64(*number),
+            TreeFrame::Refused(reason) => w.u8(*reason as u8 + 1),
+            TreeFrame::Data { offset, bytes } => w.u64(*offset).bytes(bytes),
+            TreeFrame::Complete | TreeFrame::Moved | TreeFrame::Alive => &mut w,
         };
         Envelope::seal(self.kind(), body, out);
     }
 
-    /// Appends [`Frame::Data`] of two pieces that follow each other, 1 to [`MAX_BLOCK`] bytes in all.
+    /// Appends [`TreeFrame::Data`] of two pieces that follow each other, 1 to [`MAX_BLOCK`] bytes in all.
     pub fn encode_data(offset: u64, (first, second): (&[u8], &[u8]), out: &mut Vec<u8>) {
         out.extend(Envelope::header(DATA, 8 + first.len() + second.len()));
         out.extend(offset.to_be_bytes());
@@ -159,20 +159,20 @@ impl Frame {
 
     fn kind(&self) -> u8 {
         match self {
-            Frame::Hello { .. } => 1,
-            Frame::Taken { .. } => 2,
-            Frame::Complete => 3,
-            Frame::Moved => 4,
-            Frame::Welcome { .. } => 16,
-            Frame::Data { .. } => DATA,
-            Frame::Skip { .. } => 18,
-            Frame::End { .. } => 19,
-            Frame::Refused(_) => 20,
-            Frame::Alive => 32,
+            TreeFrame::Hello { .. } => 1,
+            TreeFrame::Taken { .. } => 2,
+            TreeFrame::Complete => 3,
+            TreeFrame::Moved => 4,
+            TreeFrame::Welcome { .. } => 16,
+            TreeFrame::Data { .. } => DATA,
+            TreeFrame::Skip { .. } => 18,
+            TreeFrame::End { .. } => 19,
+            TreeFrame::Refused(_) => 20,
+            TreeFrame::Alive => 32,
         }
     }
 
-    fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
+    fn parse(kind: u8, body: &[u8]) -> Result<TreeFrame, CodecError> {
         let mut r = Reader::new(body);
         let frame = match kind {
             1 => hello(&mut r)?,
@@ -181,11 +181,11 @@ impl Frame {
                 if needed > taken {
                     return Err(CodecError::new("taken.needed", format!("{needed} is beyond {taken}")));
                 }
-                Frame::Taken { taken, needed }
+                TreeFrame::Taken { taken, needed }
             }
-            3 => Frame::Complete,
-            4 => Frame::Moved,
-            16 => Frame::Welcome { begin: r.u64("welcome.begin")? },
+            3 => TreeFrame::Complete,
+            4 => TreeFrame::Moved,
+            16 => TreeFrame::Welcome { begin: r.u64("welcome.begin")? },
             DATA => {
                 let offset = r.u64("data.offset")?;
                 let bytes = r.rest().to_vec();
@@ -193,16 +193,16 @@ impl Frame {
                     let text = format!("has {} bytes, not 1 to {MAX_BLOCK}", bytes.len());
                     return Err(CodecError::new("data.bytes", text));
                 }
-                Frame::Data { offset, bytes }
+                TreeFrame::Data { offset, bytes }
             }
-            18 => Frame::Skip { to: r.u64("skip.to")? },
-            19 => Frame::End { length: r.u64("end.length")? },
+            18 => TreeFrame::Skip { to: r.u64("skip.to")? },
+            19 => TreeFrame::End { length: r.u64("end.length")? },
             20 => {
                 let number = r.u8("refused.reason")?;
                 let reason = Reason::ALL.into_iter().find(|&reason| reason as u8 + 1 == number);
-                Frame::Refused(reason.ok_or(CodecError::value("refused.reason", number))?)
+                TreeFrame::Refused(reason.ok_or(CodecError::value("refused.reason", number))?)
             }
-            32 => Frame::Alive,
+            32 => TreeFrame::Alive,
             _ => return Err(CodecError::value("frame.kind", kind)),
         };
         r.end("frame")?;
@@ -210,7 +210,7 @@ impl Frame {
     }
 }
 
-fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
+fn hello(r: &mut Reader<'_>) -> Result<TreeFrame, CodecError> {
     let version = r.u8("hello.version")?;
     if version != VERSION && version != WITH_DATAGRAMS {
         return Err(CodecError::value("hello.version", version));
@@ -240,19 +240,19 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
         WITH_DATAGRAMS => Some(Nanos::from_millis(r.u32("hello.deadline")?.into())),
         _ => None,
     };
-    Ok(Frame::Hello { child, ticket, edge, begin, needed, room, deadline })
+    Ok(TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline })
 }
 
 /// Cuts the bytes that come over a connection into frames; holds at most one frame that is not complete.
 #[derive(Debug, Clone, Default)]
-pub struct Decoder(Envelopes);
+pub struct EdgeDecoder(Envelopes);
 
-impl Decoder {
+impl EdgeDecoder {
     /// Takes the next frame off the front of `input`; `None`: all bytes are taken. After an error no useful
     /// frame follows.
-    pub fn next_frame(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, CodecError> {
+    pub fn next_frame(&mut self, input: &mut &[u8]) -> Result<Option<TreeFrame>, CodecError> {
         let envelope = self.0.next_whole(input, |kind| if kind == DATA { 8 + MAX_BLOCK } else { 64 })?;
-        envelope.map(|envelope| Frame::parse(envelope.kind, envelope.body)).transpose()
+        envelope.map(|envelope| TreeFrame::parse(envelope.kind, envelope.body)).transpose()
     }
 }
 
@@ -261,11 +261,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn frame() -> impl Strategy<Value = Frame> {
+    fn frame() -> impl Strategy<Value = TreeFrame> {
         let begin = prop_oneof![Just(StartAt::Now), (0..u64::MAX / 2).prop_map(StartAt::Offset)];
         prop_oneof![
             (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<Option<u32>>())
-                .prop_map(|(child, ticket, edge, begin, room, deadline)| Frame::Hello {
+                .prop_map(|(child, ticket, edge, begin, room, deadline)| TreeFrame::Hello {
                     child: HostId(child),
                     ticket: Ticket(ticket),
                     edge,
@@ -274,19 +274,19 @@ mod tests {
                     room,
                     deadline: deadline.map(|millis| Nanos::from_millis(millis.into())),
                 }),
-            (any::<u32>(), any::<u32>()).prop_map(|(more, needed)| Frame::Taken {
+            (any::<u32>(), any::<u32>()).prop_map(|(more, needed)| TreeFrame::Taken {
                 taken: u64::from(needed) + u64::from(more),
                 needed: needed.into()
             }),
-            Just(Frame::Complete),
-            Just(Frame::Moved),
-            any::<u64>().prop_map(|begin| Frame::Welcome { begin }),
+            Just(TreeFrame::Complete),
+            Just(TreeFrame::Moved),
+            any::<u64>().prop_map(|begin| TreeFrame::Welcome { begin }),
             (any::<u64>(), proptest::collection::vec(any::<u8>(), 1..300))
-                .prop_map(|(offset, bytes)| Frame::Data { offset, bytes }),
-            any::<u64>().prop_map(|to| Frame::Skip { to }),
-            any::<u64>().prop_map(|length| Frame::End { length }),
-            proptest::sample::select(&Reason::ALL[..]).prop_map(Frame::Refused),
-            Just(Frame::Alive),
+                .prop_map(|(offset, bytes)| TreeFrame::Data { offset, bytes }),
+            any::<u64>().prop_map(|to| TreeFrame::Skip { to }),
+            any::<u64>().prop_map(|length| TreeFrame::End { length }),
+            proptest::sample::select(&Reason::ALL[..]).prop_map(TreeFrame::Refused),
+            Just(TreeFrame::Alive),
         ]
     }
 
@@ -297,7 +297,7 @@ mod tests {
         ) {
             let mut bytes = Vec::new();
             frames.iter().for_each(|frame| frame.encode(&mut bytes));
-            let (mut decoder, mut got) = (Decoder::default(), Vec::new());
+            let (mut decoder, mut got) = (EdgeDecoder::default(), Vec::new());
             for mut input in bytes.chunks(piece) {
                 while let Some(frame) = decoder.next_frame(&mut input).expect("frames") {
                     got.push(frame);
@@ -310,7 +310,7 @@ mod tests {
         fn no_bytes_make_the_decoder_panic_or_hold_much(
             bytes in proptest::collection::vec(any::<u8>(), 0..2000),
         ) {
-            let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
+            let (mut decoder, mut input) = (EdgeDecoder::default(), &bytes[..]);
             while let Ok(Some(_)) = decoder.next_frame(&mut input) {}
             prop_assert!(decoder.0.held() <= HEADER + 8 + MAX_BLOCK);
         }
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn data_of_two_pieces_is_one_frame() {
         let (mut one, mut two) = (Vec::new(), Vec::new());
-        Frame::Data { offset: 7, bytes: vec![1, 2, 3] }.encode(&mut one);
-        Frame::encode_data(7, (&[1, 2], &[3]), &mut two);
+        TreeFrame::Data { offset: 7, bytes: vec![1, 2, 3] }.encode(&mut one);
+        TreeFrame::encode_data(7, (&[1, 2], &[3]), &mut two);
         assert_eq!(one, two);
     }
 
@@ -367,16 +367,16 @@ mod tests {
             let mut bytes = vec![kind, 0];
             bytes.extend((body.len() as u16).to_be_bytes());
             bytes.extend(body);
-            let got = Decoder::default().next_frame(&mut &bytes[..]).expect_err(error);
+            let got = EdgeDecoder::default().next_frame(&mut &bytes[..]).expect_err(error);
             assert_eq!(got.to_string(), error);
         }
-        let error = Decoder::default().next_frame(&mut &[1_u8, 1, 0, 0][..]).expect_err("reserved");
+        let error = EdgeDecoder::default().next_frame(&mut &[1_u8, 1, 0, 0][..]).expect_err("reserved");
         assert_eq!(error.to_string(), "frame.reserved: 1 is not a legal value");
     }
 
     #[test]
     fn frames_are_these_bytes() {
-        let hello = |begin| Frame::Hello {
+        let hello = |begin| TreeFrame::Hello {
             child: HostId(0x0102_0304),
             ticket: Ticket([0xee; 16]),
             edge: 5,
@@ -396,15 +396,18 @@ mod tests {
                 "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
                  0501000000000000080900000000000000060000000000000007",
             ),
-            (Frame::Taken { taken: 0x0102_0304_0506, needed: 7 }, "0200001000000102030405060000000000000007"),
-            (Frame::Complete, "03000000"),
-            (Frame::Moved, "04000000"),
-            (Frame::Welcome { begin: 1 }, "100000080000000000000001"),
-            (Frame::Data { offset: 0x0102_0304, bytes: vec![7, 8] }, "1100000a00000000010203040708"),
-            (Frame::Skip { to: 2 }, "120000080000000000000002"),
-            (Frame::End { length: 3 }, "130000080000000000000003"),
-            (Frame::Refused(Reason::Leaving), "1400000107"),
-            (Frame::Alive, "20000000"),
+            (
+                TreeFrame::Taken { taken: 0x0102_0304_0506, needed: 7 },
+                "0200001000000102030405060000000000000007",
+            ),
+            (TreeFrame::Complete, "03000000"),
+            (TreeFrame::Moved, "04000000"),
+            (TreeFrame::Welcome { begin: 1 }, "100000080000000000000001"),
+            (TreeFrame::Data { offset: 0x0102_0304, bytes: vec![7, 8] }, "1100000a00000000010203040708"),
+            (TreeFrame::Skip { to: 2 }, "120000080000000000000002"),
+            (TreeFrame::End { length: 3 }, "130000080000000000000003"),
+            (TreeFrame::Refused(Reason::Leaving), "1400000107"),
+            (TreeFrame::Alive, "20000000"),
         ];
         for (frame, expected) in cases {
             let mut bytes = Vec::new();

@@ -50,11 +50,11 @@ pub mod names;
 pub mod node;
 pub mod policy;
 
-pub use cluster::{Cluster, ClusterHost, Up};
+pub use cluster::{Cluster, ClusterHost, ParentOrder};
 pub use dispatcher::{Below, Dispatcher};
-pub use dispatchers::{Dispatchers, Mail, Told};
-pub use frame::{Frame, Reason, StartAt};
+pub use dispatchers::{Dispatchers, HostMessage, Mail};
+pub use frame::{Reason, StartAt, TreeFrame};
 pub use message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
-pub use node::{ConnId, Conns, DatagramRelay, NodeAction, NodeConfig, Read, Slow, TreeNode};
+pub use node::{ConnId, Conns, DatagramRelay, NodeAction, NodeConfig, ReadItem, Slow, TreeNode};
 pub use policy::{Demotion, Policy};

@@ -13,7 +13,7 @@ pub(super) const END: Nanos = Nanos::from_secs(10);
 
 /// The bytes that the hosts of one kind received, from when the slow host became slow until the stream's end.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Group {
+pub struct GroupGoodput {
     /// How many hosts there are.
     pub hosts: usize,
     /// Median goodput of the hosts, bit/s.
@@ -70,7 +70,7 @@ impl Kind {
     }
 
     /// The bytes that the hosts received between two times in the stream, of which the second is now.
-    pub(super) fn end(&self, stream: &StreamTree, rate: BitRate, (from, to): (Nanos, Nanos)) -> Group {
+    pub(super) fn end(&self, stream: &StreamTree, rate: BitRate, (from, to): (Nanos, Nanos)) -> GroupGoodput {
         let rates = |before: &[u64], span: Nanos| {
             let now = read(&self.hosts, stream);
             let rate = |(now, before): (u64, &u64)| (now - before) as f64 * 8.0 / seconds(span).max(1e-9);
@@ -84,7 +84,7 @@ impl Kind {
         let lag_end = hosts().filter_map(|host| lag(host, rate, to)).max().unwrap_or(Nanos::ZERO);
         let cut_off = hosts().filter(|host| host.broken.is_some()).count();
         let since = seconds(self.late.unwrap_or(from).saturating_sub(from));
-        Group {
+        GroupGoodput {
             hosts: self.hosts.len(),
             goodput_median: all.get(all.len() / 2).copied().unwrap_or(0.0),
             goodput_least: all.first().copied().unwrap_or(0.0),

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::measure::{chain, multicast, tree, unicast, Shape};
+use super::measure::{chain, multicast, tree, unicast, TreeShape};
 use super::overlay::Overlay;
 use super::routers::Routers;
 use crate::machine::{Demotion, HostId, Policy};
@@ -66,13 +66,13 @@ pub struct LargeStudyOutcome {
     /// Hosts in the largest cluster.
     pub largest: usize,
     /// The shape of the tree, when all hosts have joined.
-    pub tree: Shape,
+    pub tree: TreeShape,
     /// The shape of a chain in the order of joining.
-    pub chain: Shape,
+    pub chain: TreeShape,
     /// The shape of unicast from the source to each host.
-    pub unicast: Shape,
+    pub unicast: TreeShape,
     /// The shape of IP multicast.
-    pub multicast: Shape,
+    pub multicast: TreeShape,
     /// Mean time from a join's beginning to its end, ms.
     pub join_mean_ms: f64,
     /// 95th percentile of this time, ms.
@@ -113,7 +113,7 @@ pub struct Churn {
     /// Hosts that find no room after the churn, and try again.
     pub waiting: usize,
     /// The shape of the tree after the churn.
-    pub tree: Shape,
+    pub tree: TreeShape,
 }
 
 /// Runs a study.

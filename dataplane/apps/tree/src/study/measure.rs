@@ -11,7 +11,7 @@ use crate::machine::HostId;
 
 /// Figures of one way to distribute a stream.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Shape {
+pub struct TreeShape {
     /// Hosts that the stream reaches, not counting the source.
     pub reached: usize,
     /// Mean number of copies of a packet on a link between routers, over the links that carry it.
@@ -33,19 +33,19 @@ pub struct Shape {
 }
 
 /// The shape of the tree as hosts are connected now.
-pub fn tree(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+pub fn tree(overlay: &Overlay<'_>, routers: &Routers) -> TreeShape {
     shape(overlay, routers, |host| overlay.hosts[&host].parent)
 }
 
 /// The shape of a chain, in which every host passes the stream to the one that came after it.
-pub fn chain(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+pub fn chain(overlay: &Overlay<'_>, routers: &Routers) -> TreeShape {
     let hosts: Vec<HostId> = overlay.hosts.keys().copied().filter(|&host| is_in(overlay, host)).collect();
     let before: BTreeMap<HostId, HostId> = hosts.windows(2).map(|pair| (pair[1], pair[0])).collect();
     shape(overlay, routers, |host| before.get(&host).copied())
 }
 
 /// The shape of unicast, in which the source sends to every host.
-pub fn unicast(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+pub fn unicast(overlay: &Overlay<'_>, routers: &Routers) -> TreeShape {
     shape(overlay, routers, |host| (host != SOURCE && is_in(overlay, host)).then_some(SOURCE))
 }
 
@@ -54,7 +54,7 @@ fn is_in(overlay: &Overlay<'_>, host: HostId) -> bool {
 }
 
 /// The shape of multicast, in which routers send a packet once over each link of the shortest paths.
-pub fn multicast(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+pub fn multicast(overlay: &Overlay<'_>, routers: &Routers) -> TreeShape {
     let mut found = unicast(overlay, routers);
     let source = overlay.hosts[&SOURCE].router;
     let mut carries = vec![0_u32; routers.links()];
@@ -67,7 +67,7 @@ pub fn multicast(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
     found
 }
 
-fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option<HostId>) -> Shape {
+fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option<HostId>) -> TreeShape {
     let mut carries = vec![0_u32; routers.links()];
     let mut delays: BTreeMap<HostId, Option<(Nanos, usize)>> =
         BTreeMap::from([(SOURCE, Some((Nanos::ZERO, 0)))]);
@@ -88,7 +88,7 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
     let (stress_mean, stress_max, copies) = stress(&carries);
     let reached = stretches.len();
     let mean = |sum: f64| if reached > 0 { sum / reached as f64 } else { 0.0 };
-    Shape {
+    TreeShape {
         reached,
         stress_mean,
         stress_max,

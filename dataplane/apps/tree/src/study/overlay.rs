@@ -47,7 +47,7 @@ pub struct OverlayHost {
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum OverlayEvent {
     Begin,
     FromHost(HostId, ClusterId, u32, FromHost),
     ToHost(ClusterId, u32, ToHost),
@@ -90,7 +90,7 @@ pub struct Overlay<'a> {
     /// The present hosts.
     pub hosts: BTreeMap<HostId, OverlayHost>,
     clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
-    events: EventQueue<(HostId, What)>,
+    events: EventQueue<(HostId, OverlayEvent)>,
     /// The last join of a host that a dispatcher heard of.
     joined: BTreeMap<(ClusterId, HostId), u32>,
     next_host: u64,
@@ -135,14 +135,14 @@ impl<'a> Overlay<'a> {
         let join = overlay.join_message(host);
         let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
         overlay.clusters.insert(ROOT, (root, source));
-        overlay.at(ALIVE, SOURCE, What::Tick);
+        overlay.at(ALIVE, SOURCE, OverlayEvent::Tick);
         overlay
     }
 
     /// Lets a host join at that time.
     pub fn join(&mut self, when: Nanos, router: usize, access: Nanos, capacity: u16) -> HostId {
         let host = self.add_host(router, access, capacity);
-        self.at(when, host, What::Begin);
+        self.at(when, host, OverlayEvent::Begin);
         host
     }
 
@@ -155,7 +155,7 @@ impl<'a> Overlay<'a> {
     pub fn leave(&mut self, host: HostId) {
         if self.hosts.contains_key(&host) {
             self.say(host, FromHost::Leave);
-            self.at(self.now + LINGER, host, What::Ended);
+            self.at(self.now + LINGER, host, OverlayEvent::Ended);
         }
     }
 
@@ -208,7 +208,7 @@ impl<'a> Overlay<'a> {
         join_message(host, Some(found.router), found.capacity)
     }
 
-    fn at(&mut self, when: Nanos, host: HostId, what: What) {
+    fn at(&mut self, when: Nanos, host: HostId, what: OverlayEvent) {
         self.events.schedule(when, (host, what));
     }
 
@@ -217,7 +217,7 @@ impl<'a> Overlay<'a> {
         let Some(found) = self.hosts.get(&host) else { return };
         let (cluster, joins, way) = (found.cluster, found.joins, self.to_cluster(found));
         self.counts.messages += 1;
-        self.at(self.now + way, host, What::FromHost(host, cluster, joins, message));
+        self.at(self.now + way, host, OverlayEvent::FromHost(host, cluster, joins, message));
     }
 
     fn to_cluster(&self, host: &OverlayHost) -> Nanos {
@@ -225,10 +225,10 @@ impl<'a> Overlay<'a> {
         at.map_or(Nanos::ZERO, |&(_, router)| self.routers.latency(host.router, router) + host.access)
     }
 
-    fn happen(&mut self, host: HostId, what: What) {
+    fn happen(&mut self, host: HostId, what: OverlayEvent) {
         match what {
-            What::Begin => self.begin(host, ROOT),
-            What::FromHost(from, cluster, joins, message) => match self.clusters.get_mut(&cluster) {
+            OverlayEvent::Begin => self.begin(host, ROOT),
+            OverlayEvent::FromHost(from, cluster, joins, message) => match self.clusters.get_mut(&cluster) {
                 Some((dispatcher, _)) => {
                     self.joined.insert((cluster, from), joins);
                     dispatcher.on_host(self.now, from, message);
@@ -236,22 +236,22 @@ impl<'a> Overlay<'a> {
                 }
                 None => self.begin_again(from),
             },
-            What::ToHost(from, joins, message) => {
+            OverlayEvent::ToHost(from, joins, message) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
                     self.obey(host, from, message);
                 }
             }
-            What::Between(from, to, message) => self.between(from, to, message),
-            What::Connected { order, parent } => self.connected(host, order, parent),
-            What::ParentGone(parent) => self.parent_gone(host, parent),
-            What::Silent(cluster) => {
+            OverlayEvent::Between(from, to, message) => self.between(from, to, message),
+            OverlayEvent::Connected { order, parent } => self.connected(host, order, parent),
+            OverlayEvent::ParentGone(parent) => self.parent_gone(host, parent),
+            OverlayEvent::Silent(cluster) => {
                 if let Some((dispatcher, _)) = self.clusters.get_mut(&cluster) {
                     dispatcher.on_gone(self.now, host);
                     self.collect(cluster);
                 }
             }
-            What::Ended => self.go(host, Nanos::ZERO),
-            What::Tick => self.tick(),
+            OverlayEvent::Ended => self.go(host, Nanos::ZERO),
+            OverlayEvent::Tick => self.tick(),
         }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Overlay<'a> {
             }
             self.collect(id);
         }
-        self.at(self.now + ALIVE, SOURCE, What::Tick);
+        self.at(self.now + ALIVE, SOURCE, OverlayEvent::Tick);
     }
 
     fn begin_again(&mut self, host: HostId) {
@@ -320,7 +320,7 @@ impl<'a> Overlay<'a> {
                 let way = self.to_cluster(found);
                 self.counts.probes += 2 * measured.len() as u64;
                 self.counts.messages += 1;
-                let answer = What::FromHost(host, from, found.joins, FromHost::Measured(measured));
+                let answer = OverlayEvent::FromHost(host, from, found.joins, FromHost::Measured(measured));
                 self.at(self.now + longest + longest + way, host, answer);
             }
             ToHost::Redirect(cluster) => self.begin(host, cluster),
@@ -335,14 +335,14 @@ impl<'a> Overlay<'a> {
                 self.at(
                     self.now + Nanos(4 * latency.0),
                     host,
-                    What::Connected { order, parent: parent.host },
+                    OverlayEvent::Connected { order, parent: parent.host },
                 );
             }
             ToHost::Refused { code, .. } => {
                 self.counts.refused += 1;
                 match code {
                     RefusalCode::Ended => self.begin_again(host),
-                    _ => self.at(self.now + RETRY, host, What::Begin),
+                    _ => self.at(self.now + RETRY, host, OverlayEvent::Begin),
                 }
             }
             ToHost::Expect { .. } | ToHost::Forget { .. } | ToHost::Gone | ToHost::Released => {}
@@ -388,7 +388,7 @@ impl<'a> Overlay<'a> {
         };
         self.counts.gone += 1;
         let now = self.now;
-        self.at(now + silence + self.to_cluster(&gone), host, What::Silent(gone.cluster));
+        self.at(now + silence + self.to_cluster(&gone), host, OverlayEvent::Silent(gone.cluster));
         let children: Vec<HostId> =
             self.hosts.iter().filter(|(_, h)| h.parent == Some(host)).map(|(&id, _)| id).collect();
         for child in children {
@@ -396,7 +396,7 @@ impl<'a> Overlay<'a> {
             if let Some(found) = self.hosts.get_mut(&child) {
                 found.lost = found.lost.or(Some(now));
             }
-            self.at(now + silence + way, child, What::ParentGone(host));
+            self.at(now + silence + way, child, OverlayEvent::ParentGone(host));
         }
     }
 
@@ -425,13 +425,13 @@ impl<'a> Overlay<'a> {
                     let way = self.routers.latency(found.router, router) + found.access;
                     self.counts.messages += 1;
                     let joins = self.joined.get(&(id, host)).copied().unwrap_or(0);
-                    self.at(self.now + way, host, What::ToHost(id, joins, message));
+                    self.at(self.now + way, host, OverlayEvent::ToHost(id, joins, message));
                 }
                 DispatcherAction::Cluster(to, message) => {
                     let there = self.clusters.get(&to).map_or(router, |&(_, there)| there);
                     let way = self.routers.latency(router, there);
                     self.counts.messages += 1;
-                    self.at(self.now + way, SOURCE, What::Between(id, to, message));
+                    self.at(self.now + way, SOURCE, OverlayEvent::Between(id, to, message));
                 }
                 DispatcherAction::Found(founding) => {
                     // The new dispatcher runs beside the host that founds its cluster.

@@ -10,11 +10,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::group::{seconds, Group, Kind, END};
+use super::group::{seconds, GroupGoodput, Kind, END};
 use super::overlay::SOURCE;
 use super::routers::Routers;
 use super::stream_tree::StreamTree;
-use super::wires::{Attachment, Wires};
+use super::wires::{HostAttachment, Wires};
 use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
 
 /// Time between two joins; then the stream waits for as long as all joins took.
@@ -105,13 +105,13 @@ pub struct StreamLag {
 #[derive(Debug, Clone, Serialize)]
 pub struct SlowStudyOutcome {
     /// The hosts that were below the slow host when it became slow.
-    pub below: Group,
+    pub below: GroupGoodput,
     /// The other children of its parent at that time.
-    pub siblings: Group,
+    pub siblings: GroupGoodput,
     /// All other hosts except those below it; its siblings are among them.
-    pub others: Group,
+    pub others: GroupGoodput,
     /// The slow host itself.
-    pub slow: Group,
+    pub slow: GroupGoodput,
     /// The number of clusters at that time.
     pub clusters: usize,
     /// Hosts that found no room, and belong to none of these groups.
@@ -247,7 +247,7 @@ fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
 }
 
 /// Draws the attachment of a host, and how many children it offers to serve.
-fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachment, u16) {
+fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (HostAttachment, u16) {
     let Some(&router) = stubs.choose(rng) else {
         let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
         let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
@@ -258,11 +258,11 @@ fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachm
     (attachment(spec, access, Some(router), capacity), capacity)
 }
 
-fn attachment(spec: &SlowStudySpec, access_us: u64, router: Option<usize>, capacity: u16) -> Attachment {
+fn attachment(spec: &SlowStudySpec, access_us: u64, router: Option<usize>, capacity: u16) -> HostAttachment {
     let access = Nanos::from_micros(access_us);
     let down = BitRate(spec.link_bps);
     let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
-    Attachment { router, access, up, down }
+    HostAttachment { router, access, up, down }
 }
 
 impl Study<'_> {

@@ -7,10 +7,10 @@ use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 
 use super::overlay::{join_message, token, SOURCE};
-use super::wires::{Attachment, End, WireEvent, Wires};
+use super::wires::{ConnEnd, HostAttachment, WireEvent, Wires};
 use crate::machine::{
-    ClusterId, Dispatchers, FromHost, HostId, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode,
-    StartAt, ToHost, Told, TreeNode,
+    ClusterId, Dispatchers, FromHost, HostId, HostMessage, NodeAction, NodeConfig, Peer, Policy, ReadItem,
+    RefusalCode, StartAt, ToHost, TreeNode,
 };
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
@@ -46,13 +46,13 @@ pub struct StreamHost {
 }
 
 #[derive(Debug)]
-enum What {
+enum StreamTreeEvent {
     Timer(HostId),
     Again(HostId),
     Measured(HostId, u32, Vec<(HostId, Nanos)>),
     /// A message of a host; `None`: the host is gone.
     FromHost(HostId, ClusterId, u32, Option<FromHost>),
-    ToHost(u32, Told),
+    ToHost(u32, HostMessage),
     Dispatchers,
 }
 
@@ -74,8 +74,8 @@ pub struct StreamTree {
     heard: BTreeMap<HostId, u32>,
     config: NodeConfig,
     /// Connections to be closed when all bytes are sent.
-    closing: BTreeSet<End>,
-    steps: EventQueue<What>,
+    closing: BTreeSet<ConnEnd>,
+    steps: EventQueue<StreamTreeEvent>,
 }
 
 impl StreamTree {
@@ -84,7 +84,7 @@ impl StreamTree {
         wires: Wires,
         policy: Policy,
         config: NodeConfig,
-        (attachment, capacity): (Attachment, u16),
+        (attachment, capacity): (HostAttachment, u16),
         seed: u64,
     ) -> StreamTree {
         let source = join_message(SOURCE, attachment.router, capacity);
@@ -107,7 +107,7 @@ impl StreamTree {
     }
 
     /// Adds a host, which is to receive the whole stream.
-    pub fn join(&mut self, attachment: Attachment, capacity: u16) -> HostId {
+    pub fn join(&mut self, attachment: HostAttachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
         let node = TreeNode::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
         self.add(host, node, attachment, capacity);
@@ -152,7 +152,7 @@ impl StreamTree {
         self.now = end;
     }
 
-    fn add(&mut self, host: HostId, mut node: TreeNode, attachment: Attachment, capacity: u16) {
+    fn add(&mut self, host: HostId, mut node: TreeNode, attachment: HostAttachment, capacity: u16) {
         self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
         node.conns.on_dispatchers(far + far);
@@ -173,7 +173,7 @@ impl StreamTree {
         self.hosts.insert(host, found);
     }
 
-    fn at(&mut self, when: Nanos, what: What) {
+    fn at(&mut self, when: Nanos, what: StreamTreeEvent) {
         self.steps.schedule(when, what);
     }
 
@@ -204,7 +204,7 @@ impl StreamTree {
             Some(FromHost::Backlog { child }) => self.reports.push((now, host, *child)),
             _ => {}
         }
-        let what = What::FromHost(host, found.cluster, found.joins, message);
+        let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, message);
         self.at(now + self.to_dispatchers(host), what);
     }
 
@@ -213,10 +213,10 @@ impl StreamTree {
         self.wires.access(host) + self.wires.between(host, SOURCE) + TO_DISPATCHERS
     }
 
-    fn happen(&mut self, what: What) {
+    fn happen(&mut self, what: StreamTreeEvent) {
         let now = self.now;
         match what {
-            What::Timer(host) => {
+            StreamTreeEvent::Timer(host) => {
                 let Some(found) = self.hosts.get_mut(&host).filter(|found| found.timer <= now) else {
                     return;
                 };
@@ -226,13 +226,13 @@ impl StreamTree {
                 }
                 self.act(host);
             }
-            What::Again(host) => self.ask(host, self.dispatchers.root()),
-            What::Measured(host, joins, measured) => {
+            StreamTreeEvent::Again(host) => self.ask(host, self.dispatchers.root()),
+            StreamTreeEvent::Measured(host, joins, measured) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
                     self.tell(host, Some(FromHost::Measured(measured)));
                 }
             }
-            What::FromHost(host, cluster, joins, message) => {
+            StreamTreeEvent::FromHost(host, cluster, joins, message) => {
                 let told = match message {
                     Some(message) => {
                         self.heard.insert(host, joins);
@@ -242,8 +242,8 @@ impl StreamTree {
                 };
                 self.carry(told);
             }
-            What::ToHost(joins, told) => self.obey(joins, told),
-            What::Dispatchers => {
+            StreamTreeEvent::ToHost(joins, told) => self.obey(joins, told),
+            StreamTreeEvent::Dispatchers => {
                 if self.dispatchers_due <= now {
                     self.dispatchers_due = Nanos::MAX;
                     let due = self.dispatchers.deadline() <= now;
@@ -255,19 +255,19 @@ impl StreamTree {
     }
 
     /// Sends the dispatchers' messages.
-    fn carry(&mut self, told: Vec<Told>) {
+    fn carry(&mut self, told: Vec<HostMessage>) {
         for told in told {
             let joins = self.heard.get(&told.host).copied().unwrap_or(0);
-            self.at(self.now + self.to_dispatchers(told.host), What::ToHost(joins, told));
+            self.at(self.now + self.to_dispatchers(told.host), StreamTreeEvent::ToHost(joins, told));
         }
         let due = self.dispatchers.deadline();
         if due < self.dispatchers_due {
             self.dispatchers_due = due;
-            self.at(due, What::Dispatchers);
+            self.at(due, StreamTreeEvent::Dispatchers);
         }
     }
 
-    fn obey(&mut self, joins: u32, Told { cluster, host, message }: Told) {
+    fn obey(&mut self, joins: u32, HostMessage { cluster, host, message }: HostMessage) {
         let now = self.now;
         let here = |found: &&mut StreamHost| {
             found.joins == joins && found.cluster == cluster && found.broken.is_none()
@@ -282,7 +282,7 @@ impl StreamTree {
                 found.node.begin_again(now);
                 if !found.node.is_leaving() {
                     let wait = if *code == RefusalCode::Ended { Nanos::ZERO } else { AGAIN };
-                    self.at(now + wait, What::Again(host));
+                    self.at(now + wait, StreamTreeEvent::Again(host));
                 }
                 return self.act(host);
             }
@@ -325,7 +325,7 @@ impl StreamTree {
     }
 
     /// Measures a connection, as the kernel would.
-    fn measure(&mut self, (host, conn): End) {
+    fn measure(&mut self, (host, conn): ConnEnd) {
         let round_trip = self.wires.round_trip((host, conn));
         self.node(host).into_iter().for_each(|node| node.conns.on_round_trip(conn, round_trip));
     }
@@ -362,7 +362,7 @@ impl StreamTree {
                 let measured: Vec<(HostId, Nanos)> = peers.iter().filter(there).map(far).collect();
                 let longest = measured.iter().map(|&(_, latency)| latency).max().unwrap_or(Nanos::ZERO);
                 let joins = self.hosts.get(&host).map_or(0, |found| found.joins);
-                self.at(self.now + longest + longest, What::Measured(host, joins, measured));
+                self.at(self.now + longest + longest, StreamTreeEvent::Measured(host, joins, measured));
             }
             NodeAction::Join(cluster) => self.ask(host, cluster),
             NodeAction::Refused { .. } | NodeAction::Datagrams { .. } => {}
@@ -370,7 +370,7 @@ impl StreamTree {
     }
 
     /// Sends on a connection; returns whether there was something to send, or the connection is closed now.
-    fn fill(&mut self, end: End) -> bool {
+    fn fill(&mut self, end: ConnEnd) -> bool {
         let now = self.now;
         let room = self.wires.room(end).min(BATCH);
         let mut batch = Vec::new();
@@ -393,10 +393,10 @@ impl StreamTree {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return false };
         match found.node.read(now, BATCH) {
-            Some(Read::Bytes(bytes)) => found.read += bytes.len() as u64,
-            Some(Read::Skipped { to }) => found.skipped = to.saturating_sub(found.read),
-            Some(Read::End) | None => return false,
-            Some(Read::Broken { .. }) => {
+            Some(ReadItem::Bytes(bytes)) => found.read += bytes.len() as u64,
+            Some(ReadItem::Skipped { to }) => found.skipped = to.saturating_sub(found.read),
+            Some(ReadItem::End) | None => return false,
+            Some(ReadItem::Broken { .. }) => {
                 found.broken = Some(now);
                 self.go(host);
                 return false;
@@ -418,7 +418,7 @@ impl StreamTree {
         let earlier = self.hosts.get_mut(&host).filter(|found| due < found.timer);
         if let Some(found) = earlier {
             found.timer = due;
-            self.at(due, What::Timer(host));
+            self.at(due, StreamTreeEvent::Timer(host));
         }
     }
 }

@@ -31,7 +31,7 @@ const SEGMENT: u64 = 1448;
 const HEADERS: u64 = 66;
 
 /// One end of a connection, named by its host and the host's number for the connection.
-pub type End = (HostId, ConnId);
+pub type ConnEnd = (HostId, ConnId);
 
 /// An event at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,31 +44,31 @@ pub enum WireEvent {
         to: HostId,
     },
     /// A connection that this end asked for was accepted.
-    Connected(End),
+    Connected(ConnEnd),
     /// Bytes arrived.
-    Bytes(End, Vec<u8>),
+    Bytes(ConnEnd, Vec<u8>),
     /// There is room again to send.
-    Room(End),
+    Room(ConnEnd),
     /// The connection has ended.
-    Closed(End),
+    Closed(ConnEnd),
 }
 
 /// One direction of a connection: the wire, and the side that sends.
-type Way = (u64, usize);
+type WireDirection = (u64, usize);
 
 #[derive(Debug)]
-enum Step {
+enum WireStep {
     Ask(u64),
     Answer(u64, bool),
     Free(HostId),
-    Arrive(Way, Vec<u8>, bool),
-    Deliver(Way, Vec<u8>, bool),
-    Acknowledge(Way, usize),
+    Arrive(WireDirection, Vec<u8>, bool),
+    Deliver(WireDirection, Vec<u8>, bool),
+    Acknowledge(WireDirection, usize),
 }
 
 /// The attachment of a host to the network.
 #[derive(Debug, Clone, Copy)]
-pub struct Attachment {
+pub struct HostAttachment {
     /// The host's router, if there are routers.
     pub router: Option<usize>,
     /// Latency from the host to its router, or to the middle of the network, one way.
@@ -82,9 +82,9 @@ pub struct Attachment {
 /// A host's link.
 #[derive(Debug)]
 struct AccessLink {
-    attachment: Attachment,
+    attachment: HostAttachment,
     /// Directions that have bytes to send, in turns.
-    turns: VecDeque<Way>,
+    turns: VecDeque<WireDirection>,
     busy: bool,
     /// When everything that has arrived at the downstream link will have passed it.
     down_until: Nanos,
@@ -104,7 +104,7 @@ fn takes(rate: BitRate, bytes: usize) -> Nanos {
 }
 
 #[derive(Debug, Default)]
-struct Sending {
+struct SendQueue {
     unsent: VecDeque<u8>,
     flying: usize,
     waits: bool,
@@ -112,11 +112,11 @@ struct Sending {
 }
 
 #[derive(Debug)]
-struct Wire {
+struct StudyWire {
     hosts: [HostId; 2],
     /// The ends' numbers; `None`: the end does not exist yet, or any more.
     ends: [Option<ConnId>; 2],
-    ways: [Sending; 2],
+    ways: [SendQueue; 2],
     window: usize,
 }
 
@@ -125,9 +125,9 @@ struct Wire {
 pub struct Wires {
     routers: Option<Routers>,
     links: BTreeMap<HostId, AccessLink>,
-    wires: BTreeMap<u64, Wire>,
-    found: BTreeMap<End, Way>,
-    steps: EventQueue<Step>,
+    wires: BTreeMap<u64, StudyWire>,
+    found: BTreeMap<ConnEnd, WireDirection>,
+    steps: EventQueue<WireStep>,
     numbers: u64,
 }
 
@@ -138,7 +138,7 @@ impl Wires {
     }
 
     /// Adds a host.
-    pub fn add_host(&mut self, host: HostId, attachment: Attachment) {
+    pub fn add_host(&mut self, host: HostId, attachment: HostAttachment) {
         let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
         self.links.insert(host, AccessLink { attachment, turns, busy: false, down_until });
     }
@@ -162,7 +162,7 @@ impl Wires {
     }
 
     /// Round-trip time of a connection, without queues.
-    pub fn round_trip(&self, end: End) -> Nanos {
+    pub fn round_trip(&self, end: ConnEnd) -> Nanos {
         let wire = self.found.get(&end).and_then(|way| self.wires.get(&way.0));
         let one_way = wire.map_or(Nanos::ZERO, |wire| self.latency(wire.hosts[0], wire.hosts[1]));
         one_way + one_way
@@ -188,30 +188,30 @@ impl Wires {
     pub fn step(&mut self) -> Option<WireEvent> {
         let (now, step) = self.steps.pop()?;
         match step {
-            Step::Ask(wire) => Some(WireEvent::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
-            Step::Answer(wire, true) => Some(WireEvent::Connected(self.end((wire, 0))?)),
-            Step::Answer(wire, false) => self.close((wire, 0)),
-            Step::Free(host) => {
+            WireStep::Ask(wire) => Some(WireEvent::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
+            WireStep::Answer(wire, true) => Some(WireEvent::Connected(self.end((wire, 0))?)),
+            WireStep::Answer(wire, false) => self.close((wire, 0)),
+            WireStep::Free(host) => {
                 self.links.get_mut(&host)?.busy = false;
                 self.serve(now, host)
             }
-            Step::Arrive(way, bytes, last) => {
+            WireStep::Arrive(way, bytes, last) => {
                 let to = self.wires.get(&way.0)?.hosts[1 - way.1];
                 let link = self.links.get_mut(&to)?;
                 link.down_until = now.max(link.down_until) + takes(link.attachment.down, bytes.len());
                 let when = link.down_until;
-                self.at(when, Step::Deliver(way, bytes, last));
+                self.at(when, WireStep::Deliver(way, bytes, last));
                 None
             }
-            Step::Deliver((wire, side), bytes, last) => {
+            WireStep::Deliver((wire, side), bytes, last) => {
                 let [a, b] = self.wires.get(&wire)?.hosts;
-                self.at(now + self.latency(a, b), Step::Acknowledge((wire, side), bytes.len()));
+                self.at(now + self.latency(a, b), WireStep::Acknowledge((wire, side), bytes.len()));
                 match last {
                     true => self.close((wire, 1 - side)),
                     false => Some(WireEvent::Bytes(self.end((wire, 1 - side))?, bytes)),
                 }
             }
-            Step::Acknowledge(way, count) => {
+            WireStep::Acknowledge(way, count) => {
                 let wire = self.wires.get_mut(&way.0)?;
                 wire.ways[way.1].flying -= count;
                 let host = wire.hosts[way.1];
@@ -222,15 +222,15 @@ impl Wires {
     }
 
     /// Asks for a connection from a host to another.
-    pub fn connect(&mut self, now: Nanos, from: End, to: HostId) {
+    pub fn connect(&mut self, now: Nanos, from: ConnEnd, to: HostId) {
         self.numbers += 1;
         let wire = self.numbers;
         let (ends, ways) = ([Some(from.1), None], Default::default());
         let latency = self.latency(from.0, to);
         let window = WINDOW.max(LONG.bytes_in(latency + latency) as usize);
-        self.wires.insert(wire, Wire { hosts: [from.0, to], ends, ways, window });
+        self.wires.insert(wire, StudyWire { hosts: [from.0, to], ends, ways, window });
         self.found.insert(from, (wire, 0));
-        self.at(now + latency, Step::Ask(wire));
+        self.at(now + latency, WireStep::Ask(wire));
     }
 
     /// Accepts a connection.
@@ -239,26 +239,26 @@ impl Wires {
             found.ends[1] = Some(conn);
             let [from, to] = found.hosts;
             self.found.insert((to, conn), (wire, 1));
-            self.at(now + self.latency(from, to), Step::Answer(wire, true));
+            self.at(now + self.latency(from, to), WireStep::Answer(wire, true));
         }
     }
 
     /// Refuses a connection.
     pub fn refuse(&mut self, now: Nanos, wire: u64) {
         if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
-            self.at(now + self.latency(from, to), Step::Answer(wire, false));
+            self.at(now + self.latency(from, to), WireStep::Answer(wire, false));
         }
     }
 
     /// Bytes that may be sent.
-    pub fn room(&self, end: End) -> usize {
+    pub fn room(&self, end: ConnEnd) -> usize {
         let unsent =
             self.found.get(&end).and_then(|way| Some(self.wires.get(&way.0)?.ways[way.1].unsent.len()));
         unsent.map_or(0, |unsent| UNSENT.saturating_sub(unsent))
     }
 
     /// Sends bytes, at most as many as there is room for.
-    pub fn send(&mut self, now: Nanos, end: End, bytes: &[u8]) {
+    pub fn send(&mut self, now: Nanos, end: ConnEnd, bytes: &[u8]) {
         let Some(&way) = self.found.get(&end) else { return };
         if let Some(wire) = self.wires.get_mut(&way.0) {
             wire.ways[way.1].unsent.extend(bytes);
@@ -268,7 +268,7 @@ impl Wires {
     }
 
     /// Ends the connection at this end; the other end first receives all bytes that were sent.
-    pub fn finish(&mut self, now: Nanos, end: End) {
+    pub fn finish(&mut self, now: Nanos, end: ConnEnd) {
         let Some(way) = self.found.remove(&end) else { return };
         if let Some(wire) = self.wires.get_mut(&way.0) {
             wire.ends[way.1] = None;
@@ -284,17 +284,17 @@ impl Wires {
         self.found.range(ends).map(|(&(_, conn), _)| conn).collect()
     }
 
-    fn at(&mut self, when: Nanos, step: Step) {
+    fn at(&mut self, when: Nanos, step: WireStep) {
         self.steps.schedule(when, step);
     }
 
-    fn end(&self, (wire, side): Way) -> Option<End> {
+    fn end(&self, (wire, side): WireDirection) -> Option<ConnEnd> {
         let found = self.wires.get(&wire)?;
         Some((found.hosts[side], found.ends[side]?))
     }
 
     /// The other end has closed; bytes sent now would not arrive.
-    fn close(&mut self, way: Way) -> Option<WireEvent> {
+    fn close(&mut self, way: WireDirection) -> Option<WireEvent> {
         let end = self.end(way);
         self.wires.remove(&way.0);
         let end = end?;
@@ -303,7 +303,7 @@ impl Wires {
     }
 
     /// Queues a direction for its turn, if it may send something.
-    fn line_up(&mut self, way: Way) {
+    fn line_up(&mut self, way: WireDirection) {
         let Some(wire) = self.wires.get_mut(&way.0) else { return };
         let sending = &mut wire.ways[way.1];
         let may = !sending.unsent.is_empty() && sending.flying < wire.window;
@@ -330,8 +330,8 @@ impl Wires {
         sending.waits = false;
         let last = bytes.is_empty();
         let [a, b] = wire.hosts;
-        self.at(through, Step::Free(host));
-        self.at(through + self.latency(a, b), Step::Arrive(way, bytes, last));
+        self.at(through, WireStep::Free(host));
+        self.at(through + self.latency(a, b), WireStep::Arrive(way, bytes, last));
         if last {
             // Nothing follows the end.
             self.wires.entry(way.0).and_modify(|wire| wire.ways[way.1].ended = false);
@@ -350,7 +350,7 @@ mod tests {
     /// Hosts 0 to 2, a millisecond from the network; hosts 1 and 2 are each connected to host 0.
     fn three() -> Wires {
         let mut wires = Wires::default();
-        let attachment = Attachment { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
+        let attachment = HostAttachment { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
         (0..3).for_each(|host| wires.add_host(HostId(host), attachment));
         for host in 1..3 {
             wires.connect(Nanos::ZERO, (HostId(host), ConnId(1)), HostId(0));
@@ -420,7 +420,7 @@ mod tests {
         let far = routers.latency(a, b);
         let mut wires = Wires::over(routers);
         let attachment =
-            |router, up, down| Attachment { router: Some(router), access: Nanos::ZERO, up, down };
+            |router, up, down| HostAttachment { router: Some(router), access: Nanos::ZERO, up, down };
         wires.add_host(HostId(0), attachment(a, BitRate(10_000_000), RATE));
         wires.add_host(HostId(1), attachment(b, RATE, BitRate(20_000_000)));
         assert!(wires.latency(HostId(0), HostId(1)) == far && far > Nanos::from_millis(10));

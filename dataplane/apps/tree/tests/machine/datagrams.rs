@@ -3,7 +3,9 @@
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
-use groupflow_tree::machine::{Demotion, Frame, HostId, NodeConfig, Policy, Read, Slow, StartAt, TreeNode};
+use groupflow_tree::machine::{
+    Demotion, HostId, NodeConfig, Policy, ReadItem, Slow, StartAt, TreeFrame, TreeNode,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -206,7 +208,7 @@ fn a_hole_does_not_hold_up_those_below() {
 #[test]
 fn a_child_that_takes_datagrams_holds_nothing_up() {
     let deadline = Nanos::from_millis(50);
-    let hello = Frame::Hello {
+    let hello = TreeFrame::Hello {
         child: GOOD,
         ticket: TICKET,
         edge: 1,
@@ -239,7 +241,7 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
     assert!(waiting <= 512 << 10);
     node.finish(Nanos::ZERO);
     let said = hear(&mut node, Nanos::ZERO, conn);
-    assert_eq!(said, [Frame::Welcome { begin: 0 }, Frame::End { length: 1_250_000 }]);
+    assert_eq!(said, [TreeFrame::Welcome { begin: 0 }, TreeFrame::End { length: 1_250_000 }]);
 }
 
 /// A child that begins now, and loses only the first bytes, begins with a record and is told of no hole.
@@ -261,6 +263,6 @@ fn a_late_child_begins_with_the_next_bytes() {
     assert_eq!(found.node.missing(), 0);
     assert!(!matches!(
         grove.nodes.get_mut(&late).expect("there").node.read(Nanos::ZERO, 1),
-        Some(Read::Bytes(_))
+        Some(ReadItem::Bytes(_))
     ));
 }

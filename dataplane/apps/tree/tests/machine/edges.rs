@@ -10,7 +10,7 @@ use super::one_node::*;
 
 #[test]
 fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
-    let wrong = Frame::Hello {
+    let wrong = TreeFrame::Hello {
         child: BAD,
         ticket: Ticket([8; 16]),
         edge: 1,
@@ -19,20 +19,20 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
         room: 1,
         deadline: None,
     };
-    let taken = Frame::Taken { taken: 5, needed: 5 };
-    let data = Frame::Data { offset: 0, bytes: vec![1] };
+    let taken = TreeFrame::Taken { taken: 5, needed: 5 };
+    let data = TreeFrame::Data { offset: 0, bytes: vec![1] };
     let good = hello(BAD, 1, StartAt::Now);
     // The frames that a peer sends over one connection, and the reason of the refusal.
-    let cases: [(&str, Vec<Frame>, Reason); 9] = [
+    let cases: [(&str, Vec<TreeFrame>, Reason); 9] = [
         ("another ticket", vec![wrong], Reason::Unexpected),
         ("another host", vec![hello(HostId(9), 1, StartAt::Now)], Reason::Unexpected),
         ("no HELLO", vec![taken], Reason::BadFrame),
-        ("nothing but a sign of life", vec![Frame::Alive], Reason::BadFrame),
+        ("nothing but a sign of life", vec![TreeFrame::Alive], Reason::BadFrame),
         ("what is gone", vec![hello(BAD, 1, StartAt::Offset(999))], Reason::Gone),
         ("HELLO again", vec![good.clone(), good.clone()], Reason::BadFrame),
         ("DATA to the parent", vec![good.clone(), data], Reason::BadFrame),
-        ("COMPLETE before the end", vec![good.clone(), Frame::Complete], Reason::BadFrame),
-        ("the end to the parent", vec![good, Frame::End { length: 1 }], Reason::BadFrame),
+        ("COMPLETE before the end", vec![good.clone(), TreeFrame::Complete], Reason::BadFrame),
+        ("the end to the parent", vec![good, TreeFrame::End { length: 1 }], Reason::BadFrame),
     ];
     for (name, frames, reason) in cases {
         let now = Nanos::ZERO;
@@ -40,13 +40,13 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
         let other = connect(&mut node, now, &hello(GOOD, 1, StartAt::Now));
         let conn = node.conns.on_accepted(now).expect("room");
         frames.iter().for_each(|frame| say(&mut node, now, conn, frame));
-        assert_eq!(hear(&mut node, now, conn).last(), Some(&Frame::Refused(reason)), "{name}");
+        assert_eq!(hear(&mut node, now, conn).last(), Some(&TreeFrame::Refused(reason)), "{name}");
         assert!(actions(&mut node).contains(&NodeAction::Close(conn)), "{name}");
         node.on_closed(now, conn);
         // The other one does not notice.
         node.write(now, b"more");
-        let data = Frame::Data { offset: 1000, bytes: b"more".to_vec() };
-        assert_eq!(hear(&mut node, now, other), [Frame::Welcome { begin: 1000 }, data], "{name}");
+        let data = TreeFrame::Data { offset: 1000, bytes: b"more".to_vec() };
+        assert_eq!(hear(&mut node, now, other), [TreeFrame::Welcome { begin: 1000 }, data], "{name}");
     }
 }
 
@@ -54,15 +54,15 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
 fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     let now = Nanos::ZERO;
     let mut node = source(Slow::Wait, 0);
-    let welcome = [Frame::Welcome { begin: 0 }];
+    let welcome = [TreeFrame::Welcome { begin: 0 }];
     let conns = [(GOOD, 1), (GOOD, 1), (BAD, 1)]
         .map(|(c, edge)| connect(&mut node, now, &hello(c, edge, StartAt::Now)));
     conns.iter().for_each(|&conn| assert_eq!(hear(&mut node, now, conn), welcome));
     let third = connect(&mut node, now, &hello(GOOD, 1, StartAt::Now));
-    assert_eq!(hear(&mut node, now, third), [Frame::Refused(Reason::TooMany)]);
+    assert_eq!(hear(&mut node, now, third), [TreeFrame::Refused(Reason::TooMany)]);
     expect(&mut node, HostId(4));
     let fourth = connect(&mut node, now, &hello(HostId(4), 1, StartAt::Now));
-    assert_eq!(hear(&mut node, now, fourth), [Frame::Refused(Reason::TooMany)]);
+    assert_eq!(hear(&mut node, now, fourth), [TreeFrame::Refused(Reason::TooMany)]);
     // Another edge takes the place of the one before, whose connections are closed.
     actions(&mut node);
     let again = connect(&mut node, now, &hello(GOOD, 2, StartAt::Now));
@@ -72,7 +72,7 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     let strangers = std::iter::from_fn(|| node.conns.on_accepted(now)).take(1000).count();
     assert!(strangers < 30, "{strangers}");
     let later = Nanos(config().silence.0);
-    say(&mut node, later, again, &Frame::Alive);
+    say(&mut node, later, again, &TreeFrame::Alive);
     node.on_time(later);
     assert!(node.conns.on_accepted(later).is_some());
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
@@ -127,18 +127,18 @@ fn a_distant_peer_may_be_silent_longer() {
 
 #[test]
 fn a_parent_that_says_something_wrong_is_left() {
-    let data = |offset, count| Frame::Data { offset, bytes: vec![1; count] };
+    let data = |offset, count| TreeFrame::Data { offset, bytes: vec![1; count] };
     // Whether it is served already; what the parent says; whether the dispatcher is told that what comes next
     // is gone.
-    let cases: [(&str, bool, Frame, bool); 8] = [
+    let cases: [(&str, bool, TreeFrame, bool); 8] = [
         ("DATA before WELCOME", false, data(0, 10), false),
-        ("gone", false, Frame::Refused(Reason::Gone), true),
-        ("overtaken", true, Frame::Refused(Reason::Overtaken), true),
-        ("it leaves", true, Frame::Refused(Reason::Leaving), false),
+        ("gone", false, TreeFrame::Refused(Reason::Gone), true),
+        ("overtaken", true, TreeFrame::Refused(Reason::Overtaken), true),
+        ("it leaves", true, TreeFrame::Refused(Reason::Leaving), false),
         ("beyond the limit", true, data(7_999, 2), false),
         ("beyond the longest stream", true, data(u64::MAX, 1), false),
         ("HELLO", true, hello(BAD, 1, StartAt::Now), false),
-        ("COMPLETE", true, Frame::Complete, false),
+        ("COMPLETE", true, TreeFrame::Complete, false),
     ];
     for (name, is_served, frame, is_gone) in cases {
         let (mut node, conn) = if is_served { served() } else { below() };
@@ -157,7 +157,7 @@ fn a_host_without_connections_is_put_elsewhere() {
     for reason in [Reason::Unexpected, Reason::TooMany] {
         for breaks in [false, true] {
             let (mut node, first) = below_with(NodeConfig { sockets: 2, ..config() });
-            say(&mut node, now, first, &Frame::Welcome { begin: 0 });
+            say(&mut node, now, first, &TreeFrame::Welcome { begin: 0 });
             let asked = |action: &NodeAction| matches!(action, NodeAction::Connect { .. });
             let Some(NodeAction::Connect { conn: second, .. }) = actions(&mut node).into_iter().find(asked)
             else {
@@ -168,7 +168,7 @@ fn a_host_without_connections_is_put_elsewhere() {
                 node.on_closed(now, first);
                 assert_eq!((actions(&mut node), node.parent()), (vec![], Some(HostId(0))));
             }
-            say(&mut node, now, second, &Frame::Refused(reason));
+            say(&mut node, now, second, &TreeFrame::Refused(reason));
             let lost = NodeAction::Tell(FromHost::Lost { order: 1, gone: false });
             let told = actions(&mut node);
             assert_eq!(told.contains(&lost), breaks, "{reason:?}: {told:?}");
@@ -185,25 +185,25 @@ fn a_parent_hears_what_is_still_needed() {
     expect(&mut node, GOOD);
     let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Offset(0)));
     let mut now = Nanos::ZERO;
-    let mut said = |node: &mut TreeNode, frame: Option<(ConnId, Frame)>, millis: u64| {
+    let mut said = |node: &mut TreeNode, frame: Option<(ConnId, TreeFrame)>, millis: u64| {
         now += Nanos::from_millis(millis);
         node.on_time(now);
         frame.into_iter().for_each(|(conn, frame)| say(node, now, conn, &frame));
-        hear(node, now, conn).into_iter().filter(|frame| *frame != Frame::Alive).collect::<Vec<_>>()
+        hear(node, now, conn).into_iter().filter(|frame| *frame != TreeFrame::Alive).collect::<Vec<_>>()
     };
-    let taken = |taken, needed| vec![Frame::Taken { taken, needed }];
-    assert_eq!(said(&mut node, Some((conn, Frame::Data { offset: 0, bytes: vec![1; 500] })), 0), []);
+    let taken = |taken, needed| vec![TreeFrame::Taken { taken, needed }];
+    assert_eq!(said(&mut node, Some((conn, TreeFrame::Data { offset: 0, bytes: vec![1; 500] })), 0), []);
     assert_eq!(said(&mut node, None, 19), []);
     assert_eq!(said(&mut node, None, 1), taken(500, 0));
     assert_eq!(
-        said(&mut node, Some((conn, Frame::Data { offset: 500, bytes: vec![1; 1500] })), 0),
+        said(&mut node, Some((conn, TreeFrame::Data { offset: 500, bytes: vec![1; 1500] })), 0),
         taken(2000, 0)
     );
     assert_eq!(
-        said(&mut node, Some((child, Frame::Taken { taken: 1800, needed: 1500 })), 0),
+        said(&mut node, Some((child, TreeFrame::Taken { taken: 1800, needed: 1500 })), 0),
         taken(2000, 1500)
     );
-    assert_eq!(said(&mut node, Some((child, Frame::Moved)), 0), []);
+    assert_eq!(said(&mut node, Some((child, TreeFrame::Moved)), 0), []);
     assert_eq!(said(&mut node, None, 20), taken(2000, 2000));
     assert_eq!((node.children().count(), node.keeps_for_departed()), (0, false));
 }
@@ -215,13 +215,13 @@ fn a_child_that_is_behind_is_served_from_the_history_unless_all_are_waited_for()
     let now = Nanos::ZERO;
     for (slow, serves) in [(Slow::Wait, false), (Slow::Isolate, true), (Slow::Skip { align: 1 }, true)] {
         let (mut node, conn) = served_with(NodeConfig { slow, history: 10_000, ..config() });
-        say(&mut node, now, conn, &Frame::Data { offset: 0, bytes: vec![1; 2000] });
-        assert_eq!(hear(&mut node, now, conn), [Frame::Taken { taken: 2000, needed: 2000 }], "{slow:?}");
+        say(&mut node, now, conn, &TreeFrame::Data { offset: 0, bytes: vec![1; 2000] });
+        assert_eq!(hear(&mut node, now, conn), [TreeFrame::Taken { taken: 2000, needed: 2000 }], "{slow:?}");
         expect(&mut node, GOOD);
         let child = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(500)));
-        let data = Frame::Data { offset: 500, bytes: vec![1; 1500] };
-        let welcome = vec![Frame::Welcome { begin: 500 }, data];
-        let refused = vec![Frame::Refused(Reason::Gone)];
+        let data = TreeFrame::Data { offset: 500, bytes: vec![1; 1500] };
+        let welcome = vec![TreeFrame::Welcome { begin: 500 }, data];
+        let refused = vec![TreeFrame::Refused(Reason::Gone)];
         assert_eq!(hear(&mut node, now, child), if serves { welcome } else { refused }, "{slow:?}");
     }
 }
@@ -236,7 +236,7 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
         let conn = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(0)));
         node.write(now, &[1; 3000]);
         hear(&mut node, now, conn);
-        say(&mut node, now, conn, &Frame::Taken { taken: 2500, needed: 1000 });
+        say(&mut node, now, conn, &TreeFrame::Taken { taken: 2500, needed: 1000 });
         node.on_closed(now, conn);
         assert_eq!((node.held(), node.keeps_for_departed()), (2000, true), "{name}");
         // A connection of the same edge that was asked for long ago: what was said since counts.
@@ -244,13 +244,13 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
         let frames = hear(&mut node, now, conn);
         assert_eq!(
             frames,
-            [Frame::Welcome { begin: 2500 }, Frame::Data { offset: 2500, bytes: vec![1; 500] }]
+            [TreeFrame::Welcome { begin: 2500 }, TreeFrame::Data { offset: 2500, bytes: vec![1; 500] }]
         );
         node.on_closed(now, conn);
         // A child that needs bytes which were not kept is told so.
         expect(&mut node, BAD);
         let other = connect(&mut node, now, &hello(BAD, 1, StartAt::Offset(999)));
-        assert_eq!(hear(&mut node, now, other), [Frame::Refused(Reason::Gone)]);
+        assert_eq!(hear(&mut node, now, other), [TreeFrame::Refused(Reason::Gone)]);
         match then {
             Some(order) => node.on_order(now, order),
             None => {

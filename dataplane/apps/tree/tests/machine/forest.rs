@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_tree::machine::{
-    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Peer, Policy, RefusalCode, RouterId,
-    Ticket, ToHost, TreeJoin, Up,
+    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, ParentOrder, Peer, Policy,
+    RefusalCode, RouterId, Ticket, ToHost, TreeJoin,
 };
 
 #[derive(Debug)]
-enum Message {
+enum TreeMessage {
     /// And which join of the host it comes after, or is.
     Up(FromHost, u32),
     /// And which join of the host it comes after.
@@ -58,7 +58,7 @@ pub struct Forest {
     pub hosts: BTreeMap<HostId, ForestHost>,
     pub clusters: BTreeMap<ClusterId, Dispatcher>,
     pub policy: Policy,
-    queues: BTreeMap<(Who, Who), VecDeque<Message>>,
+    queues: BTreeMap<(Who, Who), VecDeque<TreeMessage>>,
     joined: BTreeMap<(ClusterId, HostId), u32>,
     next: u64,
     pub told: usize,
@@ -130,12 +130,12 @@ impl Forest {
         joining.joins += 1;
         let ForestHost { router, capacity, cluster, joins, .. } = *joining;
         let join = FromHost::Join(TreeJoin { peer: peer(host), router, capacity, token: token() });
-        self.send(Who::Host(host), Who::Cluster(cluster), Message::Up(join, joins));
+        self.send(Who::Host(host), Who::Cluster(cluster), TreeMessage::Up(join, joins));
     }
 
     pub fn say(&mut self, host: HostId, message: FromHost) {
         if let Some((cluster, joins)) = self.hosts.get(&host).map(|h| (h.cluster, h.joins)) {
-            self.send(Who::Host(host), Who::Cluster(cluster), Message::Up(message, joins));
+            self.send(Who::Host(host), Who::Cluster(cluster), TreeMessage::Up(message, joins));
         }
     }
 
@@ -144,10 +144,10 @@ impl Forest {
         let Some(dead) = self.hosts.remove(&host) else {
             return;
         };
-        self.send(Who::Host(host), Who::Cluster(dead.cluster), Message::Gone);
+        self.send(Who::Host(host), Who::Cluster(dead.cluster), TreeMessage::Gone);
         let children: Vec<HostId> = self.children(host);
         for child in children {
-            self.send(Who::Host(host), Who::Host(child), Message::Parent(host));
+            self.send(Who::Host(host), Who::Host(child), TreeMessage::Parent(host));
         }
     }
 
@@ -170,8 +170,8 @@ impl Forest {
                 0 => self.ask(host),
                 order => {
                     self.say(host, FromHost::Back { order, attached: done });
-                    let is_last = |message: &Message| match message {
-                        Message::Connect { order: last, .. } => *last == order,
+                    let is_last = |message: &TreeMessage| match message {
+                        TreeMessage::Connect { order: last, .. } => *last == order,
                         _ => false,
                     };
                     let own = self.queues.get(&(Who::Host(host), Who::Host(host)));
@@ -249,15 +249,15 @@ impl Forest {
         }
     }
 
-    fn send(&mut self, from: Who, to: Who, message: Message) {
+    fn send(&mut self, from: Who, to: Who, message: TreeMessage) {
         self.told += 1;
         self.queues.entry((from, to)).or_default().push_back(message);
     }
 
-    fn take(&mut self, (from, to): (Who, Who), message: Message) {
+    fn take(&mut self, (from, to): (Who, Who), message: TreeMessage) {
         let now = self.now;
         match (from, to, message) {
-            (Who::Host(host), Who::Cluster(id), Message::Up(message, joins)) => {
+            (Who::Host(host), Who::Cluster(id), TreeMessage::Up(message, joins)) => {
                 match self.clusters.get_mut(&id) {
                     Some(dispatcher) => {
                         if matches!(message, FromHost::Join(_)) {
@@ -269,13 +269,13 @@ impl Forest {
                     None => self.begin_again(host),
                 }
             }
-            (Who::Host(host), Who::Cluster(id), Message::Gone) => {
+            (Who::Host(host), Who::Cluster(id), TreeMessage::Gone) => {
                 if let Some(dispatcher) = self.clusters.get_mut(&id) {
                     dispatcher.on_gone(now, host);
                 }
                 self.collect(id);
             }
-            (Who::Cluster(sender), Who::Cluster(id), Message::Across(message)) => {
+            (Who::Cluster(sender), Who::Cluster(id), TreeMessage::Across(message)) => {
                 match self.clusters.get_mut(&id) {
                     Some(dispatcher) => dispatcher.on_cluster(now, sender, message),
                     None => {
@@ -287,15 +287,15 @@ impl Forest {
                 }
                 self.collect(id);
             }
-            (Who::Cluster(id), Who::Host(host), Message::Down(message, join)) => {
+            (Who::Cluster(id), Who::Host(host), TreeMessage::Down(message, join)) => {
                 if self.hosts.get(&host).is_some_and(|h| h.joins == join) {
                     self.obey(host, id, message);
                 }
             }
-            (_, Who::Host(host), Message::Connect { order, parent, ticket }) => {
+            (_, Who::Host(host), TreeMessage::Connect { order, parent, ticket }) => {
                 self.connect(host, order, parent, ticket)
             }
-            (_, Who::Host(host), Message::Parent(parent)) => {
+            (_, Who::Host(host), TreeMessage::Parent(parent)) => {
                 if let Some(child) =
                     self.hosts.get_mut(&host).filter(|h| h.parent.map_or(true, |p| p == parent))
                 {
@@ -318,7 +318,7 @@ impl Forest {
     fn begin(&mut self, host: HostId, cluster: ClusterId) {
         for child in self.children(host) {
             self.hosts.get_mut(&child).expect("a child").parent = None;
-            self.send(Who::Host(host), Who::Host(child), Message::Parent(host));
+            self.send(Who::Host(host), Who::Host(child), TreeMessage::Parent(host));
         }
         let new = self.hosts.get_mut(&host).expect("a host");
         (new.cluster, new.order, new.parent, new.done) = (cluster, 0, None, false);
@@ -344,7 +344,7 @@ impl Forest {
                 // Connecting takes a while, and orders may be carried out after later ones came.
                 let obeys = self.hosts.get_mut(&host).expect("a host");
                 (obeys.order, obeys.done) = (order, false);
-                let message = Message::Connect { order, parent: parent.host, ticket };
+                let message = TreeMessage::Connect { order, parent: parent.host, ticket };
                 self.send(Who::Host(host), Who::Host(host), message);
             }
             ToHost::Refused { code: RefusalCode::Ended, .. } => self.begin_again(host),
@@ -361,15 +361,15 @@ impl Forest {
     /// As long as a parent may yet hear of a child, that tries again.
     fn connect(&mut self, host: HostId, order: u32, parent: HostId, ticket: Ticket) {
         let expects = |at: &ForestHost| at.expected.contains(&(host, ticket));
-        let is_told = |message: &Message| match message {
-            Message::Down(ToHost::Expect { ticket: told, .. }, _) => *told == ticket,
+        let is_told = |message: &TreeMessage| match message {
+            TreeMessage::Down(ToHost::Expect { ticket: told, .. }, _) => *told == ticket,
             _ => false,
         };
         let is_expected = self.hosts.get(&parent).is_some_and(expects);
         let will_be =
             self.queues.iter().any(|((_, to), queue)| *to == Who::Host(parent) && queue.iter().any(is_told));
         if !is_expected && will_be && self.hosts.contains_key(&parent) {
-            let again = Message::Connect { order, parent, ticket };
+            let again = TreeMessage::Connect { order, parent, ticket };
             return self.send(Who::Host(host), Who::Host(host), again);
         }
         let latency = self.hosts.get(&parent).filter(|_| is_expected).zip(self.hosts.get(&host));
@@ -392,10 +392,10 @@ impl Forest {
             match output {
                 DispatcherAction::Host(host, message) => {
                     let join = self.joined.get(&(id, host)).copied().unwrap_or(0);
-                    self.send(Who::Cluster(id), Who::Host(host), Message::Down(message, join))
+                    self.send(Who::Cluster(id), Who::Host(host), TreeMessage::Down(message, join))
                 }
                 DispatcherAction::Cluster(to, message) => {
-                    self.send(Who::Cluster(id), Who::Cluster(to), Message::Across(message));
+                    self.send(Who::Cluster(id), Who::Cluster(to), TreeMessage::Across(message));
                 }
                 DispatcherAction::Found(founding) => {
                     let (new, seed) = (founding.cluster, founding.cluster.0);
@@ -424,9 +424,9 @@ impl Forest {
             assert!(tree.len() <= self.policy.max_members);
             assert!(dispatcher.joining() <= self.policy.max_joins);
             assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
-            assert!(tree.iter().filter(|(_, m)| m.up == Up::Outside).count() <= 1, "two heads");
+            assert!(tree.iter().filter(|(_, m)| m.up == ParentOrder::Outside).count() <= 1, "two heads");
             for (host, member) in tree.iter() {
-                if let Up::Host(parent) = member.up {
+                if let ParentOrder::Host(parent) = member.up {
                     assert!(!tree.is_below(parent, host), "a cycle was ordered");
                 }
             }

@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
-    Frame, FromHost, HostId, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost, TreeNode,
+    FromHost, HostId, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost, TreeFrame, TreeNode,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,29 +17,30 @@ use super::one_node::{actions, config, connect, expect, hear, hello, say, served
 #[derive(Debug, Clone)]
 enum HostileInput {
     Bytes(Vec<u8>),
-    Frame(Frame),
+    Frame(TreeFrame),
     Datagram(u64, usize),
     Close,
 }
 
-fn frame() -> impl Strategy<Value = Frame> {
+fn frame() -> impl Strategy<Value = TreeFrame> {
     let offset = || prop_oneof![4 => 0..30_000_u64, 1 => any::<u64>()];
     let begin = prop_oneof![Just(StartAt::Now), offset().prop_map(StartAt::Offset)];
     prop_oneof![
         (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
             let needed = if let StartAt::Offset(offset) = begin { offset / 2 } else { 0 };
             let deadline = datagrams.then_some(Nanos::from_millis(200));
-            Frame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline }
+            TreeFrame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline }
         }),
-        (offset(), offset()).prop_map(|(x, y)| Frame::Taken { taken: x.max(y), needed: x.min(y) }),
-        Just(Frame::Complete),
-        Just(Frame::Moved),
-        offset().prop_map(|begin| Frame::Welcome { begin }),
-        (offset(), 1..MAX_BLOCK).prop_map(|(offset, count)| Frame::Data { offset, bytes: vec![9; count] }),
-        offset().prop_map(|to| Frame::Skip { to }),
-        offset().prop_map(|length| Frame::End { length }),
-        Just(Frame::Refused(Reason::Gone)),
-        Just(Frame::Alive),
+        (offset(), offset()).prop_map(|(x, y)| TreeFrame::Taken { taken: x.max(y), needed: x.min(y) }),
+        Just(TreeFrame::Complete),
+        Just(TreeFrame::Moved),
+        offset().prop_map(|begin| TreeFrame::Welcome { begin }),
+        (offset(), 1..MAX_BLOCK)
+            .prop_map(|(offset, count)| TreeFrame::Data { offset, bytes: vec![9; count] }),
+        offset().prop_map(|to| TreeFrame::Skip { to }),
+        offset().prop_map(|length| TreeFrame::End { length }),
+        Just(TreeFrame::Refused(Reason::Gone)),
+        Just(TreeFrame::Alive),
     ]
 }
 
@@ -84,13 +85,13 @@ proptest! {
             if let Some(conn) = bad {
                 hear(&mut node, now, conn);
             }
-            say(&mut node, now, good, &Frame::Alive);
+            say(&mut node, now, good, &TreeFrame::Alive);
             written += node.write(now, &[1; 700]) as u64;
             for frame in hear(&mut node, now, good) {
-                if let Frame::Data { offset, bytes } = frame {
+                if let TreeFrame::Data { offset, bytes } = frame {
                     prop_assert_eq!(offset, got);
                     got += bytes.len() as u64;
-                    say(&mut node, now, good, &Frame::Taken { taken: got, needed: got });
+                    say(&mut node, now, good, &TreeFrame::Taken { taken: got, needed: got });
                 }
             }
             prop_assert_eq!(got, written);

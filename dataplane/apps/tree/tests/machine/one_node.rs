@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
-use groupflow_tree::machine::frame::Decoder;
+use groupflow_tree::machine::frame::EdgeDecoder;
 use groupflow_tree::machine::*;
 
 pub const TICKET: Ticket = Ticket([7; Ticket::BYTES]);
@@ -22,26 +22,26 @@ pub fn config() -> NodeConfig {
     }
 }
 
-pub fn hello(child: HostId, edge: u32, begin: StartAt) -> Frame {
+pub fn hello(child: HostId, edge: u32, begin: StartAt) -> TreeFrame {
     let needed = if let StartAt::Offset(offset) = begin { offset } else { 0 };
-    Frame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None }
+    TreeFrame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None }
 }
 
 pub fn expect(node: &mut TreeNode, child: HostId) {
     node.on_order(Nanos::ZERO, ToHost::Expect { child, ticket: TICKET });
 }
 
-pub fn say(node: &mut TreeNode, now: Nanos, conn: ConnId, frame: &Frame) {
+pub fn say(node: &mut TreeNode, now: Nanos, conn: ConnId, frame: &TreeFrame) {
     let mut bytes = Vec::new();
     frame.encode(&mut bytes);
     node.on_bytes(now, conn, &bytes);
 }
 
 /// The frames that a connection carries from the node now.
-pub fn hear(node: &mut TreeNode, now: Nanos, conn: ConnId) -> Vec<Frame> {
+pub fn hear(node: &mut TreeNode, now: Nanos, conn: ConnId) -> Vec<TreeFrame> {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     node.fill(now, conn, &mut bytes, 100_000);
-    let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
+    let (mut decoder, mut input) = (EdgeDecoder::default(), &bytes[..]);
     while let Some(frame) = decoder.next_frame(&mut input).expect("frames") {
         frames.push(frame);
     }
@@ -49,7 +49,7 @@ pub fn hear(node: &mut TreeNode, now: Nanos, conn: ConnId) -> Vec<Frame> {
 }
 
 /// A connection over which a peer sent this frame.
-pub fn connect(node: &mut TreeNode, now: Nanos, frame: &Frame) -> ConnId {
+pub fn connect(node: &mut TreeNode, now: Nanos, frame: &TreeFrame) -> ConnId {
     let conn = node.conns.on_accepted(now).expect("room");
     say(node, now, conn, frame);
     conn
@@ -78,7 +78,7 @@ pub fn below_with(config: NodeConfig) -> (TreeNode, ConnId) {
     node.on_connected(Nanos::ZERO, conn);
     let said = hear(&mut node, Nanos::ZERO, conn);
     assert!(
-        matches!(said[..], [Frame::Hello { begin: StartAt::Offset(0), needed: 0, room: 8_000, .. }]),
+        matches!(said[..], [TreeFrame::Hello { begin: StartAt::Offset(0), needed: 0, room: 8_000, .. }]),
         "{said:?}"
     );
     (node, conn)
@@ -94,7 +94,7 @@ pub fn served() -> (TreeNode, ConnId) {
 
 pub fn served_with(config: NodeConfig) -> (TreeNode, ConnId) {
     let (mut node, conn) = below_with(config);
-    say(&mut node, Nanos::ZERO, conn, &Frame::Welcome { begin: 0 });
+    say(&mut node, Nanos::ZERO, conn, &TreeFrame::Welcome { begin: 0 });
     let told = actions(&mut node);
     assert!(matches!(told[..], [NodeAction::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
     (node, conn)

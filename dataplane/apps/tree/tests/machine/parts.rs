@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    ClusterId, Dispatcher, Dispatchers, FromHost, HostId, Mail, Policy, Told, TreeJoin,
+    ClusterId, Dispatcher, Dispatchers, FromHost, HostId, HostMessage, Mail, Policy, TreeJoin,
 };
 
 use super::forest::token;
 
-pub struct Parts {
+pub struct SplitDispatchers {
     parts: Vec<Dispatchers>,
     root: ClusterId,
     policy: Policy,
@@ -22,14 +22,14 @@ pub struct Parts {
     pub mailed: usize,
 }
 
-impl Parts {
-    pub fn new(count: usize, policy: Policy, source: &TreeJoin) -> Parts {
+impl SplitDispatchers {
+    pub fn new(count: usize, policy: Policy, source: &TreeJoin) -> SplitDispatchers {
         let first = Dispatchers::new(policy, token(), source, 1, Nanos::ZERO).in_part();
         let root = first.root();
         let others = (1..count).map(|n| Dispatchers::part(root, policy, token(), 1 + n as u64));
         let parts = [first].into_iter().chain(others).collect();
         let (owners, mail) = (BTreeMap::from([(root, 0)]), VecDeque::new());
-        Parts { parts, root, policy, owners, mail, founded: 1, mailed: 0 }
+        SplitDispatchers { parts, root, policy, owners, mail, founded: 1, mailed: 0 }
     }
 
     pub fn root(&self) -> ClusterId {
@@ -40,20 +40,26 @@ impl Parts {
         self.parts.iter().flat_map(Dispatchers::iter)
     }
 
-    pub fn on_host(&mut self, now: Nanos, cluster: ClusterId, host: HostId, message: FromHost) -> Vec<Told> {
+    pub fn on_host(
+        &mut self,
+        now: Nanos,
+        cluster: ClusterId,
+        host: HostId,
+        message: FromHost,
+    ) -> Vec<HostMessage> {
         let part = self.owners.get(&cluster).copied().unwrap_or(0);
         let told = self.parts[part].on_host(now, cluster, host, message);
         self.after(now, part, told)
     }
 
-    pub fn on_gone(&mut self, now: Nanos, cluster: ClusterId, host: HostId) -> Vec<Told> {
+    pub fn on_gone(&mut self, now: Nanos, cluster: ClusterId, host: HostId) -> Vec<HostMessage> {
         let part = self.owners.get(&cluster).copied().unwrap_or(0);
         let told = self.parts[part].on_gone(now, cluster, host);
         self.after(now, part, told)
     }
 
     /// Does the work that is due.
-    pub fn on_time(&mut self, now: Nanos) -> Vec<Told> {
+    pub fn on_time(&mut self, now: Nanos) -> Vec<HostMessage> {
         let mut told = Vec::new();
         for part in 0..self.parts.len() {
             if self.parts[part].deadline() <= now {
@@ -65,7 +71,7 @@ impl Parts {
     }
 
     /// The first of the mail comes; `None`: there is none.
-    pub fn on_mail(&mut self, now: Nanos) -> Option<Vec<Told>> {
+    pub fn on_mail(&mut self, now: Nanos) -> Option<Vec<HostMessage>> {
         let mail = self.mail.pop_front()?;
         let (to, from) = (self.owners.get(&mail.to).copied(), self.owners.get(&mail.from).copied());
         Some(match (to, from) {
@@ -82,7 +88,7 @@ impl Parts {
     }
 
     /// Gives new mail to one part after the other; mail for a dispatcher that no longer exists comes back.
-    fn after(&mut self, now: Nanos, part: usize, mut told: Vec<Told>) -> Vec<Told> {
+    fn after(&mut self, now: Nanos, part: usize, mut told: Vec<HostMessage>) -> Vec<HostMessage> {
         loop {
             let mail = self.parts[part].take_mail();
             if mail.is_empty() {

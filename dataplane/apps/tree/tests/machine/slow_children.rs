@@ -15,16 +15,16 @@ fn a_child_that_reads_nothing_is_cut_off_after_a_while() {
     let (mut taken, mut refused) = (0, None);
     for step in 0..200 {
         let now = Nanos::from_millis(200 * step);
-        say(&mut node, now, bad, &Frame::Alive);
-        say(&mut node, now, good, &Frame::Alive);
+        say(&mut node, now, bad, &TreeFrame::Alive);
+        say(&mut node, now, good, &TreeFrame::Alive);
         node.write(now, &[1; 1000]);
         for frame in hear(&mut node, now, good) {
-            if let Frame::Data { offset, bytes } = frame {
+            if let TreeFrame::Data { offset, bytes } = frame {
                 taken = offset + bytes.len() as u64;
-                say(&mut node, now, good, &Frame::Taken { taken, needed: taken });
+                say(&mut node, now, good, &TreeFrame::Taken { taken, needed: taken });
             }
         }
-        if refused.is_none() && hear(&mut node, now, bad).contains(&Frame::Refused(Reason::Stalled)) {
+        if refused.is_none() && hear(&mut node, now, bad).contains(&TreeFrame::Refused(Reason::Stalled)) {
             // The bytes that the cache holds, and those that came just now.
             assert!((20_000..=21_000).contains(&taken), "{taken}");
             refused = Some(now);
@@ -49,19 +49,19 @@ fn a_reader_that_takes_nothing_is_cut_off_and_those_below_go_on() {
     for step in 0..200 {
         let now = Nanos::from_millis(100 * step);
         if sent + 1000 <= limit {
-            say(&mut node, now, conn, &Frame::Data { offset: sent, bytes: vec![1; 1000] });
+            say(&mut node, now, conn, &TreeFrame::Data { offset: sent, bytes: vec![1; 1000] });
             sent += 1000;
         }
-        say(&mut node, now, conn, &Frame::Alive);
-        say(&mut node, now, child, &Frame::Alive);
+        say(&mut node, now, conn, &TreeFrame::Alive);
+        say(&mut node, now, child, &TreeFrame::Alive);
         for frame in hear(&mut node, now, child) {
-            if let Frame::Data { offset, bytes } = frame {
+            if let TreeFrame::Data { offset, bytes } = frame {
                 got = offset + bytes.len() as u64;
-                say(&mut node, now, child, &Frame::Taken { taken: got, needed: got });
+                say(&mut node, now, child, &TreeFrame::Taken { taken: got, needed: got });
             }
         }
         for frame in hear(&mut node, now, conn) {
-            if let Frame::Taken { taken, .. } = frame {
+            if let TreeFrame::Taken { taken, .. } = frame {
                 limit = taken + 8_000;
             }
         }
@@ -72,15 +72,15 @@ fn a_reader_that_takes_nothing_is_cut_off_and_those_below_go_on() {
         node.on_time(now);
     }
     assert!(got > 50_000, "{got}");
-    assert_eq!((node.failed(), node.read(Nanos::ZERO, 10)), (Some(0), Some(Read::Broken { at: 0 })));
+    assert_eq!((node.failed(), node.read(Nanos::ZERO, 10)), (Some(0), Some(ReadItem::Broken { at: 0 })));
     assert_eq!(node.parent(), Some(HostId(0)));
     let end = Nanos::from_millis(100 * 200);
-    say(&mut node, end, conn, &Frame::End { length: sent });
+    say(&mut node, end, conn, &TreeFrame::End { length: sent });
     assert!(!node.is_complete(), "who is below has not all");
     let frames = hear(&mut node, end, child);
-    assert_eq!(frames.last(), Some(&Frame::End { length: sent }));
-    say(&mut node, end, child, &Frame::Taken { taken: sent, needed: sent });
-    say(&mut node, end, child, &Frame::Complete);
+    assert_eq!(frames.last(), Some(&TreeFrame::End { length: sent }));
+    say(&mut node, end, child, &TreeFrame::Taken { taken: sent, needed: sent });
+    say(&mut node, end, child, &TreeFrame::Complete);
     assert!(node.is_complete());
 }
 
@@ -97,9 +97,9 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
         // second on.
         hear(&mut node, now, good);
         hear(&mut node, now, bad);
-        let all = Frame::Taken { taken: 10 * step, needed: 10 * step };
+        let all = TreeFrame::Taken { taken: 10 * step, needed: 10 * step };
         say(&mut node, now, good, &all);
-        say(&mut node, now, bad, if step < 40 { &Frame::Alive } else { &all });
+        say(&mut node, now, bad, if step < 40 { &TreeFrame::Alive } else { &all });
         let slow = NodeAction::Tell(FromHost::Backlog { child: BAD });
         let backlog = |action: &NodeAction| matches!(action, NodeAction::Tell(FromHost::Backlog { .. }));
         for report in actions(&mut node).into_iter().filter(backlog) {
@@ -124,14 +124,14 @@ fn a_source_that_cuts_off_slow_children_waits_for_the_fastest() {
         now += Nanos::from_millis(10);
         hear(&mut node, now, good);
         has += 1000;
-        say(&mut node, now, good, &Frame::Taken { taken: has, needed: has });
+        say(&mut node, now, good, &TreeFrame::Taken { taken: has, needed: has });
         let before = node.children().count();
         let taken = node.write(now, &vec![1; 30_000]) as u64;
         assert!(taken <= capacity);
         assert!(before == 2 || taken > 0, "only the fastest is waited for");
     }
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
-    assert_eq!(hear(&mut node, now, bad).last(), Some(&Frame::Refused(Reason::Overtaken)));
+    assert_eq!(hear(&mut node, now, bad).last(), Some(&TreeFrame::Refused(Reason::Overtaken)));
 }
 
 /// The new host begins with the bytes that the fastest child gets next: later ones are for both.
@@ -145,10 +145,10 @@ fn a_host_that_joins_a_waiting_source_makes_no_host_slow() {
         while node.write(now, &[1; 30_000]) > 0 {}
         hear(&mut node, now, good);
         let has = 1000 * step;
-        say(&mut node, now, good, &Frame::Taken { taken: has, needed: has });
+        say(&mut node, now, good, &TreeFrame::Taken { taken: has, needed: has });
         if step == 50 {
             let late = connect(&mut node, now, &hello(BAD, 1, StartAt::Now));
-            assert_eq!(hear(&mut node, now, late).first(), Some(&Frame::Welcome { begin: has }));
+            assert_eq!(hear(&mut node, now, late).first(), Some(&TreeFrame::Welcome { begin: has }));
         }
         assert!(node.children().any(|child| child == GOOD), "{step}");
     }
@@ -171,7 +171,7 @@ fn a_child_that_pauses_behind_the_fastest_is_not_cut_off_at_once() {
                 if node.children().count() == 2 || n == 0 {
                     hear(&mut node, now, conn);
                     has[n] += if n == 1 && pauses { 0 } else { 500 };
-                    say(&mut node, now, conn, &Frame::Taken { taken: has[n], needed: has[n] });
+                    say(&mut node, now, conn, &TreeFrame::Taken { taken: has[n], needed: has[n] });
                 }
             }
         }
@@ -191,14 +191,14 @@ fn a_child_that_catches_up_is_not_reported() {
             let now = Nanos::from_millis(100 * step);
             node.write(now, &[1; 10]);
             hear(&mut node, now, good);
-            say(&mut node, now, good, &Frame::Taken { taken: 10 * step, needed: 0 });
+            say(&mut node, now, good, &TreeFrame::Taken { taken: 10 * step, needed: 0 });
             if step == 100 {
                 late = Some(connect(&mut node, now, &hello(BAD, 1, StartAt::Offset(0))));
             }
             if let Some(late) = late {
                 hear(&mut node, now, late);
                 let taken = (takes * (step - 99)).min(10 * step);
-                say(&mut node, now, late, &Frame::Taken { taken, needed: 0 });
+                say(&mut node, now, late, &TreeFrame::Taken { taken, needed: 0 });
             }
             let slow = NodeAction::Tell(FromHost::Backlog { child: BAD });
             reports.extend(actions(&mut node).contains(&slow).then_some(step));

@@ -1,15 +1,15 @@
 use super::*;
-use crate::machine::Write;
+use crate::machine::FileWrite;
 
-struct Bench {
+struct StoreBench {
     path: PathBuf,
 }
 
-impl Bench {
-    fn new(test: &str) -> Bench {
+impl StoreBench {
+    fn new(test: &str) -> StoreBench {
         let path = std::env::temp_dir().join(format!("gfagent-store-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        Bench { path }
+        StoreBench { path }
     }
 
     fn open(&self, limit: u64) -> Store {
@@ -21,7 +21,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for StoreBench {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
@@ -43,7 +43,7 @@ fn put(store: &mut Store, text: &str, bytes: &[u8]) -> Vec<String> {
     // The second half is written first, as repairs may arrive.
     let half = bytes.len() / 2;
     for (offset, part) in [(half, &bytes[half..]), (0, &bytes[..half])] {
-        incoming.write(&Write { offset: offset as u64, bytes: part.to_vec() }).expect("written");
+        incoming.write(&FileWrite { offset: offset as u64, bytes: part.to_vec() }).expect("written");
     }
     assert!(incoming.complete().expect("read"));
     store.adopt(incoming).expect("adopted");
@@ -56,7 +56,7 @@ fn verified(store: &mut Store, text: &str) -> Option<bool> {
 
 #[test]
 fn the_least_recently_used_go_first_and_the_bound_holds() {
-    let bench = Bench::new("lru");
+    let bench = StoreBench::new("lru");
     let mut store = bench.open(100);
     assert!(put(&mut store, "a", &[1; 40]).is_empty());
     assert!(put(&mut store, "b", &[2; 40]).is_empty());
@@ -74,7 +74,7 @@ fn the_least_recently_used_go_first_and_the_bound_holds() {
 
 #[test]
 fn it_survives_a_restart_and_hashes_before_it_trusts() {
-    let bench = Bench::new("restart");
+    let bench = StoreBench::new("restart");
     let mut store = bench.open(1000);
     put(&mut store, "a", b"first");
     put(&mut store, "b", b"second");
@@ -104,7 +104,7 @@ fn it_survives_a_restart_and_hashes_before_it_trusts() {
 
 #[test]
 fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another() {
-    let bench = Bench::new("touched");
+    let bench = StoreBench::new("touched");
     let mut store = bench.open(1000);
     put(&mut store, "a", b"before");
     let path = bench.path.join("a");
@@ -126,11 +126,11 @@ fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another()
 
 #[test]
 fn wrong_bytes_are_not_adopted_and_leave_nothing() {
-    let bench = Bench::new("wrong");
+    let bench = StoreBench::new("wrong");
     let mut store = bench.open(1000);
     let (incoming, _) = store.begin(announced("a", b"right"));
     let mut incoming = incoming.expect("room");
-    incoming.write(&Write { offset: 0, bytes: b"wrong".to_vec() }).expect("written");
+    incoming.write(&FileWrite { offset: 0, bytes: b"wrong".to_vec() }).expect("written");
     assert!(!incoming.complete().expect("read"));
     drop(incoming);
     let left =
@@ -140,7 +140,7 @@ fn wrong_bytes_are_not_adopted_and_leave_nothing() {
 
 #[test]
 fn one_rim_at_a_time_and_a_broken_index_is_named() {
-    let bench = Bench::new("lock");
+    let bench = StoreBench::new("lock");
     let store = bench.open(1000);
     let error = Store::open(&bench.path, 1000).map(drop).expect_err("it is taken");
     assert!(error.cause.ends_with("is another rim's"), "{}", error.cause);

@@ -6,7 +6,7 @@ use super::{Hub, HubConfig, HubEvent, CATCH_UP};
 use crate::machine::coding::Blocks;
 use crate::machine::group::RimGroup;
 use crate::machine::message::{Body, Method, Repair, Round};
-use crate::machine::plan::{plan, Block};
+use crate::machine::plan::{plan, CodedBlock};
 use crate::machine::states::HubState;
 use crate::machine::transfer::TransferOutcome;
 
@@ -55,7 +55,7 @@ impl Hub {
         let start = blocks.start(job.lacks.first().map_or(0, |first| first.start));
         let block = match job.block.take() {
             Some(block) if block.start == start => block,
-            _ => Block::new(blocks, start, &job.read_block(blocks, start)?),
+            _ => CodedBlock::new(blocks, start, &job.read_block(blocks, start)?),
         };
         job.opened = block.is_new();
         let block = job.block.insert(block);

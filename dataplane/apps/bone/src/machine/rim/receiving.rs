@@ -2,8 +2,8 @@
 
 use groupflow_base::{CodecError, Nanos};
 
-use super::{Heard, Rim};
-use crate::machine::message::{Data, Parameters, Repair, Round};
+use super::{HeardRound, Rim};
+use crate::machine::message::{DataPacket, Parameters, Repair, Round};
 use crate::machine::states::RimState;
 
 impl Rim {
@@ -16,7 +16,7 @@ impl Rim {
         if self.config.forgets && !arriving.stored.complete() {
             arriving.stored.go_back(round.first);
         }
-        arriving.heard = Some(Heard { round, bytes: 0, first_at: None, last_at: now });
+        arriving.heard = Some(HeardRound { round, bytes: 0, first_at: None, last_at: now });
         let left = u64::from(round.count);
         transfer.chosen = false;
         transfer.report_at = expected(now, &arriving.control, left);
@@ -25,7 +25,7 @@ impl Rim {
         }
     }
 
-    pub(super) fn on_data(&mut self, now: Nanos, data: Data) -> Result<(), CodecError> {
+    pub(super) fn on_data(&mut self, now: Nanos, data: DataPacket) -> Result<(), CodecError> {
         let Some(arriving) = self.transfer.as_ref().and_then(|t| t.arriving.as_ref()) else { return Ok(()) };
         let current = arriving.heard.map_or(0, |heard| heard.round.round);
         if data.round > current {

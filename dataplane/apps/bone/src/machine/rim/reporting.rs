@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use rand::Rng;
 
-use super::{Heard, Rim, COMPLETE_TIMES};
+use super::{HeardRound, Rim, COMPLETE_TIMES};
 use crate::machine::message::{Body, Method, Reception, Span};
 use crate::machine::states::RimState;
 
@@ -30,7 +30,7 @@ impl Rim {
                 return;
             }
         }
-        let lateness = arriving.heard.map_or(0, |Heard { round, .. }| {
+        let lateness = arriving.heard.map_or(0, |HeardRound { round, .. }| {
             let through = arriving.stored.position().saturating_sub(round.first);
             let length = u64::from(round.count) * u64::from(round.packet);
             (u128::from(window) * u128::from(through.min(length)) / u128::from(length)) as u64

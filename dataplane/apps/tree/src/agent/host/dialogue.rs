@@ -19,7 +19,7 @@ const ATTEMPTS: u32 = 40;
 const SIGNS_MISSED: u32 = 4;
 
 /// A dispatcher's message that other parts of the host carry out.
-pub(super) enum Heard {
+pub(super) enum DispatcherWord {
     /// None.
     Nothing,
     /// Other dispatchers serve the host: further messages of these are not for it.
@@ -169,7 +169,7 @@ impl Dialogue {
         drive: &mut Drive,
         mut line: Value,
         is_dialling: bool,
-    ) -> Result<Heard, AgentError> {
+    ) -> Result<DispatcherWord, AgentError> {
         if let Some(welcome) = line.get_mut("welcome") {
             return self.on_welcome(drive, welcome.take(), is_dialling);
         }
@@ -178,7 +178,7 @@ impl Dialogue {
                 Ok(address) => self.link.go_to(drive.now, &mut drive.poller, address)?,
                 Err(_) => self.link.leave(drive.now, &mut drive.poller, "they sent it to no address"),
             }
-            return Ok(Heard::Elsewhere);
+            return Ok(DispatcherWord::Elsewhere);
         }
         if let Some(refusal) = line.get("refused") {
             let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
@@ -192,25 +192,27 @@ impl Dialogue {
                 Some("full") => self.link.leave(drive.now, &mut drive.poller, &text),
                 _ => return Err(refused(&text)),
             }
-            return Ok(Heard::Elsewhere);
+            return Ok(DispatcherWord::Elsewhere);
         }
         if let Some(dispatchers) = line.get("dispatchers") {
             // Processes have come or gone: all that this host knew may be replaced before this one is.
             self.link.know(drive.now, &addresses(dispatchers));
-            return Ok(Heard::Nothing);
+            return Ok(DispatcherWord::Nothing);
         }
         if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
             self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
-            return Ok(Heard::Nothing);
+            return Ok(DispatcherWord::Nothing);
         }
         let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
         // An order that this version does not know comes from a later one, and is not for this host.
-        let (true, Ok(order)) = (now_here, serde_json::from_value(line)) else { return Ok(Heard::Nothing) };
+        let (true, Ok(order)) = (now_here, serde_json::from_value(line)) else {
+            return Ok(DispatcherWord::Nothing);
+        };
         self.link.is_served();
         if let ToHost::Place { order, .. } = &order {
             (self.order, self.attached) = (*order, false);
         }
-        Ok(Heard::Order(order))
+        Ok(DispatcherWord::Order(order))
     }
 
     fn on_welcome(
@@ -218,7 +220,7 @@ impl Dialogue {
         drive: &mut Drive,
         mut welcome: Value,
         is_dialling: bool,
-    ) -> Result<Heard, AgentError> {
+    ) -> Result<DispatcherWord, AgentError> {
         let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| {
             let cure = "check that they are of this version";
             AgentError::new("dispatchers", "the dispatchers' welcome is malformed", cure)
@@ -248,7 +250,7 @@ impl Dialogue {
                 self.tell(&FromHost::Lost { order, gone: false });
             }
         }
-        Ok(Heard::Welcome(welcome["identity"].take()))
+        Ok(DispatcherWord::Welcome(welcome["identity"].take()))
     }
 }
 

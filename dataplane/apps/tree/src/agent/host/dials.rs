@@ -26,11 +26,11 @@ struct Dialling {
     to: SocketAddrV4,
     /// The TLS connection, for an attempt over TCP.
     tls: Option<Connection>,
-    way: Way,
+    way: DialAttempt,
 }
 
 #[derive(Debug)]
-enum Way {
+enum DialAttempt {
     /// An attempt over QUIC, until this time.
     Quic(Instant),
     /// Over TCP, because QUIC was not wanted or was refused, or (true) nothing answered over UDP.
@@ -68,7 +68,7 @@ impl Dials {
         tls: Option<Connection>,
         until: Instant,
     ) {
-        self.dials.insert(conn, Dialling { to, tls, way: Way::Quic(until) });
+        self.dials.insert(conn, Dialling { to, tls, way: DialAttempt::Quic(until) });
     }
 
     /// Begins a connection over TCP; `unreached`: nothing answered over UDP.
@@ -81,7 +81,9 @@ impl Dials {
         unreached: bool,
     ) {
         match Dial::begin(drive.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {
-            Ok(dial) => drop(self.dials.insert(conn, Dialling { to, tls, way: Way::Tcp(dial, unreached) })),
+            Ok(dial) => {
+                drop(self.dials.insert(conn, Dialling { to, tls, way: DialAttempt::Tcp(dial, unreached) }))
+            }
             Err(_) => drive.on_closed(conn),
         }
     }
@@ -96,8 +98,8 @@ impl Dials {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = self.dials.values().filter_map(|dialling| match &dialling.way {
-            Way::Quic(until) => Some(*until),
-            Way::Tcp(dial, _) => dial.deadline(),
+            DialAttempt::Quic(until) => Some(*until),
+            DialAttempt::Tcp(dial, _) => dial.deadline(),
         });
         deadlines.min()
     }
@@ -107,8 +109,8 @@ impl Dials {
         let mut late = Vec::new();
         for (&conn, dialling) in &mut self.dials {
             match &mut dialling.way {
-                Way::Quic(until) => late.extend((*until <= drive.now).then_some(conn)),
-                Way::Tcp(dial, _) => dial.keep(drive.now, &mut drive.poller, HostPollKey::Link(conn)),
+                DialAttempt::Quic(until) => late.extend((*until <= drive.now).then_some(conn)),
+                DialAttempt::Tcp(dial, _) => dial.keep(drive.now, &mut drive.poller, HostPollKey::Link(conn)),
             }
         }
         late
@@ -117,7 +119,7 @@ impl Dials {
     /// Takes out a connection that is made, or given up; false: it is not here.
     pub(super) fn remove(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
         let Some(Dialling { way, .. }) = self.dials.remove(&conn) else { return false };
-        if let Way::Tcp(mut dial, _) = way {
+        if let DialAttempt::Tcp(mut dial, _) = way {
             dial.end(&mut drive.poller);
         }
         true
@@ -125,7 +127,7 @@ impl Dials {
 
     /// Looks at an attempt over TCP after an event; returns the connection once it is made.
     pub(super) fn on_ready(&mut self, drive: &mut Drive, conn: ConnId) -> Option<TcpLink> {
-        let Way::Tcp(dial, unreached) = &mut self.dials.get_mut(&conn)?.way else { return None };
+        let DialAttempt::Tcp(dial, unreached) = &mut self.dials.get_mut(&conn)?.way else { return None };
         let (answer, unreached) = (dial.answered(drive.now, &mut drive.poller)?, *unreached);
         let Dialling { to, tls, .. } = self.dials.remove(&conn)?;
         let made = answer.map_err(|_| drive.on_closed(conn)).ok()?;

@@ -12,7 +12,7 @@ use groupflow_host::tcp;
 
 use super::drive::{Drive, HostPollKey};
 use super::SILENCE;
-use crate::agent::shared::Shared;
+use crate::agent::shared::TreeIdentity;
 use crate::agent::tcp_link::{TcpLink, BATCH};
 use crate::machine::ConnId;
 
@@ -36,13 +36,13 @@ impl TcpLinks {
     pub(super) fn accept(
         &mut self,
         drive: &mut Drive,
-        shared: Option<&Shared>,
+        shared: Option<&TreeIdentity>,
         plain: bool,
     ) -> Result<(), AgentError> {
         // An error is that no peer waits, that it has gone again, or that no descriptor is left, and another
         // peer will come.
         while let Ok((socket, _)) = self.listener.accept() {
-            let tls = shared.map(Shared::accept).transpose()?;
+            let tls = shared.map(TreeIdentity::accept).transpose()?;
             if (tls.is_none() && !plain) || tcp::prepare(&socket, SILENCE).is_err() {
                 continue;
             }

@@ -28,11 +28,11 @@ pub(super) struct Bounded;
 
 impl ControllerFactory for Bounded {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Bound::new(now, mtu))
+        Box::new(BoundedController::new(now, mtu))
     }
 }
 
-struct Bound {
+struct BoundedController {
     model: Box<dyn Controller>,
     mtu: u16,
     /// The most bytes on the way.
@@ -47,14 +47,14 @@ struct Bound {
     lost: u64,
 }
 
-impl Bound {
-    fn new(now: Instant, mtu: u16) -> Bound {
+impl BoundedController {
+    fn new(now: Instant, mtu: u16) -> BoundedController {
         let model = Arc::new(BbrConfig::default()).build(now, mtu);
-        Bound { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, came: 0, lost: 0 }
+        BoundedController { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, came: 0, lost: 0 }
     }
 }
 
-impl Controller for Bound {
+impl Controller for BoundedController {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.sent = last_packet_number;
         self.model.on_sent(now, bytes, last_packet_number);
@@ -97,7 +97,7 @@ impl Controller for Bound {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Bound { model: self.model.clone_box(), ..*self })
+        Box::new(BoundedController { model: self.model.clone_box(), ..*self })
     }
 
     fn initial_window(&self) -> u64 {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_bound_grows_by_a_part_and_a_packet_in_each_round_trip_and_falls_with_losses() {
         let now = Instant::now();
-        let mut bound = Bound::new(now, MTU);
+        let mut bound = BoundedController::new(now, MTU);
         bound.most = LEAST * u64::from(MTU);
         for round in 0..20 {
             let before = bound.most;

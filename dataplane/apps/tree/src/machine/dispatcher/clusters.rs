@@ -186,7 +186,7 @@ impl Dispatcher {
         self.above = Above::Attached(from, to, ticket);
         self.note_outside(head);
         if self.tree.head().is_some() {
-            self.order(head, Up::Outside, Nanos::ZERO);
+            self.order(head, ParentOrder::Outside, Nanos::ZERO);
         }
         self.settle_debts();
     }

@@ -187,7 +187,7 @@ impl Dispatcher {
         }
         self.tree.add(member);
         match (best, above) {
-            (Some((.., latency, parent)), _) => self.order(host, Up::Host(parent), latency),
+            (Some((.., latency, parent)), _) => self.order(host, ParentOrder::Host(parent), latency),
             (None, Some(leaf)) => self.put_above(host, leaf),
             (None, None) => self.place(host),
         }
@@ -197,11 +197,11 @@ impl Dispatcher {
     /// others is taken in although no host has room.
     fn put_above(&mut self, host: HostId, leaf: HostId) {
         match self.tree.get(leaf).map(|member| member.up) {
-            Some(Up::Host(parent)) => {
+            Some(ParentOrder::Host(parent)) => {
                 self.order_below(host, parent);
                 self.order_below(leaf, host);
             }
-            Some(Up::Outside) => {
+            Some(ParentOrder::Outside) => {
                 self.tree.unplace(leaf);
                 self.make_head(host);
                 self.place(leaf);
@@ -223,7 +223,7 @@ impl Dispatcher {
     fn take_head(&mut self, join: &TreeJoin) {
         let member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
         self.tree.add(member);
-        self.order(join.peer.host, Up::Outside, Nanos::ZERO);
+        self.order(join.peer.host, ParentOrder::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {
             self.ask_above(join.peer.host);
         }

@@ -24,7 +24,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::cluster::{Cluster, ClusterHost, Hold, Up};
+use super::cluster::{Cluster, ClusterHost, Hold, ParentOrder};
 use super::message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
@@ -98,7 +98,7 @@ impl Dispatcher {
         let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
         let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
-        (head.up, head.attached) = (Up::Outside, true);
+        (head.up, head.attached) = (ParentOrder::Outside, true);
         dispatcher.tree.add(head);
         dispatcher
     }
@@ -383,7 +383,7 @@ impl Dispatcher {
 
     /// Whether a member is the source, without which there is no tree.
     fn is_source(&self, member: &ClusterHost) -> bool {
-        self.above == Above::Root && member.up == Up::Outside
+        self.above == Above::Root && member.up == ParentOrder::Outside
     }
 
     fn tell(&mut self, host: HostId, message: ToHost) {

@@ -5,15 +5,15 @@ use super::*;
 impl Dispatcher {
     /// Orders a host to its parent, and tells the parent to expect the host. An order that might make a cycle
     /// for a while is given later.
-    pub(super) fn order(&mut self, host: HostId, up: Up, latency: Nanos) {
+    pub(super) fn order(&mut self, host: HostId, up: ParentOrder, latency: Nanos) {
         let parent = match (up, self.above) {
-            (Up::Host(parent), _) => self.tree.get(parent).map(|member| member.peer),
-            (Up::Outside, Above::Attached(_, peer, _)) => Some(peer),
+            (ParentOrder::Host(parent), _) => self.tree.get(parent).map(|member| member.peer),
+            (ParentOrder::Outside, Above::Attached(_, peer, _)) => Some(peer),
             _ => None,
         };
-        let outside = parent.filter(|_| up == Up::Outside).map(|parent| parent.host);
+        let outside = parent.filter(|_| up == ParentOrder::Outside).map(|parent| parent.host);
         let Some(order) = self.tree.put(host, up, outside, latency) else {
-            if let Up::Host(parent) = up {
+            if let ParentOrder::Host(parent) = up {
                 self.deferred.insert(host, parent);
             }
             return;
@@ -22,10 +22,10 @@ impl Dispatcher {
         // The order of a head whose parent is not known yet follows when it is.
         let Some(parent) = parent else { return };
         let ticket = match (up, self.above) {
-            (Up::Outside, Above::Attached(_, _, ticket)) => ticket,
+            (ParentOrder::Outside, Above::Attached(_, _, ticket)) => ticket,
             _ => self.ticket(),
         };
-        if let Up::Host(parent) = up {
+        if let ParentOrder::Host(parent) = up {
             self.tell(parent, ToHost::Expect { child: host, ticket });
         }
         self.tell(host, ToHost::Place { order, parent, ticket });
@@ -34,14 +34,14 @@ impl Dispatcher {
     /// Orders a host below another of this cluster.
     pub(super) fn order_below(&mut self, host: HostId, parent: HostId) {
         let latency = self.tree.latency(host, parent, self.policy.threshold);
-        self.order(host, Up::Host(parent), latency);
+        self.order(host, ParentOrder::Host(parent), latency);
     }
 
     pub(super) fn on_attached(&mut self, host: HostId, order: u32, latency: Nanos) {
         let Some(left) = self.tree.confirm(host, order) else {
             return;
         };
-        if let Some(member) = self.tree.get_mut(host).filter(|member| member.up != Up::Outside) {
+        if let Some(member) = self.tree.get_mut(host).filter(|member| member.up != ParentOrder::Outside) {
             member.latency = latency;
         }
         // Hosts of other clusters are told by their own dispatcher.
@@ -68,7 +68,7 @@ impl Dispatcher {
         match (knows, attached) {
             (true, true) => self.on_attached(host, order, latency),
             // The host did not get its last order.
-            (false, _) if up != Up::Nothing => self.order(host, up, latency),
+            (false, _) if up != ParentOrder::Nothing => self.order(host, up, latency),
             _ => {}
         }
         self.retry();
@@ -79,7 +79,7 @@ impl Dispatcher {
         let under_way = |child: &HostId| self.tree.get(*child).is_some_and(|member| !member.attached);
         for child in self.tree.children(host).filter(under_way).collect::<Vec<_>>() {
             let latency = self.tree.get(child).map_or(self.policy.threshold, |member| member.latency);
-            self.order(child, Up::Host(host), latency);
+            self.order(child, ParentOrder::Host(host), latency);
         }
         self.attach_again(host);
     }
@@ -92,11 +92,11 @@ impl Dispatcher {
         let (up, behind) = (member.up, gone || member.behind);
         self.set_behind(host, behind);
         match up {
-            Up::Outside => {
+            ParentOrder::Outside => {
                 self.note_tried(gone);
                 self.ask_above(host);
             }
-            Up::Host(parent) => {
+            ParentOrder::Host(parent) => {
                 if !gone {
                     self.suspect(parent);
                 }
@@ -109,7 +109,7 @@ impl Dispatcher {
                     None => self.place_beside(host, Some(parent)),
                 }
             }
-            Up::Nothing => {}
+            ParentOrder::Nothing => {}
         }
         self.retry();
     }
@@ -122,7 +122,7 @@ impl Dispatcher {
         let Some((gone, mut orphans)) = self.tree.remove(host) else {
             return;
         };
-        if gone.up == Up::Outside {
+        if gone.up == ParentOrder::Outside {
             if self.above == Above::Root {
                 return self.end();
             }
@@ -142,7 +142,7 @@ impl Dispatcher {
 
     /// Chooses the orphan nearest to the lost head as the new head.
     fn choose_head(&mut self, orphans: &mut Vec<HostId>) {
-        let waiting = || self.tree.iter().filter(|(_, m)| m.up == Up::Nothing).map(|(host, _)| host);
+        let waiting = || self.tree.iter().filter(|(_, m)| m.up == ParentOrder::Nothing).map(|(host, _)| host);
         let room = |host: &HostId| self.tree.get(*host).map_or(0, |member| member.capacity.min(2));
         let near = |host: &HostId| self.tree.get(*host).map_or(Nanos::MAX, |member| member.latency);
         // A host that can serve one more child precedes one that cannot.
@@ -159,7 +159,7 @@ impl Dispatcher {
         if let Some(parent) = self.parent() {
             self.above = Above::Asked(parent);
         }
-        self.order(host, Up::Outside, Nanos::ZERO);
+        self.order(host, ParentOrder::Outside, Nanos::ZERO);
         self.ask_above(host);
     }
 
@@ -249,7 +249,7 @@ impl Dispatcher {
         if self.policy.demotion != Demotion::Never && self.relieve(host, child) {
             return;
         }
-        if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == Up::Host(host)) {
+        if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == ParentOrder::Host(host)) {
             slow.slow_until = slow.slow_until.max(self.now + self.policy.slow_for);
         }
         if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > self.now) {
@@ -261,7 +261,7 @@ impl Dispatcher {
             Demotion::LargestLatency => self.farthest_child(host).unwrap_or(child),
         };
         let done = match self.tree.get(slow) {
-            Some(member) if member.up == Up::Host(host) => self.demote(slow, host),
+            Some(member) if member.up == ParentOrder::Host(host) => self.demote(slow, host),
             Some(_) => false,
             None => self.demote_head(slow, host),
         };
@@ -276,7 +276,7 @@ impl Dispatcher {
             return false;
         }
         match self.tree.get(child) {
-            Some(member) if member.up == Up::Host(host) => {
+            Some(member) if member.up == ParentOrder::Host(host) => {
                 let other = self.best_parent(child, |_, _| true);
                 other.into_iter().for_each(|other| self.order_below(child, other));
                 other.is_some()
@@ -330,13 +330,15 @@ impl Dispatcher {
     pub(super) fn retry(&mut self) {
         for (host, parent) in std::mem::take(&mut self.deferred) {
             // A host without a place gets the best one that there is now.
-            let placed = |member: &ClusterHost| member.up != Up::Nothing && member.up != Up::Host(parent);
+            let placed = |member: &ClusterHost| {
+                member.up != ParentOrder::Nothing && member.up != ParentOrder::Host(parent)
+            };
             // A host that was meanwhile put below the host cannot serve it: the move waits for another.
             if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
                 self.order_below(host, parent);
             }
         }
-        let waiting = self.tree.iter().filter(|(_, member)| member.up == Up::Nothing);
+        let waiting = self.tree.iter().filter(|(_, member)| member.up == ParentOrder::Nothing);
         let waiting: Vec<HostId> =
             waiting.map(|(host, _)| host).filter(|h| !self.deferred.contains_key(h)).collect();
         for host in waiting {

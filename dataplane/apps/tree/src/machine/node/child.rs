@@ -5,10 +5,10 @@
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{BranchId, BranchStart, Fanout};
 
-use super::held::Held;
+use super::held::HeldBytes;
 use super::pace::Pace;
 use super::ConnId;
-use crate::machine::frame::{Frame, Reason};
+use crate::machine::frame::{Reason, TreeFrame};
 
 /// One child.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub(super) struct Child {
 
 /// The request of a child's HELLO.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct ChildRequest {
     pub(super) edge: u32,
     pub(super) has: u64,
     pub(super) needed: u64,
@@ -50,8 +50,13 @@ pub(super) struct Asked {
 impl Child {
     /// A child with its first connection. Its branch keeps what it and the hosts below it need, as far as it
     /// is held here.
-    pub(super) fn new(now: Nanos, conn: ConnId, asked: Asked, stream: &mut Fanout) -> Result<Child, Reason> {
-        let Asked { edge, has, needed, room, datagrams } = asked;
+    pub(super) fn new(
+        now: Nanos,
+        conn: ConnId,
+        asked: ChildRequest,
+        stream: &mut Fanout,
+    ) -> Result<Child, Reason> {
+        let ChildRequest { edge, has, needed, room, datagrams } = asked;
         let received = stream.received();
         let from = BranchStart::Offset(needed.max(stream.base()).min(received));
         Ok(Child {
@@ -168,7 +173,7 @@ impl Child {
     }
 
     /// Where a child that takes a stream goes on behind bytes that are missing here.
-    pub(super) fn behind_gap(&self, stream: &Fanout, held: &Held) -> Option<u64> {
+    pub(super) fn behind_gap(&self, stream: &Fanout, held: &HeldBytes) -> Option<u64> {
         let at = stream.sendable(self.branch).start.max(self.has);
         let gap = held.gap(at).filter(|gap| gap.start <= at)?;
         (self.skip.is_none() && self.datagrams.is_none()).then_some(gap.end)
@@ -180,7 +185,7 @@ impl Child {
         conn: ConnId,
         most: usize,
         stream: &mut Fanout,
-        held: &Held,
+        held: &HeldBytes,
         out: &mut Vec<u8>,
     ) -> bool {
         let first = self.conns.first() == Some(&conn);
@@ -188,7 +193,7 @@ impl Child {
             let tell = first && !self.skip_told;
             if tell {
                 self.skip_told = true;
-                Frame::Skip { to }.encode(out);
+                TreeFrame::Skip { to }.encode(out);
             }
             return tell;
         }
@@ -204,7 +209,7 @@ impl Child {
                 debug_assert!(false, "what is sendable is held");
                 return false;
             }
-            Frame::encode_data(range.start, pieces, out);
+            TreeFrame::encode_data(range.start, pieces, out);
             return true;
         }
         let tell = first && !self.end_told && stream.end_due(self.branch);
@@ -212,7 +217,7 @@ impl Child {
             (self.end_told, self.knows_end) = (true, true);
             let sent = stream.on_end_sent(self.branch);
             debug_assert!(sent.is_ok(), "{sent:?}");
-            Frame::End { length: stream.received() }.encode(out);
+            TreeFrame::End { length: stream.received() }.encode(out);
         }
         tell
     }

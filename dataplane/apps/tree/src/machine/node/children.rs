@@ -9,7 +9,7 @@ use groupflow_transport::fanout::Fanout;
 use super::child::Child;
 use super::conns::Conns;
 use super::{ConnId, NodeConfig};
-use crate::machine::frame::{Frame, Reason};
+use crate::machine::frame::{Reason, TreeFrame};
 use crate::machine::names::{HostId, Ticket};
 
 /// Hosts that may be expected beyond the most children: those that come before others have gone.
@@ -163,7 +163,7 @@ impl Children {
     pub(super) fn refuse(&mut self, host: HostId, reason: Reason, stream: &mut Fanout, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
             stream.remove_branch(gone.branch);
-            gone.conns.iter().for_each(|&conn| conns.say_last(conn, &Frame::Refused(reason)));
+            gone.conns.iter().for_each(|&conn| conns.say_last(conn, &TreeFrame::Refused(reason)));
         }
     }
 

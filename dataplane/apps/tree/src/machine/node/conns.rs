@@ -7,7 +7,7 @@ use groupflow_base::codec::CodecError;
 use groupflow_base::Nanos;
 
 use super::{ConnId, NodeAction, NodeConfig};
-use crate::machine::frame::{Decoder, Frame};
+use crate::machine::frame::{EdgeDecoder, TreeFrame};
 use crate::machine::message::FromHost;
 use crate::machine::names::{HostId, Peer};
 
@@ -18,7 +18,7 @@ const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
 
 /// The peer at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ConnRole {
     /// A peer that connected and did not introduce itself yet.
     Stranger,
     /// A peer to which the last bytes still go out; bytes from it are ignored.
@@ -36,9 +36,9 @@ pub(super) enum Role {
 
 #[derive(Debug, Clone)]
 struct Conn {
-    role: Role,
+    role: ConnRole,
     connected: bool,
-    decoder: Decoder,
+    decoder: EdgeDecoder,
     /// Of a connection to a parent that carries datagrams: the longest that a datagram may wait there.
     deadline: Option<Nanos>,
     /// Frames other than DATA that wait to be sent.
@@ -91,10 +91,10 @@ impl Conns {
         self.conns.is_empty()
     }
 
-    fn add(&mut self, now: Nanos, role: Role, connected: bool) -> ConnId {
+    fn add(&mut self, now: Nanos, role: ConnRole, connected: bool) -> ConnId {
         let id = ConnId(self.next);
         self.next += 1;
-        let (decoder, round_trip) = (Decoder::default(), Nanos::ZERO);
+        let (decoder, round_trip) = (EdgeDecoder::default(), Nanos::ZERO);
         let (deadline, out, heard, said) = (None, Vec::new(), now, now);
         self.conns.insert(id, Conn { role, connected, decoder, deadline, out, heard, said, round_trip });
         id
@@ -102,19 +102,19 @@ impl Conns {
 
     /// A peer connected; returns the connection's number, or `None` where there are too many.
     pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
-        (self.conns.len() < self.most).then(|| self.add(now, Role::Stranger, true))
+        (self.conns.len() < self.most).then(|| self.add(now, ConnRole::Stranger, true))
     }
 
     pub(super) fn connect(&mut self, now: Nanos, edge: u32, to: Peer) {
-        let conn = self.add(now, Role::Parent { edge, welcome: false }, false);
+        let conn = self.add(now, ConnRole::Parent { edge, welcome: false }, false);
         self.ask(NodeAction::Connect { conn, to });
     }
 
-    pub(super) fn role(&self, conn: ConnId) -> Option<Role> {
+    pub(super) fn role(&self, conn: ConnId) -> Option<ConnRole> {
         self.conns.get(&conn).map(|found| found.role)
     }
 
-    pub(super) fn set_role(&mut self, conn: ConnId, role: Role) {
+    pub(super) fn set_role(&mut self, conn: ConnId, role: ConnRole) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.role = role;
         }
@@ -172,7 +172,7 @@ impl Conns {
         self.far.0.max(self.far.1)
     }
 
-    pub(super) fn remove(&mut self, conn: ConnId) -> Option<Role> {
+    pub(super) fn remove(&mut self, conn: ConnId) -> Option<ConnRole> {
         self.conns.remove(&conn).map(|lost| lost.role)
     }
 
@@ -182,17 +182,17 @@ impl Conns {
         now: Nanos,
         conn: ConnId,
         bytes: &mut &[u8],
-    ) -> Option<(Role, Result<Option<Frame>, CodecError>)> {
+    ) -> Option<(ConnRole, Result<Option<TreeFrame>, CodecError>)> {
         let found = self.conns.get_mut(&conn)?;
         // Strangers, and peers that were told to go, are closed after a fixed time, whatever they say.
-        if matches!(found.role, Role::Child(_) | Role::Parent { .. }) {
+        if matches!(found.role, ConnRole::Child(_) | ConnRole::Parent { .. }) {
             found.heard = now;
         }
         Some((found.role, found.decoder.next_frame(bytes)))
     }
 
     /// Appends the frames that wait for a connection; `None`: it is not established.
-    pub(super) fn take_out(&mut self, conn: ConnId, out: &mut Vec<u8>) -> Option<Role> {
+    pub(super) fn take_out(&mut self, conn: ConnId, out: &mut Vec<u8>) -> Option<ConnRole> {
         let found = self.conns.get_mut(&conn).filter(|found| found.connected)?;
         out.append(&mut found.out);
         Some(found.role)
@@ -231,22 +231,22 @@ impl Conns {
         let after = self.sign_after();
         for conn in self.conns.values_mut() {
             if conn.connected && conn.said + after <= now && conn.out.is_empty() {
-                Frame::Alive.encode(&mut conn.out);
+                TreeFrame::Alive.encode(&mut conn.out);
                 conn.said = now;
             }
         }
     }
 
-    pub(super) fn say(&mut self, conn: ConnId, frame: &Frame) {
+    pub(super) fn say(&mut self, conn: ConnId, frame: &TreeFrame) {
         if let Some(found) = self.conns.get_mut(&conn) {
             frame.encode(&mut found.out);
         }
     }
 
     /// Sends a last frame and closes the connection.
-    pub(super) fn say_last(&mut self, conn: ConnId, frame: &Frame) {
+    pub(super) fn say_last(&mut self, conn: ConnId, frame: &TreeFrame) {
         self.say(conn, frame);
-        self.set_role(conn, Role::Closing);
+        self.set_role(conn, ConnRole::Closing);
         self.ask(NodeAction::Close(conn));
     }
 
@@ -257,8 +257,8 @@ impl Conns {
         }
     }
 
-    fn of_edge(&self, edge: u32) -> impl Iterator<Item = (ConnId, Role)> + '_ {
-        let of_it = move |role: Role| matches!(role, Role::Parent { edge: e, .. } if e == edge);
+    fn of_edge(&self, edge: u32) -> impl Iterator<Item = (ConnId, ConnRole)> + '_ {
+        let of_it = move |role: ConnRole| matches!(role, ConnRole::Parent { edge: e, .. } if e == edge);
         self.conns.iter().map(|(&id, conn)| (id, conn.role)).filter(move |&(_, role)| of_it(role))
     }
 
@@ -268,13 +268,13 @@ impl Conns {
 
     /// The first connection of an edge that the parent accepted.
     pub(super) fn accepted(&self, edge: u32) -> Option<ConnId> {
-        let welcome = Role::Parent { edge, welcome: true };
+        let welcome = ConnRole::Parent { edge, welcome: true };
         self.of_edge(edge).find(|&(_, role)| role == welcome).map(|(id, _)| id)
     }
 
     /// The connections that the parent accepted.
     pub fn to_parents(&self) -> impl Iterator<Item = ConnId> + '_ {
-        let of_it = |conn: &Conn| matches!(conn.role, Role::Parent { welcome: true, .. });
+        let of_it = |conn: &Conn| matches!(conn.role, ConnRole::Parent { welcome: true, .. });
         self.conns.iter().filter(move |(_, conn)| of_it(conn)).map(|(&id, _)| id)
     }
 
@@ -283,7 +283,7 @@ impl Conns {
         let told = self.accepted(edge).filter(|_| moved);
         for (conn, _) in self.of_edge(edge).collect::<Vec<_>>() {
             match told == Some(conn) {
-                true => self.say_last(conn, &Frame::Moved),
+                true => self.say_last(conn, &TreeFrame::Moved),
                 false => self.drop(conn),
             }
         }

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Fanout;
 
-use super::held::Held;
-use super::reorder::{Piece, Reorder};
+use super::held::HeldBytes;
+use super::reorder::{OrderedPiece, Reorder};
 use super::{ConnId, NodeConfig};
 use crate::machine::datagram::MAX_PAYLOAD;
 
@@ -74,7 +74,7 @@ impl Datagrams {
     }
 
     /// The next piece in order, as there is room.
-    pub(super) fn next_piece(&mut self, now: Nanos, room: u64, far: u64) -> Option<Piece> {
+    pub(super) fn next_piece(&mut self, now: Nanos, room: u64, far: u64) -> Option<OrderedPiece> {
         let piece = self.arrived.as_mut().and_then(|arrived| arrived.poll(now, room, far));
         self.due = self.arrived.as_ref().and_then(Reorder::deadline).filter(|&due| due > now);
         piece
@@ -97,7 +97,7 @@ impl Datagrams {
 
     /// Relays, as datagrams, bytes that came as a stream or were written; a datagram carries whole records
     /// where it has room for them.
-    pub(super) fn relay_taken(&mut self, to: &[ConnId], stream: &Fanout, held: &Held, align: u64) {
+    pub(super) fn relay_taken(&mut self, to: &[ConnId], stream: &Fanout, held: &HeldBytes, align: u64) {
         let received = stream.received();
         let mut at = std::mem::replace(&mut self.relayed, received).max(stream.base());
         if to.is_empty() || self.arrived.is_some() {

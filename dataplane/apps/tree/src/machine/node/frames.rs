@@ -3,10 +3,10 @@
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 
-use super::child::{Asked, Child};
-use super::conns::Role;
+use super::child::{Child, ChildRequest};
+use super::conns::ConnRole;
 use super::{ConnId, NodeAction, Slow, TreeNode};
-use crate::machine::frame::{Frame, Reason, StartAt, DATA_HEADER, MAX_BLOCK};
+use crate::machine::frame::{Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
 impl TreeNode {
@@ -14,19 +14,19 @@ impl TreeNode {
     pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
         while let Some((role, frame)) = self.conns.next_frame(now, conn, &mut bytes) {
             let taken = match (role, frame) {
-                (Role::Closing, _) => return,
+                (ConnRole::Closing, _) => return,
                 (_, Ok(None)) => break,
-                (Role::Parent { edge, welcome }, Ok(Some(frame))) => {
+                (ConnRole::Parent { edge, welcome }, Ok(Some(frame))) => {
                     self.on_parents_frame(now, conn, (edge, welcome), frame)
                 }
-                (Role::Child(child), Ok(Some(frame))) => self.on_childs_frame(conn, child, frame),
-                (Role::Stranger, Ok(Some(frame))) => self.on_strangers_frame(now, conn, frame),
+                (ConnRole::Child(child), Ok(Some(frame))) => self.on_childs_frame(conn, child, frame),
+                (ConnRole::Stranger, Ok(Some(frame))) => self.on_strangers_frame(now, conn, frame),
                 (_, Err(_)) => Err(Reason::BadFrame),
             };
             if let Err(reason) = taken {
                 // The peer is told the reason, and the connection is closed.
                 if let Some(role) = self.conns.role(conn) {
-                    self.conns.say_last(conn, &Frame::Refused(reason));
+                    self.conns.say_last(conn, &TreeFrame::Refused(reason));
                     self.let_go_of(now, conn, role);
                 }
                 break;
@@ -38,7 +38,7 @@ impl TreeNode {
     /// Appends the bytes that are to go over a connection now, until there are about `most`.
     pub fn fill(&mut self, now: Nanos, conn: ConnId, out: &mut Vec<u8>, most: usize) {
         let before = out.len();
-        if let Some(Role::Child(child)) = self.conns.take_out(conn, out) {
+        if let Some(ConnRole::Child(child)) = self.conns.take_out(conn, out) {
             while out.len() + DATA_HEADER < before + most {
                 let block = (before + most - out.len() - DATA_HEADER).min(MAX_BLOCK);
                 if !self.give(child, conn, block, out) {
@@ -71,10 +71,10 @@ impl TreeNode {
         }
     }
 
-    fn let_go_of(&mut self, now: Nanos, conn: ConnId, role: Role) {
+    fn let_go_of(&mut self, now: Nanos, conn: ConnId, role: ConnRole) {
         match role {
-            Role::Stranger | Role::Closing => {}
-            Role::Child(host) => {
+            ConnRole::Stranger | ConnRole::Closing => {}
+            ConnRole::Child(host) => {
                 let child = self.children.get_mut(host).filter(|child| child.conns.contains(&conn));
                 if child.is_some_and(|child| !child.lose_conn(conn, &mut self.stream)) {
                     // The dispatcher may hear of the lost edge from the child, and is to know soon that this
@@ -83,7 +83,7 @@ impl TreeNode {
                     self.children.lose(host, now + self.config.keep, &mut self.stream);
                 }
             }
-            Role::Parent { edge, .. } => {
+            ConnRole::Parent { edge, .. } => {
                 if self.parents.on_conn_lost(now, &mut self.conns, edge) {
                     self.receipts.repeat();
                 }
@@ -91,8 +91,8 @@ impl TreeNode {
         }
     }
 
-    fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: Frame) -> Result<(), Reason> {
-        let Frame::Hello { child, ticket, edge, begin, needed, room, deadline } = frame else {
+    fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: TreeFrame) -> Result<(), Reason> {
+        let TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline } = frame else {
             return Err(Reason::BadFrame);
         };
         if !self.children.expects(child, ticket) {
@@ -113,12 +113,12 @@ impl TreeNode {
         let (begin, late) = match known {
             Some(has) => (has, false),
             None => {
-                let asked = Asked { edge, has: 0, needed, room, datagrams: deadline.is_some() };
+                let asked = ChildRequest { edge, has: 0, needed, room, datagrams: deadline.is_some() };
                 self.serve(now, conn, child, begin, asked)?
             }
         };
-        self.conns.set_role(conn, Role::Child(child));
-        self.conns.say(conn, &Frame::Welcome { begin });
+        self.conns.set_role(conn, ConnRole::Child(child));
+        self.conns.say(conn, &TreeFrame::Welcome { begin });
         if late {
             let to = self.middle();
             self.children.skip(child, to, &mut self.stream, &mut self.conns);
@@ -136,7 +136,7 @@ impl TreeNode {
         conn: ConnId,
         child: HostId,
         begin: StartAt,
-        asked: Asked,
+        asked: ChildRequest,
     ) -> Result<(u64, bool), Reason> {
         // A node without a place in the tree accepts no child: no host above keeps bytes for its subtree, and
         // it may not know where its own stream begins.
@@ -172,19 +172,19 @@ impl TreeNode {
         if refused {
             return Err(Reason::Gone);
         }
-        let new = Child::new(now, conn, Asked { has, needed, ..asked }, &mut self.stream)?;
+        let new = Child::new(now, conn, ChildRequest { has, needed, ..asked }, &mut self.stream)?;
         self.children.add(child, new, &mut self.stream, &mut self.conns);
         Ok((has, late))
     }
 
-    fn on_childs_frame(&mut self, conn: ConnId, host: HostId, frame: Frame) -> Result<(), Reason> {
+    fn on_childs_frame(&mut self, conn: ConnId, host: HostId, frame: TreeFrame) -> Result<(), Reason> {
         let child = self.children.get_mut(host).filter(|child| child.conns.contains(&conn));
         let child = child.ok_or(Reason::BadFrame)?;
         match frame {
-            Frame::Taken { taken, needed } => child.on_taken(taken, needed, &mut self.stream),
-            Frame::Complete => return child.on_complete(&mut self.stream),
-            Frame::Moved => self.children.forget(host, &mut self.stream, &mut self.conns),
-            Frame::Alive => {}
+            TreeFrame::Taken { taken, needed } => child.on_taken(taken, needed, &mut self.stream),
+            TreeFrame::Complete => return child.on_complete(&mut self.stream),
+            TreeFrame::Moved => self.children.forget(host, &mut self.stream, &mut self.conns),
+            TreeFrame::Alive => {}
             _ => return Err(Reason::BadFrame),
         }
         Ok(())
@@ -195,33 +195,33 @@ impl TreeNode {
         now: Nanos,
         conn: ConnId,
         (edge, welcome): (u32, bool),
-        frame: Frame,
+        frame: TreeFrame,
     ) -> Result<(), Reason> {
         match frame {
-            Frame::Data { .. } | Frame::End { .. } | Frame::Skip { .. } if !welcome => {
+            TreeFrame::Data { .. } | TreeFrame::End { .. } | TreeFrame::Skip { .. } if !welcome => {
                 return Err(Reason::BadFrame);
             }
-            Frame::Welcome { begin } => return self.on_welcome(now, conn, edge, begin),
-            Frame::Data { offset, bytes } if self.datagrams.arrived.is_some() => {
+            TreeFrame::Welcome { begin } => return self.on_welcome(now, conn, edge, begin),
+            TreeFrame::Data { offset, bytes } if self.datagrams.arrived.is_some() => {
                 self.arrive(now, offset, &bytes);
             }
-            Frame::Data { offset, bytes } => return self.held.receive(&mut self.stream, offset, &bytes),
-            Frame::End { length } => match &mut self.datagrams.arrived {
+            TreeFrame::Data { offset, bytes } => return self.held.receive(&mut self.stream, offset, &bytes),
+            TreeFrame::End { length } => match &mut self.datagrams.arrived {
                 Some(arrived) => arrived.end(now, length),
                 None => return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. })),
             },
             // Late bytes do not come in datagrams, either.
-            Frame::Skip { .. } if self.datagrams.arrived.is_some() => {}
-            Frame::Skip { to } => {
+            TreeFrame::Skip { .. } if self.datagrams.arrived.is_some() => {}
+            TreeFrame::Skip { to } => {
                 if self.held.delivered().is_some_and(|delivered| delivered < to) {
                     self.go_on_at(to);
                 }
                 // The parent waits for an answer.
                 self.receipts.repeat();
             }
-            Frame::Refused(reason) => self.on_refused(now, conn, edge, reason),
-            Frame::Alive => {}
-            Frame::Hello { .. } | Frame::Taken { .. } | Frame::Complete | Frame::Moved => {
+            TreeFrame::Refused(reason) => self.on_refused(now, conn, edge, reason),
+            TreeFrame::Alive => {}
+            TreeFrame::Hello { .. } | TreeFrame::Taken { .. } | TreeFrame::Complete | TreeFrame::Moved => {
                 return Err(Reason::BadFrame);
             }
         }
@@ -229,7 +229,7 @@ impl TreeNode {
     }
 
     fn on_welcome(&mut self, now: Nanos, conn: ConnId, edge: u32, begin: u64) -> Result<(), Reason> {
-        self.conns.set_role(conn, Role::Parent { edge, welcome: true });
+        self.conns.set_role(conn, ConnRole::Parent { edge, welcome: true });
         match (self.held.incoming.is_some(), std::mem::take(&mut self.held.is_lost)) {
             (false, true) => self.go_on_at(begin),
             (false, false) if self.config.datagrams.is_some() => {

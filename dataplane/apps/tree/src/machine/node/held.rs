@@ -13,7 +13,7 @@ use crate::machine::frame::Reason;
 
 /// The bytes that a node holds.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct HeldBytes {
     bytes: ByteQueue,
     window: u64,
     /// Bytes from the parent; `None`: the node is the source, or does not know yet where it begins.
@@ -27,10 +27,10 @@ pub(super) struct Held {
     pub(super) missing: u64,
 }
 
-impl Held {
+impl HeldBytes {
     /// Nothing; bytes from the offset `at` on are to come from a parent, if it is known.
-    pub(super) fn new(config: &NodeConfig, at: Option<u64>) -> Held {
-        Held {
+    pub(super) fn new(config: &NodeConfig, at: Option<u64>) -> HeldBytes {
+        HeldBytes {
             bytes: ByteQueue::at(at.unwrap_or(0)),
             window: config.window,
             incoming: at.map(|at| Reassembly::new(at, config.window)),

@@ -82,19 +82,19 @@ mod tend;
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Fanout, Mode};
 
-use super::frame::{Frame, StartAt};
+use super::frame::{StartAt, TreeFrame};
 use super::message::{FromHost, RefusalCode};
 use super::names::{ClusterId, HostId, Peer};
 use children::Children;
 pub use config::{NodeConfig, Slow};
+use conns::ConnRole;
 pub use conns::Conns;
-use conns::Role;
 pub use datagrams::DatagramRelay;
 use datagrams::Datagrams;
-use held::Held;
+use held::HeldBytes;
 use parents::Parents;
-use presence::{Departure, Presence};
-use reader::Reader;
+use presence::{LeaveProgress, Presence};
+use reader::OwnReader;
 use receipts::Receipts;
 
 /// A connection, numbered by the node.
@@ -138,7 +138,7 @@ pub enum NodeAction {
 
 /// An item that the reader gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadItem {
     /// The next bytes.
     Bytes(Vec<u8>),
     /// The stream goes on at `to`: earlier bytes came too late.
@@ -161,8 +161,8 @@ pub struct TreeNode {
     config: NodeConfig,
     source: bool,
     stream: Fanout,
-    held: Held,
-    reader: Reader,
+    held: HeldBytes,
+    reader: OwnReader,
     parents: Parents,
     receipts: Receipts,
     children: Children,
@@ -202,14 +202,14 @@ impl TreeNode {
         TreeNode {
             config,
             source: false,
-            reader: Reader::at(&mut stream, at, config.reads),
+            reader: OwnReader::at(&mut stream, at, config.reads),
             stream,
-            held: Held::new(&config, begin),
+            held: HeldBytes::new(&config, begin),
             parents: Parents::default(),
             receipts: Receipts::at(at),
             children: Children::default(),
             conns: Conns::new(&config),
-            presence: Presence { sign: None, departure: Departure::No },
+            presence: Presence { sign: None, departure: LeaveProgress::No },
             datagrams: Datagrams::at(&config, begin),
         }
     }
@@ -277,7 +277,7 @@ impl TreeNode {
     /// A connection that the node asked for is established.
     pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
         self.conns.on_connected(now, conn);
-        let Some(Role::Parent { edge, .. }) = self.conns.role(conn) else { return };
+        let Some(ConnRole::Parent { edge, .. }) = self.conns.role(conn) else { return };
         let (child, room) = (self.config.host, self.config.window);
         let (begin, needed) = match self.held.delivered() {
             None => (StartAt::Now, 0),
@@ -286,14 +286,14 @@ impl TreeNode {
         let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
             self.receipts.promised = self.receipts.promised.max(needed);
-            self.conns.say(conn, &Frame::Hello { child, ticket, edge, begin, needed, room, deadline });
+            self.conns.say(conn, &TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline });
         }
     }
 
     /// A datagram came over a connection to the parent; returns whether any byte of it is new. A datagram
     /// over another connection is dropped.
     pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
-        if !matches!(self.conns.role(conn), Some(Role::Parent { .. })) {
+        if !matches!(self.conns.role(conn), Some(ConnRole::Parent { .. })) {
             return false;
         }
         // A datagram is a sign of life.
@@ -333,7 +333,7 @@ impl TreeNode {
 
     /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
     /// `None`: nothing has come yet.
-    pub fn read(&mut self, now: Nanos, most: usize) -> Option<Read> {
+    pub fn read(&mut self, now: Nanos, most: usize) -> Option<ReadItem> {
         if self.source {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use super::presence::Departure;
+use super::presence::LeaveProgress;
 use super::{NodeAction, Slow, TreeNode};
 use crate::machine::message::{FromHost, ToHost};
 
@@ -26,7 +26,7 @@ impl TreeNode {
             }
             ToHost::Gone => self.give_up_what_is_gone(now),
             ToHost::Released => {
-                self.presence.departure = Departure::Released;
+                self.presence.departure = LeaveProgress::Released;
                 self.tend(now);
             }
             ToHost::Probe(peers) => self.conns.ask(NodeAction::Measure(peers)),
@@ -53,7 +53,7 @@ impl TreeNode {
     /// until they have these.
     pub fn leave(&mut self, now: Nanos) {
         if !self.is_leaving() {
-            self.presence.departure = Departure::Asked;
+            self.presence.departure = LeaveProgress::Asked;
             self.conns.tell(FromHost::Leave);
             self.reader.stop(&mut self.stream);
             self.tend(now);
@@ -63,7 +63,7 @@ impl TreeNode {
     /// Whether the host leaves: it joins no cluster any more, and dispatchers that replace others may not
     /// know that it leaves.
     pub fn is_leaving(&self) -> bool {
-        self.presence.departure != Departure::No
+        self.presence.departure != LeaveProgress::No
     }
 
     /// Whether a host that leaves is free to go: no host needs it any more.
@@ -99,7 +99,7 @@ impl TreeNode {
     pub(super) fn break_off(&mut self, now: Nanos) {
         self.reader.failed = self.reader.failed.or(Some(self.stream.received()));
         self.begin_again(now);
-        self.presence.departure = Departure::Released;
+        self.presence.departure = LeaveProgress::Released;
         self.conns.tell(FromHost::Leave);
     }
 }

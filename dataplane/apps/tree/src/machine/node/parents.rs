@@ -16,7 +16,7 @@ const LAST_AGAIN: Nanos = Nanos::from_millis(160);
 
 /// An edge to a parent.
 #[derive(Debug, Clone)]
-struct Upstream {
+struct ParentEdge {
     order: u32,
     peer: Peer,
     ticket: Ticket,
@@ -37,8 +37,8 @@ struct Upstream {
 /// A node's parent, and its next one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parents {
-    present: Option<Upstream>,
-    next: Option<Upstream>,
+    present: Option<ParentEdge>,
+    next: Option<ParentEdge>,
     edges: u32,
     /// Whether a parent served this node once: that parent, or hosts above it, keep the bytes that it needs.
     pub(super) kept: bool,
@@ -53,7 +53,7 @@ impl Parents {
         self.edges += 1;
         let (edge, serves, again, said) = (self.edges, false, None, (0, 0));
         let (wait, since, asked) = (FIRST_AGAIN, now, now);
-        self.next = Some(Upstream { order, peer, ticket, edge, serves, again, wait, since, said, asked });
+        self.next = Some(ParentEdge { order, peer, ticket, edge, serves, again, wait, since, said, asked });
         conns.connect(now, edge, peer);
     }
 
@@ -73,7 +73,7 @@ impl Parents {
         self.present.as_ref().map(|present| present.edge)
     }
 
-    fn get_mut(&mut self, edge: u32) -> Option<&mut Upstream> {
+    fn get_mut(&mut self, edge: u32) -> Option<&mut ParentEdge> {
         [&mut self.present, &mut self.next].into_iter().flatten().find(|found| found.edge == edge)
     }
 
@@ -148,7 +148,7 @@ impl Parents {
     fn lose(&mut self, conns: &mut Conns, edge: u32, gone: bool) {
         let newest = self.next.as_ref().or(self.present.as_ref());
         let order = newest.map_or(0, |edge| edge.order);
-        let is = |found: &Option<Upstream>| found.as_ref().is_some_and(|found| found.edge == edge);
+        let is = |found: &Option<ParentEdge>| found.as_ref().is_some_and(|found| found.edge == edge);
         conns.close_edge(edge, false);
         if is(&self.next) {
             // A host that cannot carry out an order leaves its parent, too: so the dispatcher always knows.

@@ -4,7 +4,7 @@ use groupflow_base::Nanos;
 
 /// The progress of a host that leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Departure {
+pub(super) enum LeaveProgress {
     /// The host stays.
     No,
     /// The host told the dispatcher that it leaves.
@@ -18,15 +18,15 @@ pub(super) enum Departure {
 pub(super) struct Presence {
     /// When the dispatcher gets the next sign of life; `None`: the node has no place.
     pub(super) sign: Option<Nanos>,
-    pub(super) departure: Departure,
+    pub(super) departure: LeaveProgress,
 }
 
 impl Presence {
     /// Ends the presence in one cluster; a host that was to leave is free to go.
     pub(super) fn end(&mut self) {
         self.sign = None;
-        if self.departure == Departure::Asked {
-            self.departure = Departure::Released;
+        if self.departure == LeaveProgress::Asked {
+            self.departure = LeaveProgress::Released;
         }
     }
 
@@ -38,6 +38,6 @@ impl Presence {
     }
 
     pub(super) fn is_released(&self) -> bool {
-        self.departure == Departure::Released
+        self.departure == LeaveProgress::Released
     }
 }

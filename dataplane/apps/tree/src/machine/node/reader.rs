@@ -3,12 +3,12 @@
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{BranchId, BranchStart, Fanout};
 
-use super::held::Held;
-use super::{NodeConfig, Read};
+use super::held::HeldBytes;
+use super::{NodeConfig, ReadItem};
 
 /// The position of the host's own reader.
 #[derive(Debug, Clone)]
-pub(super) struct Reader {
+pub(super) struct OwnReader {
     pub(super) branch: BranchId,
     /// False: the host only passes the stream on; all bytes that came count as read.
     reads: bool,
@@ -24,16 +24,16 @@ pub(super) struct Reader {
     pub(super) failed: Option<u64>,
 }
 
-impl Reader {
-    pub(super) fn at(stream: &mut Fanout, from: u64, reads: bool) -> Reader {
+impl OwnReader {
+    pub(super) fn at(stream: &mut Fanout, from: u64, reads: bool) -> OwnReader {
         // A branch may always begin with a byte that is cached, or that comes next.
         let begin = BranchStart::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
-        Reader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
+        OwnReader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
     }
 
     pub(super) fn begin_at(&mut self, stream: &mut Fanout, to: u64) {
-        *self = Reader { over: self.over, failed: self.failed, ..Reader::at(stream, to, self.reads) };
+        *self = OwnReader { over: self.over, failed: self.failed, ..OwnReader::at(stream, to, self.reads) };
     }
 
     /// Tells a reader that the stream goes on at `to`.
@@ -50,7 +50,7 @@ impl Reader {
     /// Reads no more; the host only passes the stream on from now on.
     pub(super) fn stop(&mut self, stream: &mut Fanout) {
         stream.remove_branch(self.branch);
-        *self = Reader { failed: self.failed, ..Reader::at(stream, stream.received(), false) };
+        *self = OwnReader { failed: self.failed, ..OwnReader::at(stream, stream.received(), false) };
     }
 
     pub(super) fn cut_off(&mut self, stream: &mut Fanout) {
@@ -68,21 +68,21 @@ impl Reader {
     pub(super) fn read(
         &mut self,
         stream: &mut Fanout,
-        held: &Held,
+        held: &HeldBytes,
         config: &NodeConfig,
         most: usize,
-    ) -> Option<Read> {
-        let broken = self.failed.map(|at| Read::Broken { at });
+    ) -> Option<ReadItem> {
+        let broken = self.failed.map(|at| ReadItem::Broken { at });
         if self.over || !self.reads {
             return broken.filter(|_| !self.over);
         }
         if let Some(to) = self.skipped.take() {
-            return Some(Read::Skipped { to });
+            return Some(ReadItem::Skipped { to });
         }
         let range = stream.sendable(self.branch);
         if range.is_empty() {
             self.over = self.end(stream);
-            return if self.over { Some(Read::End) } else { broken };
+            return if self.over { Some(ReadItem::End) } else { broken };
         }
         if range.start < self.from {
             return None;
@@ -90,7 +90,7 @@ impl Reader {
         let gap = held.gap(range.start);
         if let Some(to) = gap.as_ref().filter(|gap| gap.start <= range.start).map(|gap| gap.end) {
             self.pass(stream, to);
-            return Some(Read::Skipped { to });
+            return Some(ReadItem::Skipped { to });
         }
         // Whichever bytes are skipped, a record is read whole or not at all.
         let most = match (config.datagrams, usize::try_from(config.slow.align()).unwrap_or(usize::MAX)) {
@@ -102,7 +102,7 @@ impl Reader {
         let bytes = [first, second].concat();
         self.stuck = None;
         self.pass(stream, range.start + bytes.len() as u64);
-        Some(Read::Bytes(bytes))
+        Some(ReadItem::Bytes(bytes))
     }
 
     /// Counts all bytes before `to` as read, as far as they came.

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use crate::machine::frame::Frame;
+use crate::machine::frame::TreeFrame;
 
 /// The parent is told after this time what was taken, if that is not much.
 const TELL_AFTER: Nanos = Nanos::from_millis(20);
@@ -42,7 +42,7 @@ impl Receipts {
 
     /// The frame that tells the offsets: at once if they are `step` further, or if all is taken, else after
     /// a while.
-    pub(super) fn taken(&mut self, now: Nanos, new: (u64, u64), step: u64, all: bool) -> Option<Frame> {
+    pub(super) fn taken(&mut self, now: Nanos, new: (u64, u64), step: u64, all: bool) -> Option<TreeFrame> {
         let since = self.untold.take();
         if self.told == new {
             return None;
@@ -53,6 +53,6 @@ impl Receipts {
             return None;
         }
         (self.untold, self.told, self.promised) = (None, new, new.1);
-        Some(Frame::Taken { taken: new.0, needed: new.1 })
+        Some(TreeFrame::Taken { taken: new.0, needed: new.1 })
     }
 }

@@ -11,7 +11,7 @@ const PIECE: u64 = 64;
 
 /// A piece of the stream in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum OrderedPiece {
     /// The next bytes, and their offset.
     Bytes(u64, Vec<u8>),
     /// Bytes before `to` will not come.
@@ -97,7 +97,7 @@ impl Reorder {
     }
 
     /// The next piece in order, as there is room; a hole that is larger than `far` needs none.
-    pub(super) fn poll(&mut self, now: Nanos, room: u64, far: u64) -> Option<Piece> {
+    pub(super) fn poll(&mut self, now: Nanos, room: u64, far: u64) -> Option<OrderedPiece> {
         loop {
             let next = self.next();
             let last = self.end.map(|(end, _)| end) == Some(next);
@@ -108,7 +108,7 @@ impl Reorder {
                     return None;
                 }
                 self.out = self.from;
-                return Some(Piece::Hole { to: self.from });
+                return Some(OrderedPiece::Hole { to: self.from });
             }
             if ready > 0 {
                 let fits = if ready <= room { ready } else { room / self.align * self.align };
@@ -116,7 +116,7 @@ impl Reorder {
             }
             if over {
                 let first = !std::mem::replace(&mut self.ended, true);
-                return first.then_some(Piece::End(next));
+                return first.then_some(OrderedPiece::End(next));
             }
             if !self.deadline().is_some_and(|due| due <= now) {
                 return None;
@@ -147,14 +147,14 @@ impl Reorder {
         self.from + self.run.len() as u64
     }
 
-    fn take(&mut self, count: u64) -> Piece {
+    fn take(&mut self, count: u64) -> OrderedPiece {
         // At most the run's length, which fits a `usize`.
         let rest = self.run.split_off(count as usize);
         let bytes = std::mem::replace(&mut self.run, rest);
         let at = self.from;
         self.from += count;
         self.out = self.from;
-        Piece::Bytes(at, bytes)
+        OrderedPiece::Bytes(at, bytes)
     }
 
     /// Moves pieces that are next in order to the run.
@@ -253,18 +253,18 @@ mod tests {
 
     /// A reader that takes all pieces, and checks them.
     #[derive(Debug, Default)]
-    struct Reader {
+    struct TestReader {
         at: u64,
         bytes: u64,
         holes: u64,
         ended: Option<u64>,
     }
 
-    impl Reader {
-        fn take(&mut self, piece: Piece, align: u64) {
+    impl TestReader {
+        fn take(&mut self, piece: OrderedPiece, align: u64) {
             assert_eq!(self.ended, None, "{piece:?} after the end");
             match piece {
-                Piece::Bytes(at, bytes) => {
+                OrderedPiece::Bytes(at, bytes) => {
                     assert_eq!(at, self.at);
                     assert!(!bytes.is_empty());
                     for (offset, found) in (at..).zip(&bytes) {
@@ -273,12 +273,12 @@ mod tests {
                     self.at += bytes.len() as u64;
                     self.bytes += bytes.len() as u64;
                 }
-                Piece::Hole { to } => {
+                OrderedPiece::Hole { to } => {
                     assert!(to > self.at && self.at % align == 0, "a hole from {} to {to}", self.at);
                     self.at = to;
                     self.holes += 1;
                 }
-                Piece::End(length) => {
+                OrderedPiece::End(length) => {
                     assert_eq!(length, self.at);
                     self.ended = Some(length);
                 }
@@ -295,7 +295,7 @@ mod tests {
             most in 2_000..6_000_u64,
             steps in proptest::collection::vec((0..10_u8, 1..90_u64, 0..600_u64, 0..2_000_u64), 1..400),
         ) {
-            let (mut reorder, mut reader) = (Reorder::new(0, align, WAIT, most), Reader::default());
+            let (mut reorder, mut reader) = (Reorder::new(0, align, WAIT, most), TestReader::default());
             let (mut now, mut sent) = (Nanos::ZERO, 0);
             for (kind, count, back, room) in steps {
                 match kind {
@@ -316,7 +316,7 @@ mod tests {
                 prop_assert!(reorder.held() + PIECE * reorder.held.len() as u64 <= most);
                 if kind % 2 == 0 {
                     if let Some(piece) = reorder.poll(now, room, 1_000) {
-                        if let Piece::Bytes(_, bytes) = &piece {
+                        if let OrderedPiece::Bytes(_, bytes) = &piece {
                             prop_assert!(bytes.len() as u64 <= room && bytes.len() as u64 % align == 0);
                         }
                         reader.take(piece, align);
@@ -345,7 +345,7 @@ mod tests {
         fn pieces_out_of_order_lose_no_byte(
             cuts in proptest::collection::vec(1..90_u64, 1..60), seed in any::<u64>(),
         ) {
-            let (mut reorder, mut reader) = (Reorder::new(0, 10, WAIT, 100_000), Reader::default());
+            let (mut reorder, mut reader) = (Reorder::new(0, 10, WAIT, 100_000), TestReader::default());
             let cut = |at: &mut u64, count: &u64| {
                 *at += count;
                 Some(*at - count..*at)
@@ -378,19 +378,19 @@ mod tests {
     fn a_hole_is_given_up_in_time() {
         let mut reorder = Reorder::new(0, 100, WAIT, 10_000);
         reorder.insert(Nanos::ZERO, 0, &piece(0..150));
-        assert_eq!(reorder.poll(Nanos::ZERO, 1_000, 5_000), Some(Piece::Bytes(0, piece(0..100))));
+        assert_eq!(reorder.poll(Nanos::ZERO, 1_000, 5_000), Some(OrderedPiece::Bytes(0, piece(0..100))));
         let known = Nanos::from_millis(5);
         reorder.insert(known, 160, &piece(160..350));
         assert_eq!(reorder.deadline(), Some(known + WAIT));
         let due = known + WAIT;
         assert_eq!(reorder.poll(Nanos(due.0 - 1), 1_000, 5_000), None);
-        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(Piece::Hole { to: 200 }));
-        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(Piece::Bytes(200, piece(200..300))));
+        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(OrderedPiece::Hole { to: 200 }));
+        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(OrderedPiece::Bytes(200, piece(200..300))));
         assert_eq!(reorder.poll(due, 1_000, 5_000), None);
         assert!(!reorder.insert(due, 150, &piece(150..160)), "too late");
         reorder.end(due, 350);
-        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(Piece::Bytes(300, piece(300..350))));
-        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(Piece::End(350)));
+        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(OrderedPiece::Bytes(300, piece(300..350))));
+        assert_eq!(reorder.poll(due, 1_000, 5_000), Some(OrderedPiece::End(350)));
         assert_eq!(reorder.poll(due, 1_000, 5_000), None);
     }
 }

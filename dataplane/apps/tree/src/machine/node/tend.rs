@@ -4,9 +4,9 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 
 use super::config::Slow;
-use super::reorder::Piece;
+use super::reorder::OrderedPiece;
 use super::TreeNode;
-use crate::machine::frame::{Frame, Reason};
+use crate::machine::frame::{Reason, TreeFrame};
 use crate::machine::message::FromHost;
 
 impl TreeNode {
@@ -44,8 +44,8 @@ impl TreeNode {
         let far = self.config.capacity / 2;
         while let Some(piece) = self.datagrams.next_piece(now, self.stream.intake(), far) {
             let done = match piece {
-                Piece::Bytes(at, bytes) => self.held.receive(&mut self.stream, at, &bytes),
-                Piece::Hole { to } => {
+                OrderedPiece::Bytes(at, bytes) => self.held.receive(&mut self.stream, at, &bytes),
+                OrderedPiece::Hole { to } => {
                     if !self.held.leave_gap(&mut self.stream, to) {
                         let arrived = self.datagrams.arrived.take();
                         self.go_on_at(to);
@@ -53,7 +53,7 @@ impl TreeNode {
                     }
                     Ok(())
                 }
-                Piece::End(length) => self.held.end(length, false),
+                OrderedPiece::End(length) => self.held.end(length, false),
             };
             debug_assert!(done.is_ok(), "{done:?}");
         }
@@ -121,7 +121,7 @@ impl TreeNode {
         let passed_on = self.config.mode == Mode::NodeToNode || self.children.have_all(&self.stream);
         let ended = self.stream.ended() && passed_on;
         if ended && !std::mem::replace(&mut self.receipts.completed, true) {
-            self.conns.say(conn, &Frame::Complete);
+            self.conns.say(conn, &TreeFrame::Complete);
         }
     }
 }

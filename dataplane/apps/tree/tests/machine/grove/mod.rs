@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    ClusterId, ConnId, FromHost, HostId, NodeAction, NodeConfig, Peer, Policy, Read, RefusalCode, StartAt,
-    ToHost, Told, TreeJoin, TreeNode,
+    ClusterId, ConnId, FromHost, HostId, HostMessage, NodeAction, NodeConfig, Peer, Policy, ReadItem,
+    RefusalCode, StartAt, ToHost, TreeJoin, TreeNode,
 };
 
 use super::forest::{token, SOURCE};
-use super::parts::Parts;
+use super::parts::SplitDispatchers;
 
 mod checks;
 mod wires;
@@ -24,7 +24,7 @@ const DEADLINE: Nanos = Nanos::from_millis(200);
 /// A refused host begins again after this time.
 const AGAIN: Nanos = Nanos::from_millis(100);
 
-pub struct Reader {
+pub struct NodeReader {
     pub node: TreeNode,
     /// Bytes that the host read, all of them the stream's; and the offset of the next.
     pub count: usize,
@@ -52,7 +52,7 @@ pub struct Reader {
 
 /// A message of a host to a cluster's dispatcher, and the number of the host's joins; `None`: the host's
 /// connection is lost.
-struct Up {
+struct Upward {
     host: HostId,
     cluster: ClusterId,
     joins: u32,
@@ -60,7 +60,7 @@ struct Up {
 }
 
 struct Down {
-    told: Told,
+    told: HostMessage,
     joins: u32,
 }
 
@@ -71,7 +71,7 @@ struct Flying {
     bytes: Vec<u8>,
 }
 
-struct Wire {
+struct WirePair {
     ends: [(HostId, ConnId); 2],
     /// From the first to the second, and back.
     bytes: [VecDeque<u8>; 2],
@@ -82,19 +82,19 @@ struct Wire {
 
 pub struct Grove {
     pub now: Nanos,
-    pub nodes: BTreeMap<HostId, Reader>,
+    pub nodes: BTreeMap<HostId, NodeReader>,
     pub written: u64,
     /// Every other connection carries no datagrams, as where UDP is blocked.
     pub blocks_datagrams: bool,
-    pub dispatchers: Parts,
+    pub dispatchers: SplitDispatchers,
     /// Hosts that were sent from one cluster to another.
     pub redirected: usize,
     /// How often the dispatchers were replaced.
     pub replaced: usize,
     policy: Policy,
-    wires: Vec<Wire>,
+    wires: Vec<WirePair>,
     /// On the way to dispatchers.
-    told: VecDeque<Up>,
+    told: VecDeque<Upward>,
     /// On the way to hosts.
     orders: VecDeque<Down>,
     /// After how many joins of a host the dispatchers heard of it last.
@@ -112,8 +112,8 @@ fn peer(host: HostId) -> Peer {
     Peer { host, address: SocketAddr::from(([10, 0, 0, 1], 4000)) }
 }
 
-fn reader(node: TreeNode, cluster: ClusterId, place: u64, capacity: u16) -> Reader {
-    Reader {
+fn reader(node: TreeNode, cluster: ClusterId, place: u64, capacity: u16) -> NodeReader {
+    NodeReader {
         node,
         count: 0,
         at: None,
@@ -142,7 +142,7 @@ impl Grove {
     pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
         let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
         let source = TreeNode::source(NodeConfig { host: SOURCE, ..config });
-        let dispatchers = Parts::new(count, policy, &join);
+        let dispatchers = SplitDispatchers::new(count, policy, &join);
         let source = reader(source, dispatchers.root(), MIDDLE, capacity);
         Grove {
             now: Nanos::ZERO,
@@ -184,7 +184,7 @@ impl Grove {
         let node = TreeNode::new(NodeConfig { host, ..config }, begin);
         let at = (begin == StartAt::Offset(0)).then_some(0);
         let root = self.dispatchers.root();
-        self.nodes.insert(host, Reader { at, ..reader(node, root, place, capacity) });
+        self.nodes.insert(host, NodeReader { at, ..reader(node, root, place, capacity) });
         self.ask(host, root);
         host
     }
@@ -209,7 +209,7 @@ impl Grove {
             _ => {}
         }
         let (cluster, joins) = (found.cluster, found.joins);
-        self.told.push_back(Up { host, cluster, joins, message: Some(message) });
+        self.told.push_back(Upward { host, cluster, joins, message: Some(message) });
     }
 
     /// Delivers this many messages each way; those of one host always in order.
@@ -240,7 +240,7 @@ impl Grove {
         }
     }
 
-    fn hear(&mut self, Up { host, cluster, joins, message }: Up) {
+    fn hear(&mut self, Upward { host, cluster, joins, message }: Upward) {
         let told = match message {
             Some(message) => {
                 self.heard.insert(host, joins);
@@ -251,9 +251,9 @@ impl Grove {
         self.collect(told);
     }
 
-    fn obey(&mut self, Down { told: Told { cluster, host, message }, joins }: Down) {
+    fn obey(&mut self, Down { told: HostMessage { cluster, host, message }, joins }: Down) {
         let now = self.now;
-        let here = |found: &&mut Reader| found.joins == joins && found.cluster == cluster;
+        let here = |found: &&mut NodeReader| found.joins == joins && found.cluster == cluster;
         let Some(found) = self.nodes.get_mut(&host).filter(here) else { return };
         match &message {
             ToHost::Place { order, .. } => (found.order, found.attached) = (*order, false),
@@ -281,13 +281,13 @@ impl Grove {
         self.replaced += 1;
         // Else there would be two of each name.
         self.dispatchers.replace(self.now, 100 * self.replaced as u64);
-        let lost: Vec<Up> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
+        let lost: Vec<Upward> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
         self.told.extend(lost);
         self.orders.clear();
         let root = self.dispatchers.root();
         self.tell(SOURCE, FromHost::Back { order: 0, attached: true });
         for host in self.nodes.keys().copied().filter(|&host| host != SOURCE).collect::<Vec<_>>() {
-            let Reader { order, attached, ref node, .. } = self.nodes[&host];
+            let NodeReader { order, attached, ref node, .. } = self.nodes[&host];
             let parent = node.parent();
             if node.is_leaving() {
                 self.tell(host, FromHost::Leave);
@@ -313,8 +313,8 @@ impl Grove {
 
     /// Ends a host at once; the others and the dispatcher notice.
     pub fn kill(&mut self, host: HostId) {
-        if let Some(Reader { cluster, joins, .. }) = self.nodes.remove(&host) {
-            self.told.push_back(Up { host, cluster, joins, message: None });
+        if let Some(NodeReader { cluster, joins, .. }) = self.nodes.remove(&host) {
+            self.told.push_back(Upward { host, cluster, joins, message: None });
         }
         while let Some(at) = self.wires.iter().position(|wire| wire.ends.iter().any(|end| end.0 == host)) {
             self.cut(at);
@@ -330,8 +330,8 @@ impl Grove {
         }
     }
 
-    fn collect(&mut self, told: Vec<Told>) {
-        let down = |told: Told| Down { joins: self.heard.get(&told.host).copied().unwrap_or(0), told };
+    fn collect(&mut self, told: Vec<HostMessage>) {
+        let down = |told: HostMessage| Down { joins: self.heard.get(&told.host).copied().unwrap_or(0), told };
         self.orders.extend(told.into_iter().map(down));
     }
 
@@ -350,7 +350,7 @@ impl Grove {
                 NodeAction::Tell(message) => self.tell(host, message),
                 NodeAction::Measure(peers) => {
                     let place = self.nodes[&host].place;
-                    let far = |to: &Reader| Nanos::from_millis(to.place.abs_diff(place).max(1));
+                    let far = |to: &NodeReader| Nanos::from_millis(to.place.abs_diff(place).max(1));
                     let measured = peers.iter().filter_map(|p| Some((p.host, far(self.nodes.get(&p.host)?))));
                     let measured = measured.collect();
                     self.tell(host, FromHost::Measured(measured));
@@ -402,7 +402,7 @@ impl Grove {
         let at = found.node.position();
         let read = found.node.read(now, most);
         match &read {
-            Some(Read::Bytes(bytes)) => {
+            Some(ReadItem::Bytes(bytes)) => {
                 // The host goes on where it was, or where it was told.
                 assert_eq!(at, *found.at.get_or_insert(at), "{host}");
                 for (offset, &found) in (at..).zip(bytes) {
@@ -411,15 +411,15 @@ impl Grove {
                 found.at = Some(at + bytes.len() as u64);
                 found.count += bytes.len();
             }
-            Some(Read::Skipped { to }) => {
+            Some(ReadItem::Skipped { to }) => {
                 assert!(found.at.map_or(true, |at| at < *to), "{host} goes back to {to}");
                 found.skipped_at.extend(found.at);
                 (found.at, found.skips) = (Some(*to), found.skips + 1);
             }
-            Some(Read::End) => {
+            Some(ReadItem::End) => {
                 assert!(!std::mem::replace(&mut found.ended, true), "{host} ends twice");
             }
-            Some(Read::Broken { .. }) => return !std::mem::replace(&mut found.broken, true),
+            Some(ReadItem::Broken { .. }) => return !std::mem::replace(&mut found.broken, true),
             None => {}
         }
         self.act(host);
@@ -438,7 +438,7 @@ impl Grove {
         let told = self.dispatchers.on_time(now);
         self.collect(told);
         let root = self.dispatchers.root();
-        let due = |found: &Reader| found.again.is_some_and(|again| again <= now);
+        let due = |found: &NodeReader| found.again.is_some_and(|again| again <= now);
         for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {
             self.ask(host, root);
         }

@@ -50,7 +50,12 @@ impl Grove {
             Some(accepted) => {
                 node.on_connected(now, conn);
                 let (bytes, closing) = (Default::default(), [false; 2]);
-                self.wires.push(Wire { ends: [(host, conn), (to, accepted)], bytes, closing, carried: 0 });
+                self.wires.push(WirePair {
+                    ends: [(host, conn), (to, accepted)],
+                    bytes,
+                    closing,
+                    carried: 0,
+                });
             }
             None => node.on_closed(now, conn),
         }
@@ -111,7 +116,7 @@ impl Grove {
 
     /// Bytes that each connection from one host to another has carried so far.
     pub fn carried(&self, from: HostId, to: HostId) -> Vec<usize> {
-        let of_it = |wire: &&Wire| wire.ends[0].0 == to && wire.ends[1].0 == from;
+        let of_it = |wire: &&WirePair| wire.ends[0].0 == to && wire.ends[1].0 == from;
         self.wires.iter().filter(of_it).map(|wire| wire.carried).collect()
     }
 }
