@@ -8,7 +8,7 @@ use pyo3::PyErr;
 /// Gives an enum of the wire a word for each value, in both directions.
 macro_rules! words {
     ($kind:ident, $field:literal, $($value:ident = $word:literal),+ $(,)?) => {
-        impl Word for $kind {
+        impl Keyword for $kind {
             fn word(self) -> &'static str {
                 match self { $($kind::$value => $word),+ }
             }
@@ -25,7 +25,7 @@ macro_rules! words {
 }
 
 /// An enum that has a word for each of its values.
-pub trait Word: Sized {
+pub trait Keyword: Sized {
     /// The value's word.
     fn word(self) -> &'static str;
     /// The value of a word, or a ValueError that lists the words.

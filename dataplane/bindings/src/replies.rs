@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::frame::{address, mac, FrameAddresses};
-use crate::names::Word;
+use crate::names::Keyword;
 
 /// The destination of a reply, and the source that its frame names.
 #[pyclass(frozen, module = "groupflow._native")]

@@ -307,20 +307,7 @@ impl WrittenSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Bytes(Vec<u8>);
-
-    impl SeekableBytes for Bytes {
-        fn len(&self) -> u64 {
-            self.0.len() as u64
-        }
-
-        fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
-            let start = offset as usize;
-            into.copy_from_slice(&self.0[start..start + into.len()]);
-            Ok(())
-        }
-    }
+    use crate::testing::MemoryFile;
 
     fn sizes(mut source: Source) -> Vec<(usize, bool)> {
         (1..)
@@ -339,14 +326,15 @@ mod tests {
             (2896, &[(1448, false), (1448, true)]),
         ];
         for (length, expected) in cases {
-            let source = Source::file(Box::new(Bytes(vec![7; length])), Seq::FIRST);
+            let source = Source::file(Box::new(MemoryFile(vec![7; length])), Seq::FIRST);
             assert_eq!(source.map(sizes), Ok(expected.to_vec()), "{length} bytes");
         }
     }
 
     #[test]
     fn packet_numbers_may_not_run_out() {
-        let fits = |length: usize, first: Seq| Source::file(Box::new(Bytes(vec![0; length])), first).is_ok();
+        let fits =
+            |length: usize, first: Seq| Source::file(Box::new(MemoryFile(vec![0; length])), first).is_ok();
         assert!(fits(1448, Seq::LAST));
         assert!(!fits(1449, Seq::LAST));
         assert!(fits(1449, Seq::LAST.prev()));

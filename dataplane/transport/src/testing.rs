@@ -1,11 +1,31 @@
-//! Strategies of property tests, of this crate and of groupflow-session: headers and ranges of packet numbers.
+//! Helpers of tests, of this crate and of those above it: a file in memory, and strategies of property tests for
+//! headers and ranges of packet numbers.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::nack::PacketRange;
+use crate::source::{SeekableBytes, SourceError};
 use crate::wire::{Flags, Header, Kind};
 use crate::{MemberId, Seq, SessionId};
+
+/// A file in memory.
+pub struct MemoryFile(
+    /// The file's bytes.
+    pub Vec<u8>,
+);
+
+impl SeekableBytes for MemoryFile {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        let start = offset as usize;
+        into.copy_from_slice(&self.0[start..start + into.len()]);
+        Ok(())
+    }
+}
 
 /// Any header.
 pub fn header() -> impl Strategy<Value = Header> {

@@ -2,21 +2,15 @@
 //! sender to receivers through a lossy relay, and what goes wrong.
 
 mod agents;
-#[path = "../../../session/tests/group/controller.rs"]
-#[allow(dead_code)]
-mod controller;
 mod relay;
-#[path = "../../../session/tests/group/switch.rs"]
-#[allow(dead_code)]
-mod switch;
 
 use std::io::Write;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::process::{Command, Output};
 
 use agents::{GroupProcess, TempFolder};
-use controller::Rules;
 use groupflow_base::BitRate;
+use groupflow_session::testing::controller::Rules;
 use groupflow_transport::terms::{Mode, Policy};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};

@@ -1,9 +1,9 @@
-//! The network as one thread per host: relays over loopback UDP with the switch model and the
-//! controller of the protocol's tests between them, and loses packets.
+//! A network of one relay and one thread a host: the relays send over loopback UDP, lose packets, and have the
+//! session crate's models of a switch and of the controller between them.
 //!
-//! Each host sends all its group packets to its own relay socket (`--via`). What the network
-//! delivers leaves from the relay socket of the host it came from, so that a cache can answer a
-//! requester by unicast: to that socket, which passes it on.
+//! Each host sends all its group packets to its own relay socket (`--via`). A packet is delivered from the relay
+//! socket of the host that sent it, so that a cache can answer a requester by unicast: to that socket, which
+//! passes the answer on.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use groupflow_base::{Dest, Nanos};
+use groupflow_session::testing::controller::{ControllerModel, Post, Rules};
+use groupflow_session::testing::switch::{LinkFrame, SwitchAction, SwitchModel};
 use groupflow_transport::wire::GroupPacket;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-use crate::controller::{ControllerModel, Post, Rules};
-use crate::switch::{LinkFrame, SwitchAction, SwitchModel};
 
 /// Relays look this often whether the test is over.
 const TICK: Duration = Duration::from_millis(20);

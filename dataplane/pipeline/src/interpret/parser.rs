@@ -3,7 +3,7 @@
 use super::interpreter::Interpreter;
 use crate::program::bits::read_bits;
 use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, ParserState, MAX_KEY_PARTS, STATE_LIMIT};
-use crate::program::phv::Header;
+use crate::program::phv::HeaderSlots;
 
 /// The result of parsing a packet.
 pub(crate) struct Parsed {
@@ -98,7 +98,7 @@ impl Cursor<'_> {
         self.bytes.len() - self.at
     }
 
-    fn extract(&mut self, header: &Header, phv: &mut [u128]) -> Result<(), u32> {
+    fn extract(&mut self, header: &HeaderSlots, phv: &mut [u128]) -> Result<(), u32> {
         if self.left() < header.bytes() {
             return Err(self.codes.packet_too_short);
         }

@@ -9,7 +9,7 @@ use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
-use crate::program::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, ParserState, MAX_KEY_PARTS};
+use crate::program::parser::{ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, MAX_KEY_PARTS};
 use crate::program::phv::mask;
 
 /// Reads the names of `parse_vsets`.
@@ -93,7 +93,7 @@ fn state(
             None => None,
         };
         match pattern(&transition, &widths, value_sets)? {
-            TransitionPattern::Bits(pattern) => cases.push(Case { pattern, next }),
+            TransitionPattern::Bits(pattern) => cases.push(ParserCase { pattern, next }),
             TransitionPattern::Never => {}
             TransitionPattern::Default => {
                 default = next;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::json::Json;
 use crate::error::LoadError;
-use crate::program::phv::{Field, Header, Layout, Stack};
+use crate::program::phv::{Field, HeaderSlots, Layout, Stack};
 
 /// A header type's fields: name, width, signed.
 struct HeaderType {
@@ -96,7 +96,7 @@ impl Scope {
         }
         *slots += 1 + fields.len() as u32;
         let index = self.layout.headers.len() as u32;
-        self.layout.headers.push(Header { valid, fields, bits: header_type.bits, metadata, kind });
+        self.layout.headers.push(HeaderSlots { valid, fields, bits: header_type.bits, metadata, kind });
         if self.headers.insert(name.str()?.to_owned(), index).is_some() {
             return Err(name.invalid(format!("a second header {:?}", name.str()?)));
         }
@@ -157,7 +157,7 @@ impl Scope {
     }
 
     /// The header a field belongs to.
-    fn owner(&self, field: Field) -> &Header {
+    fn owner(&self, field: Field) -> &HeaderSlots {
         let after = self.layout.headers.partition_point(|header| header.valid <= field.slot);
         &self.layout.headers[after.saturating_sub(1)]
     }

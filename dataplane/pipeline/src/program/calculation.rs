@@ -3,7 +3,7 @@
 use crate::program::bits::write_bits;
 use crate::program::expr::Expr;
 use crate::program::hash::Algorithm;
-use crate::program::phv::{Field, Header, Layout};
+use crate::program::phv::{Field, HeaderSlots, Layout};
 
 /// A part of a calculation's input. Parts of invalid headers are left out, as in BMv2.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +66,7 @@ fn append(buffer: &mut Vec<u8>, bits: &mut usize, width: u8, value: u128) {
     *bits = end;
 }
 
-fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &Header, phv: &[u128]) {
+fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &HeaderSlots, phv: &[u128]) {
     if header.is_valid(phv) {
         for field in &header.fields {
             append(buffer, bits, field.width, field.bits(phv));
@@ -81,8 +81,13 @@ mod tests {
     #[test]
     fn parts_are_packed_and_invalid_headers_left_out() {
         let field = |slot, width| Field { slot, width, signed: false };
-        let header =
-            Header { valid: 0, fields: vec![field(1, 4), field(2, 12)], bits: 16, metadata: false, kind: 0 };
+        let header = HeaderSlots {
+            valid: 0,
+            fields: vec![field(1, 4), field(2, 12)],
+            bits: 16,
+            metadata: false,
+            kind: 0,
+        };
         let layout = Layout { headers: vec![header], stacks: vec![], initial: vec![0; 3].into() };
         let parts = vec![
             InputPart::Const { value: 0xabc, width: 12 },

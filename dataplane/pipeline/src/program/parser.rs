@@ -33,7 +33,7 @@ pub(crate) struct ParserState {
     pub ops: Vec<ParserOp>,
     pub key: Vec<KeyPart>,
     /// The first that matches is taken.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ParserCase>,
     /// `None` accepts.
     pub default: Option<u32>,
 }
@@ -69,7 +69,7 @@ pub(crate) enum KeyPart {
 }
 
 #[derive(Debug)]
-pub(crate) struct Case {
+pub(crate) struct ParserCase {
     /// A value and a mask for each part of the key.
     pub pattern: Vec<(u128, u128)>,
     /// `None` accepts.

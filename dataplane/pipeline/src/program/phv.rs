@@ -55,7 +55,7 @@ impl Field {
 
 /// A header or metadata instance.
 #[derive(Debug, Clone)]
-pub(crate) struct Header {
+pub(crate) struct HeaderSlots {
     /// The slot of the validity; the fields follow.
     pub valid: u32,
     pub fields: Vec<Field>,
@@ -66,7 +66,7 @@ pub(crate) struct Header {
     pub kind: usize,
 }
 
-impl Header {
+impl HeaderSlots {
     pub fn bytes(&self) -> usize {
         self.bits as usize / 8
     }
@@ -86,7 +86,7 @@ impl Header {
     }
 
     /// Copies validity and fields of a header of the same type.
-    pub fn copy_from(&self, source: &Header, phv: &mut [u128]) {
+    pub fn copy_from(&self, source: &HeaderSlots, phv: &mut [u128]) {
         let first = source.valid as usize;
         phv.copy_within(first..=first + source.fields.len(), self.valid as usize);
     }
@@ -104,14 +104,14 @@ pub(crate) struct Stack {
 /// The fields, headers and stacks of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
-    pub headers: Vec<Header>,
+    pub headers: Vec<HeaderSlots>,
     pub stacks: Vec<Stack>,
     /// The values of a new packet: all zero, metadata valid.
     pub initial: Box<[u128]>,
 }
 
 impl Layout {
-    pub fn header(&self, index: u32) -> &Header {
+    pub fn header(&self, index: u32) -> &HeaderSlots {
         &self.headers[index as usize]
     }
 
@@ -176,7 +176,7 @@ mod tests {
     /// A stack of four one-byte headers in slots 0..8, its counter in slot 8.
     fn stack_of_four() -> Layout {
         let field = |slot| Field { slot, width: 8, signed: false };
-        let header = |i: u32| Header {
+        let header = |i: u32| HeaderSlots {
             valid: 2 * i,
             fields: vec![field(2 * i + 1)],
             bits: 8,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn valid_values(layout: &Layout, phv: &[u128]) -> Vec<Option<u128>> {
-        let value = |h: &Header| h.is_valid(phv).then(|| h.fields[0].read(phv));
+        let value = |h: &HeaderSlots| h.is_valid(phv).then(|| h.fields[0].read(phv));
         layout.headers.iter().map(value).collect()
     }
 

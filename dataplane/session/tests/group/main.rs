@@ -1,12 +1,10 @@
 //! Whole groups in virtual time: a sender, cache agents, receivers, a small model of the switches
 //! and of the controller, and links that lose, delay, reorder and duplicate, all from a seed.
 
-mod controller;
 mod delivery;
 mod faults;
 mod isolation;
 mod link;
 mod scenario;
 mod sources;
-mod switch;
 mod world;

@@ -2,34 +2,20 @@
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_session::control::StartAt;
-use groupflow_transport::source::{SeekableBytes, Source, SourceError};
+use groupflow_session::testing::controller::Rules;
+use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::testing::MemoryFile;
 use groupflow_transport::Seq;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::controller::Rules;
 use super::link::LinkConfig;
 use super::world::{HostNumber, World};
 
 pub const MBIT: u64 = 1_000_000;
 /// The hosts of a group: agents 0 and 1, the sender, then the receivers.
 pub const SENDER: HostNumber = 2;
-
-/// Bytes in memory that can be read anywhere.
-pub struct Bytes(pub Vec<u8>);
-
-impl SeekableBytes for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
-        let start = offset as usize;
-        into.copy_from_slice(&self.0[start..start + into.len()]);
-        Ok(())
-    }
-}
 
 /// Bytes that differ everywhere.
 pub fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
@@ -39,7 +25,7 @@ pub fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
 }
 
 pub fn file(bytes: &[u8]) -> Source {
-    match Source::file(Box::new(Bytes(bytes.to_vec())), Seq::FIRST) {
+    match Source::file(Box::new(MemoryFile(bytes.to_vec())), Seq::FIRST) {
         Ok(source) => source,
         Err(error) => panic!("{error}"),
     }

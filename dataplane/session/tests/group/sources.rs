@@ -5,11 +5,12 @@ use groupflow_session::control::StartAt;
 use groupflow_session::{ReceiveError, SendError};
 use groupflow_transport::receiver::ReceiverError;
 use groupflow_transport::source::{Source, SourceError};
+use groupflow_transport::testing::MemoryFile;
 use groupflow_transport::Seq;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::scenario::{file, finish, random_bytes, Bytes, Scenario, SENDER};
+use super::scenario::{file, finish, random_bytes, Scenario, SENDER};
 use super::world::World;
 
 #[test]
@@ -129,10 +130,10 @@ fn the_last_packet_numbers_are_used_and_then_the_stream_is_too_long() {
         }
         (scenario, world)
     };
-    let source = Source::file(Box::new(Bytes(bytes.clone())), first).expect("it fits exactly");
+    let source = Source::file(Box::new(MemoryFile(bytes.clone())), first).expect("it fits exactly");
     let (scenario, mut world) = start(source);
     finish(&mut world, scenario.receiver_hosts(), &bytes, Nanos::from_secs(10));
-    let too_long = Source::file(Box::new(Bytes(random_bytes(44, 100 * 1448 + 1))), first);
+    let too_long = Source::file(Box::new(MemoryFile(random_bytes(44, 100 * 1448 + 1))), first);
     assert!(matches!(too_long, Err(SourceError::TooLong)));
 
     let (_, mut world) = start(Source::stream(1 << 20, first));

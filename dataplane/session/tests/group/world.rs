@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
 use groupflow_session::sending::Completion;
+use groupflow_session::testing::controller::{ControllerModel, Post, Rules};
+use groupflow_session::testing::switch::{LinkFrame, PortId, SwitchAction, SwitchModel};
 use groupflow_session::{
     Caching, Endpoint, MemberConfig, MemberError, MemberEvent, ReceiveConfig, ReceiveError, ReceiveEvent,
     Receiving, SendConfig, SendError, SendEvent, Sending,
@@ -17,9 +19,7 @@ use groupflow_transport::{MemberId, SessionId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::controller::{ControllerModel, Post, Rules};
 use super::link::{LinkConfig, WorldLink};
-use super::switch::{LinkFrame, PortId, SwitchAction, SwitchModel};
 
 /// From a switch to the controller and back.
 const CONTROL_DELAY: Nanos = Nanos::from_millis(2);

@@ -54,7 +54,7 @@ fn byte(offset: u64) -> u8 {
 }
 
 /// The shell's part: bytes in a cache that is cut where the stream says, and what each branch got.
-struct Shell {
+struct FanoutShell {
     stream: Fanout,
     base: u64,
     bytes: VecDeque<u8>,
@@ -62,10 +62,10 @@ struct Shell {
     acknowledged: u64,
 }
 
-impl Shell {
-    fn new(mode: Mode, capacity: u64, allowance: u64, history: u64) -> Shell {
+impl FanoutShell {
+    fn new(mode: Mode, capacity: u64, allowance: u64, history: u64) -> FanoutShell {
         let stream = Fanout::new(mode, capacity).with_allowance(allowance).with_history(history);
-        Shell { stream, base: 0, bytes: VecDeque::new(), got: BTreeMap::new(), acknowledged: 0 }
+        FanoutShell { stream, base: 0, bytes: VecDeque::new(), got: BTreeMap::new(), acknowledged: 0 }
     }
 
     fn nth(&self, index: usize) -> Option<BranchId> {
@@ -195,7 +195,7 @@ proptest! {
         steps in vec(step(), 0..200),
     ) {
         let mode = if end_to_end { Mode::EndToEnd } else { Mode::NodeToNode };
-        let mut shell = Shell::new(mode, capacity, allowance, history);
+        let mut shell = FanoutShell::new(mode, capacity, allowance, history);
         for step in steps {
             let unneeded = shell.stream.cached();
             shell.act(step);
@@ -215,7 +215,7 @@ proptest! {
         length in 0..1000_u64,
     ) {
         let mode = if end_to_end { Mode::EndToEnd } else { Mode::NodeToNode };
-        let mut shell = Shell::new(mode, capacity, 1 + capacity / 3, 0);
+        let mut shell = FanoutShell::new(mode, capacity, 1 + capacity / 3, 0);
         for _ in &paces {
             shell.act(Step::Join(BranchStart::Start));
         }
@@ -250,7 +250,7 @@ proptest! {
         length in 0..1000_u64,
     ) {
         let mode = if end_to_end { Mode::EndToEnd } else { Mode::NodeToNode };
-        let mut shell = Shell::new(mode, capacity, capacity / 4, 0);
+        let mut shell = FanoutShell::new(mode, capacity, capacity / 4, 0);
         let slow = fast * percent / 100;
         let patience = if end_to_end { capacity / 4 } else { capacity / 2 };
         shell.stream = shell.stream.clone().with_patience(patience);

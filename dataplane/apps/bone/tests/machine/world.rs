@@ -9,7 +9,7 @@ use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, Offer, Repair, Rim, RimConfig, RimEvent, RimId, TransferId,
     TransferReport,
 };
-use groupflow_transport::source::{SeekableBytes, SourceError};
+use groupflow_transport::testing::MemoryFile;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -37,21 +37,6 @@ pub struct Medium {
     pub lost_up: u32,
     pub doubled: u32,
     pub jitter_ms: u64,
-}
-
-struct Bytes(Vec<u8>);
-
-impl SeekableBytes for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
-        let from = offset as usize;
-        let found = self.0.get(from..from + into.len()).ok_or(SourceError::Read("it shrank".into()))?;
-        into.copy_from_slice(found);
-        Ok(())
-    }
 }
 
 fn rim(n: usize, seed: u64, forgets: bool) -> RimConfig {
@@ -146,7 +131,7 @@ impl World {
 
     pub fn offer(&mut self, name: &str, bytes: Vec<u8>) {
         let name = FileName::parse(name).expect("a name");
-        let offer = Offer { name, mode: 0o644, digest: [7; 32], source: Box::new(Bytes(bytes)) };
+        let offer = Offer { name, mode: 0o644, digest: [7; 32], source: Box::new(MemoryFile(bytes)) };
         assert!(self.hub.push(offer).is_ok(), "there is room");
     }
 

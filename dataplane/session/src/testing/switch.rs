@@ -1,5 +1,5 @@
-//! A small model of the switch's pipeline: replication, the minimum of the branches'
-//! acknowledgements, redirection of NACKs, and who acknowledges upstream.
+//! A small model of the switch's pipeline: replication, the minimum of the branches' acknowledgements,
+//! redirection of NACKs, and acknowledgement upstream by pipeline or agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -8,46 +8,61 @@ use groupflow_base::Dest;
 use groupflow_transport::wire::{Flags, GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
+/// A port of a switch.
 pub type PortId = usize;
 
 /// A frame on a link.
 #[derive(Debug, Clone)]
 pub struct LinkFrame {
+    /// The address of the sender.
     pub from: SocketAddrV4,
+    /// The address of the receiver.
     pub to: Dest,
+    /// The group packet.
     pub bytes: Vec<u8>,
 }
 
-/// What the controller wrote for one stream.
+/// The entry that the controller wrote for one stream.
 #[derive(Debug, Default)]
 pub struct StreamEntry {
+    /// The port towards the sender.
     pub upstream: PortId,
     /// The highest acknowledgement of each branch.
     pub branches: BTreeMap<PortId, u32>,
     /// Branches that get nothing but unicast repairs: the cache decouples them.
     pub decoupled: BTreeSet<PortId>,
+    /// The port of the cache agent.
     pub agent: Option<PortId>,
     /// The agent acknowledges upstream, not the pipeline.
     pub agent_acknowledges: bool,
+    /// The highest acknowledgement that went upstream.
     pub forwarded: u32,
+    /// The last poll that was answered.
     pub poll: u8,
+    /// DATA packets from the sender.
     pub data_seen: u64,
 }
 
+/// A switch.
 #[derive(Debug, Default)]
 pub struct SwitchModel {
+    /// The port of each host.
     pub routes: BTreeMap<Ipv4Addr, PortId>,
+    /// The entry of each stream, by session and sender.
     pub streams: BTreeMap<(SessionId, MemberId), StreamEntry>,
 }
 
-/// What a switch does with a frame.
+/// An action of a switch on a frame.
 #[derive(Debug)]
 pub enum SwitchAction {
+    /// The frame leaves by this port.
     Send(PortId, LinkFrame),
+    /// The frame, which came by this port, goes to the controller.
     Punt(PortId, LinkFrame),
 }
 
 impl SwitchModel {
+    /// The actions on a frame that comes by `port`.
     pub fn receive(&mut self, port: PortId, frame: LinkFrame) -> Vec<SwitchAction> {
         let Ok(packet) = GroupPacket::parse(&frame.bytes) else {
             return Vec::new();

@@ -3,30 +3,38 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-use groupflow_base::{BitRate, Nanos};
-use groupflow_session::control::{
-    Answer, Delegated, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind, Request,
-    RequestId, Role, StartAt,
+use crate::control::{
+    Answer, Delegated, JoinRequest, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind,
+    Request, RequestId, Role, StartAt,
 };
+use groupflow_base::{BitRate, Nanos};
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 use super::switch::{LinkFrame, PortId, StreamEntry, SwitchModel};
 
+/// The interval of keepalives that members are told.
 pub const KEEPALIVE_MS: u16 = 500;
 /// A member is lost after this silence.
 const LOST: Nanos = Nanos::from_millis(1_700);
 
+/// The terms of every session.
 #[derive(Debug, Clone)]
 pub struct Rules {
+    /// The node that acknowledges.
     pub mode: Mode,
+    /// The effect of a slow receiver.
     pub policy: Policy,
+    /// The window in packets.
     pub window: u32,
+    /// The rate at which a sender begins.
     pub rate: BitRate,
+    /// The token that hosts must show.
     pub token: String,
+    /// Whether sessions use cache agents.
     pub agents: bool,
-    /// Take slow branches out of the replication.
+    /// Whether slow branches are taken out of the replication.
     pub decouple: bool,
 }
 
@@ -47,23 +55,31 @@ struct MemberRecord {
 
 /// A reply on its way to a host.
 pub struct Post {
+    /// The host.
     pub to: SocketAddrV4,
+    /// The reply as a packet.
     pub bytes: Vec<u8>,
 }
 
+/// The controller of some switches.
 #[derive(Debug)]
 pub struct ControllerModel {
+    /// The terms of every session.
     pub rules: Rules,
+    /// Whether the controller answers; its owner asks it nothing while it does not.
     pub alive: bool,
+    /// The reports that came: kind, and the member that each is about.
     pub reports: Vec<(ReportKind, MemberId)>,
     members: Vec<MemberRecord>,
     next_id: u16,
     /// The port of each switch that leads to each other switch.
     pub paths: BTreeMap<(usize, usize), PortId>,
+    /// The port of each switch's cache agent.
     pub agents: Vec<Option<PortId>>,
 }
 
 impl ControllerModel {
+    /// A controller without members.
     pub fn new(rules: Rules) -> ControllerModel {
         ControllerModel {
             rules,
@@ -81,6 +97,7 @@ impl ControllerModel {
         self.members.clear();
     }
 
+    /// Takes a frame that the switch `at` punted; returns the replies to hosts.
     pub fn receive(
         &mut self,
         now: Nanos,
@@ -177,7 +194,7 @@ impl ControllerModel {
         (switch, port): (usize, PortId),
         header: Header,
         to: SocketAddrV4,
-        join: groupflow_session::control::JoinRequest,
+        join: JoinRequest,
     ) -> Vec<Post> {
         if join.token != self.rules.token && join.role != Role::Cache {
             let text = "the token is not the session's".to_owned();
@@ -290,7 +307,7 @@ impl ControllerModel {
         self.tell_named(session, id, what, &name)
     }
 
-    /// Members that were silent too long are lost.
+    /// Removes the members that were silent too long; returns the notices of that to the others.
     pub fn expire(&mut self, now: Nanos, switches: &mut [SwitchModel]) -> Vec<Post> {
         let lost: Vec<MemberId> =
             self.members.iter().filter(|m| !m.ended && now - m.heard > LOST).map(|m| m.id).collect();
@@ -324,7 +341,7 @@ impl ControllerModel {
     }
 }
 
-/// A sender or receiver that joined is told to the others; an agent is not.
+/// The others are told that a sender or a receiver joined, not that an agent did.
 fn repeated_is_none(posts: &[Post], role: Role) -> bool {
     !posts.is_empty() && role != Role::Cache
 }
