@@ -134,10 +134,12 @@ build_rust() {
 
 install_groupflow() {
     local library=dataplane/target/release/lib_native.so
-    if ! cmp -s pyproject.toml $VENV/.groupflow; then
+    if ! cmp -s <(cat pyproject.toml dataplane/Cargo.toml) $VENV/.groupflow; then
         say "installing groupflow into $VENV"
-        pip_install -q --no-deps --no-build-isolation -e . || fail "pip could not install groupflow itself"
-        cp pyproject.toml $VENV/.groupflow
+        # maturin finds built all that it would compile.
+        PATH=$PWD/$VENV/bin:$PATH pip_install -q --no-deps --no-build-isolation -e . \
+            || fail "pip could not install groupflow itself"
+        cat pyproject.toml dataplane/Cargo.toml >$VENV/.groupflow
     fi
     cmp -s $library controller/groupflow/_native.abi3.so || install -m 755 $library controller/groupflow/_native.abi3.so
 }
