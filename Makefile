@@ -32,18 +32,23 @@ unit := $(PYTHON) -m pytest -q -n 2 --dist worksteal --junitxml $(RESULTS)/unit.
 lint = types='.venv/bin/basedpyright --level error' \
 	ruff='$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .' \
 	clippy='cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings' \
-	imports='.venv/bin/lint-imports' p4='$(PYTHON) scripts/p4_artefacts.py check'
+	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .' p4='$(PYTHON) scripts/p4_artefacts.py check'
 
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
 
-.PHONY: help setup demo check test test-all test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup:  ## install what is missing, build everything into .venv/bin
 	@scripts/setup.sh
+
+wheel: setup  ## one wheel of the package and its programs, in out/wheel: to be installed without this checkout
+	rm -rf out/wheel
+	.venv/bin/maturin build --release --quiet --interpreter $(PYTHON) --out out/wheel
+	@ls -sh out/wheel/*.whl
 
 demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e|n2n POLICY= SWITCH=gfswitch|bmv2 RATE= DELAY=
 	@$(GROUPFLOW) demo $(demo_options)
@@ -68,7 +73,7 @@ test-unit: setup  ## P4, protocol, controller tests in Python; no root
 test-network: setup  ## tests on virtual networks; root
 	PYTHON=$(PYTHON) NETWORKS=$(NETWORKS) RESULTS=$(RESULTS) tests/network.sh '$(MARKED)'
 
-lint: setup  ## ruff, pyright, rustfmt, clippy, rules of imports, stale P4 artefacts
+lint: setup  ## ruff, pyright, rustfmt, clippy, rules of imports, undeclared dependencies, stale P4 artefacts
 	@$(parts) -j2 $(lint)
 
 # Cargo runs tests under what is named here. Few cases: valgrind is some fifty times slower.

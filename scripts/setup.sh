@@ -82,11 +82,12 @@ pip_install() { $VENV/bin/python -m pip install --disable-pip-version-check --pr
 # The scripts of a virtual environment name their interpreter by its whole path, which is wrong once the
 # checkout has moved.
 prepare_venv() {
-    local old site
+    local old site pin
     old=$(sed -n 's/^command = .* -m venv //p' $VENV/pyvenv.cfg 2>/dev/null) || old=
     if [ -n "$old" ] && [ "$old" != "$PWD/$VENV" ]; then
         say "this checkout was at ${old%/"$VENV"}: repairing $VENV"
-        grep -lIF "$old" $VENV/bin/* $VENV/pyvenv.cfg | xargs sed -i "s|$old|$PWD/$VENV|g"
+        grep -lIF "$old" $VENV/bin/* $VENV/pyvenv.cfg \
+            | OLD=$old NEW=$PWD/$VENV xargs perl -pi -e 's/\Q$ENV{OLD}\E/$ENV{NEW}/g'
         rm -f $VENV/.groupflow
         # Such as where the new path has a blank.
         $VENV/bin/pip --version >/dev/null 2>&1 || rm -rf $VENV
@@ -98,8 +99,9 @@ prepare_venv() {
     site=$($VENV/bin/python -c 'import site; print(site.getsitepackages()[0])')
     # Mininet comes from the system's Python; nothing else of it is let in.
     ln -sfn /usr/lib/python3/dist-packages/mininet "$site/mininet"
-    # gfswitch is built from the .proto files of finsy's wheel.
-    [ -d "$site/finsy/proto" ] || pip_install -q --no-deps --require-hashes \
+    # gfswitch is built from the .proto files of finsy's wheel: it is up to date before the compiler starts.
+    pin=$(sed -n 's/^finsy==\([^ ]*\).*/\1/p' requirements.txt)
+    [ -d "$site/finsy-$pin.dist-info" ] || pip_install -q --no-deps --require-hashes \
         -r <(sed -n '/^finsy==/,/[^\\]$/p' requirements.txt) \
         || fail "pip could not install finsy: is PyPI reachable?"
 }
@@ -132,10 +134,12 @@ build_rust() {
 
 install_groupflow() {
     local library=dataplane/target/release/lib_native.so
-    if ! cmp -s pyproject.toml $VENV/.groupflow; then
+    if ! cmp -s <(cat pyproject.toml dataplane/Cargo.toml) $VENV/.groupflow; then
         say "installing groupflow into $VENV"
-        pip_install -q --no-deps --no-build-isolation -e . || fail "pip could not install groupflow itself"
-        cp pyproject.toml $VENV/.groupflow
+        # maturin finds built all that it would compile.
+        PATH=$PWD/$VENV/bin:$PATH pip_install -q --no-deps --no-build-isolation -e . \
+            || fail "pip could not install groupflow itself"
+        cat pyproject.toml dataplane/Cargo.toml >$VENV/.groupflow
     fi
     cmp -s $library controller/groupflow/_native.abi3.so || install -m 755 $library controller/groupflow/_native.abi3.so
 }

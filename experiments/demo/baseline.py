@@ -15,8 +15,7 @@ from experiments.demo.results import Baseline
 from groupflow.endpoint.processes import tied
 from groupflow.lab.measure import HealthCheck, link_bytes, usage
 from groupflow.lab.network import Network
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.network.topology import LinkSpec, Topology
 
 MAX_SECONDS = 60.0
 """A baseline that would take longer gets a smaller file."""
@@ -71,7 +70,7 @@ def loss_limit(topology: Topology, one: str, other: str) -> float:
     return _SEGMENT * 8 / round_trip * sqrt(1.5 / (1 - passed))
 
 
-def path_links(topology: Topology, one: str, other: str) -> list[variants.LinkSpec]:
+def path_links(topology: Topology, one: str, other: str) -> list[LinkSpec]:
     """The links from host to host."""
     start, goal = topology.hosts[one].switch, topology.hosts[other].switch
     switches = topology.path(start, goal) or ()

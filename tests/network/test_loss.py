@@ -1,5 +1,7 @@
 """1 % loss on every link: nothing is missing in the end, and the caches, not the sender, repair."""
 
+from dataclasses import replace
+
 from groupflow.lab.measure import link_bytes, usage
 from groupflow.network import variants
 from tests.network.harness import MIB, MakeLab
@@ -41,9 +43,7 @@ async def test_losses_are_repaired_near_the_receivers(make_lab: MakeLab) -> None
 
 async def test_a_loss_of_a_tenth_on_one_link_is_survived(make_lab: MakeLab) -> None:
     topology = variants.with_members(variants.named("fig5"), 1)
-    topology = variants.with_link(
-        topology, "mc1", "s2", lambda spec: variants.replace(spec, loss=100_000_000)
-    )
+    topology = variants.with_link(topology, "mc1", "s2", lambda spec: replace(spec, loss=100_000_000))
     with make_lab(topology) as lab:
         async with lab.caches(), lab.transfer(lab.session(), lab.file(2 * MIB)) as transfer:
             (await transfer.outcome()).assert_everyone_has_it()

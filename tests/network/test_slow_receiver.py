@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from groupflow.network import variants
+from groupflow.network.topology import Topology
 from tests.network.harness import MIB, MakeLab, undisturbed
 
 SIZE = 24 * MIB
@@ -14,7 +15,7 @@ FIG5 = variants.with_members(variants.named("fig5"), 2)
 THROTTLED = variants.with_link(FIG5, SLOW, "s1", lambda spec: replace(spec, rate=10_000_000))
 
 
-async def times(make_lab: MakeLab, topology: variants.Topology, mode: str, policy: str) -> dict[str, float]:
+async def times(make_lab: MakeLab, topology: Topology, mode: str, policy: str) -> dict[str, float]:
     """Time until each receiver had the file."""
     with make_lab(topology) as lab:
 

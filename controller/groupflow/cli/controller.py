@@ -29,16 +29,16 @@ def register(subparsers: Subparsers) -> None:
         subparsers,
         "controller",
         "run the controller of a network of switches",
-        example="groupflow controller run --topology topologies/fig5.yaml",
+        example="groupflow controller run --topology fig5",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     run = add_command(
         commands,
         "run",
         "connect to every switch of a topology and serve its sessions, until stopped",
-        example="groupflow controller run --topology topologies/fig5.yaml --store groupflow.db",
+        example="groupflow controller run --topology net.yaml --store groupflow.db",
     )
-    run.add_argument("--topology", type=Path, required=True, metavar="FILE", help="the network, as YAML")
+    run.add_argument("--topology", required=True, metavar="FILE", help="the network: YAML or a name: fig5")
     run.add_argument(
         "--store", type=Path, metavar="FILE", help="SQLite file of the controller's state (default: none)"
     )

@@ -11,13 +11,13 @@ from groupflow.cli.tables import print_pairs, print_table
 if TYPE_CHECKING:
     from groupflow.placement import Placement
 
-EXAMPLE = "place --topology topologies/fig5.yaml --sender ma1 --members mb1,mc1,md1 --agents 2"
+EXAMPLE = "place --topology fig5 --sender ma1 --members mb1,mc1,md1 --agents 2"
 
 
 def add(groups: Subparsers) -> None:
     parser = leaf(groups, "place", "choose the switches where a session's agents cost least", EXAMPLE, _run)
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--topology", metavar="FILE", help="file of the network; no controller is needed")
+    where.add_argument("--topology", metavar="FILE", help="the network; no controller is needed")
     where.add_argument(
         "--session", type=int, metavar="ID", help="a session of a running controller, with its members"
     )

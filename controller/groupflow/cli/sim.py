@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     """Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
     if args.plots and args.out is None:
         raise CommandError("--plots needs a folder: give --out DIR")
+    if args.plots and find_spec("matplotlib") is None:
+        raise CommandError("--plots needs matplotlib: pip install matplotlib")
     scenarios = _load(args.scenarios)
     cores = os.cpu_count() or 1
     jobs = min(args.jobs or cores, len(scenarios))

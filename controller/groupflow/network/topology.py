@@ -10,6 +10,7 @@ from functools import cached_property
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from groupflow.data import TOPOLOGIES
 from groupflow.network import units
 
 CPU_PORT = 510
@@ -169,11 +170,20 @@ class Topology:
         return parents
 
 
-def load(path: str | Path) -> Topology:
-    """Reads a topology file. Raises TopologyError."""
+def load(path: str | Path, folder: Path = Path()) -> Topology:
+    """Reads a topology file, a path from `folder`; or by its name, like `fig5`, one of the package's.
+
+    Raises TopologyError.
+    """
     from groupflow.network.forms import load_text  # here, because only files need what reads them
 
-    return parse(load_text(path, TopologyError), str(path))
+    file = folder / path
+    if not {"/", "."} & set(str(path)):
+        file = TOPOLOGIES / f"{path}.yaml"
+        if not file.is_file():
+            known = ", ".join(sorted(shipped.stem for shipped in TOPOLOGIES.glob("*.yaml")))
+            raise TopologyError(f"{path}: unknown topology; write {known}, or a file's path: {path}.yaml")
+    return parse(load_text(file, TopologyError), str(file))
 
 
 def parse(text: str, source: str = "topology") -> Topology:

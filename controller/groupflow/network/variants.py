@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import yaml
 
-from groupflow.data import TOPOLOGIES
 from groupflow.network import units
 from groupflow.network.topology import Link, LinkSpec, Topology, TopologyError, load, parse
 
@@ -16,7 +15,7 @@ _MEMBER = re.compile(r"m[a-z]([0-9]+)")
 
 def named(name: str) -> Topology:
     """One of the package's topologies, e.g. `fig5`."""
-    return load(TOPOLOGIES / f"{name}.yaml")
+    return load(name)
 
 
 def with_members(topology: Topology, count: int) -> Topology:

@@ -211,7 +211,7 @@ class ScenarioForm(network.NetworkForm):
     switches: Mapping[network.Name, Annotated[SwitchForm, _SWITCH]] = Field({}, description="`s1: {}`")
     hosts: Mapping[network.Name, Annotated[HostForm, _HOST_OR_BLANK]] = Field({}, description="`h1:`")
     links: Sequence[LinkForm] = Field((), description="`- {ends: [h1, s1]}` for each link")
-    topology: str = Field("", description="the path of a topology's file")
+    topology: str = Field("", description="the path of a topology's file, or a name like fig5")
     traffic: Mapping[str, Annotated[TcpForm | UdpForm, _FLOW]] = Field({}, description="`a: {kind: tcp}`")
     duration: Delay = Field(gt=0, description=_TIME)
     sample: Delay = default("1ms", gt=0, description=_TIME)

@@ -90,7 +90,7 @@ def _topology(form: forms.ScenarioForm, folder: Path) -> Topology:
         for key in ("defaults", "switches", "hosts", "links"):
             if key in form.model_fields_set:
                 refuse(key, "is in the topology's file already; leave out one")
-        return load_topology(folder / form.topology)
+        return load_topology(form.topology, folder)
     for key, nodes in (("switches", form.switches), ("hosts", form.hosts)):
         if not nodes:
             refuse(key, "none given; name at least one")

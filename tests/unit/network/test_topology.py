@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.data import TOPOLOGIES
 from groupflow.network import topology
 from groupflow.network.topology import TopologyError, parse
 from groupflow.network.units import (
@@ -191,10 +192,24 @@ links:
     )
 
 
-@pytest.mark.parametrize("name", ["fig5", "line", "star"])
-def test_the_topologies_we_ship_are_good(name: str) -> None:
-    net = topology.load(Path(__file__).parents[3] / "topologies" / f"{name}.yaml")
+@pytest.mark.parametrize("name", sorted(path.stem for path in TOPOLOGIES.glob("*.yaml")))
+def test_a_name_is_that_of_a_topology_we_ship(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(SMALL)
+    net = topology.load(name, tmp_path)
     assert net.name == name and net.links
+    assert topology.load(f"./{name}").name == "small", "with a slash it is a file"
+
+
+def test_an_unknown_name_tells_those_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fig6").write_text(SMALL)
+    known = "chain, fan, fig5, line, satellite, star"
+    with pytest.raises(TopologyError) as refusal:
+        topology.load("fig6")
+    assert str(refusal.value) == f"fig6: unknown topology; write {known}, or a file's path: fig6.yaml"
 
 
 @pytest.mark.parametrize(

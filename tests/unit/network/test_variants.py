@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from groupflow.network import variants
-from groupflow.network.topology import LinkSpec, TopologyError, parse
+from groupflow.network.topology import LinkSpec, Topology, TopologyError, parse
 
 FIG5 = variants.named("fig5")
 
 
-def receivers(topology: variants.Topology) -> list[str]:
+def receivers(topology: Topology) -> list[str]:
     return [name for name in topology.hosts if name.startswith("m") and name != "ma1"]
 
 

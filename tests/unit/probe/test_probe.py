@@ -25,6 +25,7 @@ from groupflow.probe import (
     measure,
     recommend,
     server,
+    sockets,
     wire,
 )
 
@@ -108,7 +109,7 @@ async def test_half_the_buffer_is_tried_too() -> None:
 async def test_sockets_have_the_buffers_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """At both ends of every connection; the kernel's come first and are as the kernel makes them."""
     seen: list[set[int]] = []
-    count, connect = server._count, client.connect  # pyright: ignore[reportPrivateUsage]
+    count, connect = server._count, sockets.connect  # pyright: ignore[reportPrivateUsage]
     sent: list[int] = []
 
     async def counted(sockets: list[socket.socket], warm_up: float, seconds: float) -> dict[str, Any]:

@@ -143,6 +143,10 @@ def test_a_topology_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
     scenario = load(path)
     assert scenario.name == "star"
     assert list(scenario.topology.switches) == ["s1"]
+    for topology in ("net.yaml", "star"):  # beside the scenario, or one of ours
+        (tmp_path / "net.yaml").write_text(star.read_text())
+        path.write_text(f"topology: {topology}\nduration: 1s\n")
+        assert load(path).topology == scenario.topology
     path.write_text(f"topology: {star}\nduration: 1s\nhosts: {{h1: }}\n")
     with pytest.raises(ScenarioError, match="hosts: is in the topology's file already; leave out one"):
         load(path)

@@ -1,6 +1,7 @@
 """Runs in virtual time: routers and P4 switches, files, interruption, the command."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def test_the_command_runs_scenarios(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_the_command_refuses_bad_scenarios_before_it_runs_any(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(TEXT.replace("KIND", "fifo"))
@@ -135,3 +136,7 @@ def test_the_command_refuses_bad_scenarios_before_it_runs_any(
     assert not out.exists()
     assert main(["sim", "run", str(good), "--jobs", "0"]) == 2
     assert main(["sim", "run", str(good), "--plots"]) == 1
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as where it is not installed
+    capsys.readouterr()
+    assert main(["sim", "run", str(good), "--out", str(out), "--plots"]) == 1
+    assert "--plots needs matplotlib" in capsys.readouterr().err and not out.exists()
