@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsBytes
 
 import finsy
 from finsy.p4entity import decode_entity, encode_entities, encode_updates
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 
 from groupflow._native import NativeSwitch
 
@@ -50,6 +52,12 @@ class WriteError(Exception):
         super().__init__("; ".join(f"update {index}: {message}" for index, _, message in errors))
 
 
+@lru_cache(maxsize=4)
+def schema(p4info: str) -> finsy.P4Schema:
+    """The names in P4Info's text, read once for the same text."""
+    return finsy.P4Schema(text_format.Parse(p4info, p4i.P4Info()))
+
+
 class Switch:
     """gfswitch's core behind finsy's entities. Not safe for use from several threads at once."""
 
@@ -77,9 +85,10 @@ class Switch:
 
         Raises OSError when a file cannot be read, ValueError when its content is refused.
         """
+        info = Path(p4info).read_text()
         native = NativeSwitch(
             Path(json).read_text(),
-            Path(p4info).read_text(),
+            info,
             list(ports),
             list(links),
             cpu_port,
@@ -87,7 +96,7 @@ class Switch:
             priority_queues,
             seed,
         )
-        return cls(native, finsy.P4Schema(Path(p4info)))
+        return cls(native, schema(info))
 
     def write(self, updates: Iterable[Any]) -> None:
         """Applies finsy entities, `+` insert, `~` modify, `-` delete, in order. Raises WriteError."""

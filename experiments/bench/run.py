@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from experiments.bench import (
     veth,
 )
 from experiments.bench.figure import Figure
-from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study.errors import StudyError
 from groupflow.study.experiment import Experiment
 
 _OUT = Path("out/bench")
@@ -44,14 +44,19 @@ AS_ROOT = ("veth", "transfer")
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    listed = ", ".join(PARTS)
+    parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help=f"of {listed} (default: all)")
+
+
+def _part(name: str) -> str:
+    if name not in PARTS:
+        raise ArgumentTypeError(f"{name}: there are {', '.join(PARTS)}")
+    return name
 
 
 def run(args: Namespace) -> None:
     """Raises StudyError where a part that needs root was left out."""
     wanted: list[str] = args.parts or list(PARTS)
-    if unknown := [name for name in wanted if name not in PARTS]:
-        raise RefusedError(f"PART {unknown[0]}: there are {', '.join(PARTS)}")
     console = Console()
     figures: list[Figure] = []
     root = os.geteuid() == 0 or not any(name in AS_ROOT for name in wanted)

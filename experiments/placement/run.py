@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 
 from rich.console import Console
@@ -27,7 +26,7 @@ def run(options: ExperimentOptions) -> None:
         figure.draw(options.out / "placement.png", found, ratios)
         write_json(options.out / "results.json", results)
     if options.json:
-        json.dump(results, sys.stdout, indent=2)
+        print(json.dumps(results, indent=2))
     else:
         _print(console, found, ratios)
 

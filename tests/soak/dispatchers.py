@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.tree import until
+from tests.support.waiting import until
 
 _SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--json", "--max-members", "8")
 _ATTENTION = 2.0

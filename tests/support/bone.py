@@ -1,11 +1,9 @@
 """A real hub and real rims on the loopback interface, and a stand-in for a hub that lies."""
 
-import asyncio
 import random
 import socket
 import struct
-import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ import httpx
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.bone.options import HubOptions, RimOptions
 from groupflow.endpoint.events import Event
+from tests.support.waiting import until
 
 HERE = "127.0.0.1"
 FAST = 100_000_000
@@ -30,13 +29,6 @@ def free_udp_port() -> int:
 
 def content(size: int, seed: int = 1) -> bytes:
     return random.Random(seed).randbytes(size)
-
-
-async def until(true: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        await asyncio.sleep(0.01)
 
 
 @dataclass

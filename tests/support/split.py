@@ -9,7 +9,8 @@ from groupflow.control.sessions.model import TcpSettings
 from groupflow.control.split.service import SplitOptions
 from groupflow.store.interface import Store
 from tests.support.fake_agent import FakeAgent
-from tests.support.world import FakeHost, World, until, world
+from tests.support.waiting import until
+from tests.support.world import FakeHost, World, world
 
 ADDRESS = 0x0AC80001
 REFUSED = {(0x0AC80000, 16): ()}

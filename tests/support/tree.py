@@ -1,8 +1,6 @@
 """A host that speaks the dispatchers' lines, and conditions that tests wait for."""
 
 import asyncio
-import inspect
-import itertools
 import json
 import ssl
 from contextlib import asynccontextmanager
@@ -109,15 +107,6 @@ async def running(*hosts: Host):
         finally:
             for task in started:
                 task.cancel()
-
-
-async def until(condition: Any, *, seconds: float = 10) -> None:
-    async with asyncio.timeout(seconds):
-        for _ in itertools.count():
-            found = condition()
-            if await found if inspect.isawaitable(found) else found:
-                return
-            await asyncio.sleep(0.005)
 
 
 async def names(service: Dispatch) -> set[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store
 from groupflow.store.memory import MemoryStore
 from tests.support.fake_switch import FakeSwitch
+from tests.support.waiting import until
 from tests.support.wire import Received
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
@@ -50,18 +51,6 @@ links:
   - {ends: [c1, s1], rate: unlimited, delay: 0ms, queue: 4000}
   - {ends: [c2, s2], rate: unlimited, delay: 0ms, queue: 4000}
 """
-
-DEADLINE_SECONDS = 10.0
-
-
-async def until(condition: Callable[[], bool], what: str = "condition") -> None:
-    """Waits for a condition, in real time."""
-    try:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while not condition():  # noqa: ASYNC110 (the conditions are of many kinds)
-                await asyncio.sleep(0.001)
-    except TimeoutError:
-        raise AssertionError(f"{what}: not within {DEADLINE_SECONDS} s") from None
 
 
 class Clock:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -83,12 +83,8 @@ class Program:
 
     @staticmethod
     def load(p4info: Path, blob: Path) -> "Program":
-        """Reads p4c's two files. Raises ProgramError."""
-        info = _read_p4info(p4info)
-        program = _index(info, _read(blob))
-        _check_names(program, p4info)
-        _check_blob(program, blob, p4info)
-        return program
+        """Reads p4c's two files; the same content is checked once. Raises ProgramError."""
+        return _checked(p4info, _read(p4info), blob, _read(blob))
 
 
 _NEEDED_TABLES: Mapping[str, int] = {
@@ -113,9 +109,17 @@ def _read(path: Path) -> bytes:
         raise ProgramError(f"{path}: {(error.strerror or 'cannot be read').lower()}; run `make p4`") from None
 
 
-def _read_p4info(path: Path) -> p4i.P4Info:
+@lru_cache(maxsize=4)
+def _checked(p4info: Path, info: bytes, blob: Path, content: bytes) -> Program:
+    program = _index(_parse_p4info(p4info, info), content)
+    _check_names(program, p4info)
+    _check_blob(program, blob, p4info)
+    return program
+
+
+def _parse_p4info(path: Path, content: bytes) -> p4i.P4Info:
     try:
-        return text_format.Parse(_read(path).decode("utf-8"), p4i.P4Info())
+        return text_format.Parse(content.decode("utf-8"), p4i.P4Info())
     except (text_format.ParseError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise ProgramError(f"{path}: not P4Info text ({reason}); name p4c's .p4info.txtpb file") from None

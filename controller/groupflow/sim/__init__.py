@@ -9,6 +9,8 @@
 A scenario is a value; build one in Python, or change one with `dataclasses.replace`.
 """
 
+from typing import TYPE_CHECKING
+
 from groupflow.sim.bone import Bone, BoneResult
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import (
@@ -29,9 +31,11 @@ from groupflow.sim.model import (
     TcpTraffic,
     UdpTraffic,
 )
-from groupflow.sim.reader import load, parse
 from groupflow.sim.results import Results
 from groupflow.sim.runner import Progress, run
+
+if TYPE_CHECKING:
+    from groupflow.sim.reader import load, parse
 
 __all__ = [
     "AgentOptions",
@@ -60,3 +64,12 @@ __all__ = [
     "run",
     "with_diffusion",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The reader of files when it is asked for: its import takes longer than all others here."""
+    if name not in ("load", "parse"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from groupflow.sim import reader
+
+    return getattr(reader, name)

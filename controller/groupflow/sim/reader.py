@@ -19,6 +19,8 @@ from groupflow.sim import forms, model
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import FifoOptions, Scenario, ScenarioError
 
+_MOST_ADDRESSES = (1 << 16) - 1
+"""networks 10.X.Y.0/24, one for each host without an address of its own"""
 Kinds: TypeAlias = Mapping[str, model.Kind]
 
 
@@ -101,17 +103,22 @@ def _numbered(form: forms.ScenarioForm) -> forms.ScenarioForm:
     """With the numbers that only real switches need, and addresses 10.X.Y.1 for hosts that have none."""
     numbers = {switch.device_id for switch in form.switches.values()}
     addresses = {host.ip for host in form.hosts.values() if "ip" in host.model_fields_set}
-    every = (read_address(f"10.{number >> 8}.{number & 0xFF}.1/24") for number in range(1, 1 << 16))
+    every = (
+        read_address(f"10.{number >> 8}.{number & 0xFF}.1/24") for number in range(1, _MOST_ADDRESSES + 1)
+    )
     number = (number for number in range(1, forms.LAST_DEVICE_ID) if number not in numbers)
     ip = (address for address in every if address not in addresses)
     switches: dict[str, forms.SwitchForm] = {}
     for name, switch in form.switches.items():
         given = {"device_id": switch.device_id or next(number, forms.LAST_DEVICE_ID)}
         switches[name] = switch.model_copy(update=given | {"grpc": switch.grpc or f"{name}:9559"})
-    hosts = {
-        name: host if "ip" in host.model_fields_set else host.model_copy(update={"ip": next(ip)})
-        for name, host in form.hosts.items()
-    }
+    hosts: dict[str, forms.HostForm] = {}
+    for name, host in form.hosts.items():
+        if "ip" not in host.model_fields_set:
+            if (address := next(ip, None)) is None:
+                refuse(f"hosts.{name}", f"no address is left after {_MOST_ADDRESSES}; give it an `ip`")
+            host = host.model_copy(update={"ip": address})
+        hosts[name] = host
     return form.model_copy(update={"switches": switches, "hosts": hosts})
 
 

@@ -111,18 +111,17 @@ def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
 
 def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None:
     """Installs entries, queues and generators at every P4 switch."""
-    from finsy import P4Schema
     from finsy.p4entity import encode_updates
+
+    from groupflow.switch import schema
 
     # With sessions there is a controller, which installs the routes itself.
     routes = _route_encoder(scenario) if scenario.routes and not scenario.sessions else None
-    schema: P4Schema | None = None
     for name in switches:
         setup = scenario.setup(name)
         updates = routes(name) if routes is not None else []
         if setup.entities:
-            schema = schema or P4Schema(scenario.p4info)
-            updates += encode_updates(list(setup.entities), schema)
+            updates += encode_updates(list(setup.entities), schema(scenario.p4info.read_text()))
         updates += setup.updates
         results = sim.write(name, [update.SerializeToString() for update in updates])
         for update, result in zip(updates, results, strict=True):

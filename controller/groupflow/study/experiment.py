@@ -5,7 +5,6 @@ Where a run fails, or Ctrl-C comes, the finished runs are kept: their tables, fi
 """
 
 import json
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
@@ -91,10 +90,13 @@ class Frame(Generic[Done]):
                 raise
             problems = [f"{str(cause) or 'no answer in time'}; {len(done)} runs are kept"]
         if done:
-            with into(self.options.out):
-                findings = find(done)
-                self._tell(findings)
-            problems += [findings.failed] if findings.failed else []
+            try:
+                with into(self.options.out):
+                    findings = find(done)
+                    self._tell(findings)
+                problems += [findings.failed] if findings.failed else []
+            except StudyError as error:
+                problems.append(str(error))
         if self.lagging:
             problems.append(f"CPU-bound, do not trust the figures: {', '.join(self.lagging)}")
         if problems:
@@ -104,8 +106,7 @@ class Frame(Generic[Done]):
         for name, form in findings.files.items():
             write_json(self.options.out / name, form)
         if self.options.json:
-            json.dump(findings.told, sys.stdout, indent=2)
-            print()
+            print(json.dumps(findings.told, indent=2))
             return
         for each in findings.shown:
             self.console.print(each)

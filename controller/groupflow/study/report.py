@@ -1,7 +1,6 @@
 """The results of a reproduction: `claims.json` and `run.json`, and their printed form."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -63,8 +62,7 @@ def _print(
     if options.quick:
         console.print(NO_VERDICT)
     if options.json:
-        json.dump(results, sys.stdout, indent=2)
-        print()
+        print(json.dumps(results, indent=2))
         return
     print_claims(console, claims)
     console.print(last, markup=False)

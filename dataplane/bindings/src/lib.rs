@@ -11,6 +11,7 @@ mod bone;
 mod frame;
 mod messages;
 mod names;
+mod programs;
 mod replies;
 mod sim;
 mod switch;

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
@@ -15,12 +14,12 @@ use groupflow_netsim::{
 };
 use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;
-use groupflow_switch::p4rt::PipelineConfig;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{json, Value};
 
+use crate::programs::checked;
 use crate::switch::{invalid, packet_in_parts, packet_out_message, write_each, WriteStatus};
 
 type FileWriter = BufWriter<File>;
@@ -42,11 +41,8 @@ impl NativeSim {
     #[new]
     fn new(spec: &str, programs: Vec<(String, String)>, threads: usize) -> PyResult<NativeSim> {
         let spec: NetworkSpec = serde_json::from_str(spec).map_err(invalid)?;
-        let programs = programs
-            .iter()
-            .map(|(json, info)| PipelineConfig::from_files(json, info.as_bytes()).map(Arc::new))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(invalid)?;
+        let programs =
+            programs.iter().map(|(json, info)| checked(json, info)).collect::<PyResult<Vec<_>>>()?;
         let mut network = Network::new(spec, &programs).map_err(invalid)?;
         network.set_threads(threads);
         Ok(NativeSim { network, recorder: None, last: Sample::default() })

@@ -5,12 +5,14 @@ use groupflow_pipeline::{Port, RegisterInfo};
 use groupflow_switch::core::{
     parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
 };
-use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
+use groupflow_switch::p4rt::{packet_in, packet_out, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
 use prost::Message;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use crate::programs::checked;
 
 /// P4Runtime's device id of a switch without clients.
 const DEVICE_ID: u64 = 1;
@@ -89,8 +91,7 @@ impl NativeSwitch {
         })
         .map_err(invalid)?;
         let mut runtime = Runtime::new(DEVICE_ID);
-        let config = PipelineConfig::from_files(program, p4info.as_bytes()).map_err(invalid)?;
-        runtime.install(&mut switch, config);
+        runtime.install(&mut switch, checked(program, p4info)?);
         Ok(NativeSwitch { switch, runtime })
     }
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from groupflow.cli.tree_show import lines
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.service import Dispatch
-from tests.support.tree import OPTIONS, TOKEN, grove, running, until
+from tests.support.tree import OPTIONS, TOKEN, grove, running
+from tests.support.waiting import until
 
 
 async def show(*words: str) -> tuple[int, str, str]:

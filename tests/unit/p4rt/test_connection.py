@@ -10,7 +10,8 @@ from groupflow.p4rt.counters import Count, read_counter
 from groupflow.p4rt.device import ApplyError, Device, State
 from groupflow.p4rt.entries import DELETE, INSERT, Action, Change, Entries, Key, Replicas
 from groupflow.p4rt.program import Program
-from tests.support.world import JSON, P4INFO, until
+from tests.support.waiting import until
+from tests.support.world import JSON, P4INFO
 from tests.unit.p4rt.p4runtime_server import FakeP4Runtime, arbitration, p4runtime
 
 PROGRAM = Program.load(P4INFO, JSON)

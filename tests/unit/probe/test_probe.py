@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -28,11 +27,13 @@ from groupflow.probe import (
     sockets,
     wire,
 )
+from tests.support.waiting import until
 
 HOST = "127.0.0.1"
 KIB = 1024
-SHORT = ProbeOptions((16 * KIB, 64 * KIB), (1, 2), seconds=0.9, timeout=2.0)
-ONE = ProbeOptions((64 * KIB,), (1,), seconds=0.4, timeout=2.0)
+SHORT = ProbeOptions((16 * KIB, 64 * KIB), (1, 2), seconds=0.7, timeout=2.0)
+ONE = ProbeOptions(connections=(1,), seconds=0.1, timeout=2.0, adapted=True)
+"""the least that can be measured"""
 SERVE = ServeOptions(HOST, 0, "c0ffee", answer_s=1.0)
 
 
@@ -61,19 +62,12 @@ async def refusal(
     return error.value
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
-
-
 def kernels_most(name: str) -> int:
     return int(Path("/proc/sys/net/core", name).read_text())
 
 
 async def test_where_buffers_are_the_kernels_only_connections_are_measured() -> None:
-    options = ProbeOptions(connections=(2, 1), seconds=0.6, timeout=2.0, adapted=True)
+    options = ProbeOptions(connections=(2, 1), seconds=0.3, timeout=2.0, adapted=True)
     async with Server(SERVE) as far:
         probe = await measure(HOST, far.port, token="c0ffee", options=options)
     assert [(cell.buffer, cell.connections) for cell in probe.cells] == [(None, 1), (None, 2)]
@@ -102,7 +96,9 @@ async def test_every_cell_is_measured_and_one_recommended() -> None:
 
 async def test_half_the_buffer_is_tried_too() -> None:
     async with Server(SERVE) as far:
-        probe = await measure(HOST, far.port, token="c0ffee", options=ONE)
+        probe = await measure(
+            HOST, far.port, token="c0ffee", options=ProbeOptions((64 * KIB,), (1,), seconds=0.4)
+        )
     assert {cell.buffer for cell in probe.cells} == {64 * KIB, 32 * KIB}
 
 
@@ -124,7 +120,7 @@ async def test_sockets_have_the_buffers_that_are_told(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(server, "_count", counted)
     monkeypatch.setattr(client, "connect", connected)
-    options = ProbeOptions((16 * KIB, 128 * KIB), (2,), seconds=0.5)
+    options = ProbeOptions((16 * KIB, 128 * KIB), (2,), seconds=0.4)
     async with Server(SERVE) as far:
         probe = await measure(HOST, far.port, token="c0ffee", options=options)
         again = await measure(HOST, far.port, token="c0ffee", options=options)
@@ -137,7 +133,7 @@ async def test_sockets_have_the_buffers_that_are_told(monkeypatch: pytest.Monkey
 
 async def test_a_bounded_buffer_is_told_and_measured_once() -> None:
     most = min(kernels_most("wmem_max"), kernels_most("rmem_max"))
-    options = ProbeOptions((64 * KIB, 64 << 20, 32 << 20), (1,), seconds=0.8)
+    options = ProbeOptions((64 * KIB, 64 << 20, 32 << 20), (1,), seconds=0.5)
     assert most < 32 << 20, "this kernel gives more than is asked for here"
     async with Server(SERVE) as far:
         probe = await measure(HOST, far.port, token="c0ffee", options=options)

@@ -15,6 +15,7 @@ from groupflow.sim import (
     UdpTraffic,
     load,
     parse,
+    reader,
 )
 
 SMALL = """
@@ -125,6 +126,15 @@ def test_numbers_are_given_where_none_are_written() -> None:
     topology = parse(SMALL).topology
     assert [switch.device_id for switch in topology.switches.values()] == [1, 2, 3]
     assert [str(host.ip) for host in topology.hosts.values()] == ["10.0.2.1", "10.0.1.1", "10.0.3.1"]
+
+
+def test_a_host_for_whom_no_address_is_left_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """h2 wrote the first address itself, and h1 is given the second."""
+    monkeypatch.setattr(reader, "_MOST_ADDRESSES", 2)
+    with pytest.raises(
+        ScenarioError, match=r"^scenario: hosts.h9: no address is left after 2; give it an `ip`$"
+    ):
+        parse(SMALL)
 
 
 @pytest.mark.parametrize(("old", "new", "message"), ERRORS)

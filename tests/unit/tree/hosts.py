@@ -1,8 +1,6 @@
 """Dispatchers, and processes of hosts that are connected to them."""
 
-import asyncio
 import hashlib
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -60,11 +58,3 @@ def contents(path: Path) -> bytes:
 
 def complete_files(folder: Path) -> list[Path]:
     return list(folder.glob("*.bin"))
-
-
-async def until(condition: Callable[[], object], *, seconds: float = 30) -> None:
-    async with asyncio.timeout(seconds):
-        for _ in iter(int, 1):
-            if condition():
-                return
-            await asyncio.sleep(0.005)

@@ -10,7 +10,8 @@ from groupflow.store.interface import StoreError, Transaction
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
-from tests.support.tree import OPTIONS, Host, until
+from tests.support.tree import OPTIONS, Host
+from tests.support.waiting import until
 
 PREFIX = "trees/tree/run/"
 APART = replace(OPTIONS, threshold_ms=0, patience_ms=3000, lease=0.4)

@@ -15,7 +15,8 @@ from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
-from tests.unit.tree.hosts import LISTEN, TOKEN, Grove, contents, until
+from tests.support.waiting import until
+from tests.unit.tree.hosts import LISTEN, TOKEN, Grove, contents
 
 CHUNK = bytes(range(256)) * 256
 STREAM_BYTES = 640 * len(CHUNK)

@@ -13,7 +13,8 @@ from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
-from tests.support.tree import HASTY, OPTIONS, TOKEN, Host, grove, has, names, running, settled, until
+from tests.support.tree import HASTY, OPTIONS, TOKEN, Host, grove, has, names, running, settled
+from tests.support.waiting import until
 
 
 async def test_hosts_are_put_below_each_other() -> None:

@@ -16,6 +16,7 @@ from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
+from tests.support.waiting import until
 from tests.unit.tree.hosts import (
     DATAGRAMS,
     FILE_BYTES,
@@ -26,7 +27,6 @@ from tests.unit.tree.hosts import (
     contents,
     digest,
     grove,
-    until,
 )
 
 

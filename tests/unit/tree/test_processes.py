@@ -10,7 +10,8 @@ import pytest
 from groupflow.store.interface import Transaction
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.forest import Forest
-from tests.support.tree import Host, until
+from tests.support.tree import Host
+from tests.support.waiting import until
 from tests.unit.tree.processes import APART, PREFIX, Roamer, lab
 
 

@@ -16,7 +16,7 @@ import pytest
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from tests.support.tree import until
+from tests.support.waiting import until
 from tests.unit.tree.hosts import TOKEN, complete_files, contents
 
 SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--token", TOKEN, "--json")

@@ -16,7 +16,8 @@ from groupflow.store.memory import MemoryStore
 from groupflow.tree import shares
 from groupflow.tree.forest import Forest
 from groupflow.tree.service import Dispatch
-from tests.support.tree import OPTIONS, Host, grove, names, running, settled, until
+from tests.support.tree import OPTIONS, Host, grove, names, running, settled
+from tests.support.waiting import until
 from tests.unit.tree.processes import APART, PREFIX, Lab, Mortal, Process, lab
 
 ORPHAN = f"{PREFIX}owners/ffff"

@@ -21,7 +21,7 @@ from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.tuning.policies import POLICIES
 from tests.support.gather import GOOD
-from tests.unit.endpoint.gather.test_service import until
+from tests.support.waiting import until
 
 
 @asynccontextmanager

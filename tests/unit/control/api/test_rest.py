@@ -17,7 +17,8 @@ from groupflow.cli.main import main
 from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import ApiError, listen
 from tests.support.api import ctl, served
-from tests.support.world import JSON, P4INFO, TOPOLOGY, until, world
+from tests.support.waiting import until
+from tests.support.world import JSON, P4INFO, TOPOLOGY, world
 
 Ctl = Callable[..., Any]
 

@@ -14,7 +14,7 @@ import pytest
 from groupflow.cli.main import main
 from groupflow.control.api.server import listen, serve
 from tests.support.split import Lab, lab
-from tests.support.world import until
+from tests.support.waiting import until
 
 
 @asynccontextmanager

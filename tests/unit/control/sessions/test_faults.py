@@ -9,7 +9,8 @@ from experiments.bench.frames import request_frame
 from groupflow.control.sessions.requests import Options
 from groupflow.p4rt.messages import reset_frame
 from groupflow.store.sqlite import SqliteStore
-from tests.support.world import FakeHost, World, until, world
+from tests.support.waiting import until
+from tests.support.world import FakeHost, World, world
 from tests.unit.control.sessions.test_sessions import GROUP_ALONE, GROUP_WITH_AGENT, ports, stream
 
 

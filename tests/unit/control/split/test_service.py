@@ -14,7 +14,8 @@ from groupflow.network.topology import parse
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.memory import MemoryStore
 from tests.support.split import REFUSED, TCP, lab
-from tests.support.world import TOPOLOGY, until
+from tests.support.waiting import until
+from tests.support.world import TOPOLOGY
 
 
 async def test_a_session_is_steered_to_agents_and_told_to_them(tmp_path: Path) -> None:

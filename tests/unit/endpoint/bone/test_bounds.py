@@ -7,7 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.bone import Node, bench, content, free_udp_port, until
+from tests.support.bone import Node, bench, content, free_udp_port
+from tests.support.waiting import until
 
 WAITING = 1000
 WISHES = 256

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bone import HERE, bench, content, free_udp_port, until
+from tests.support.bone import HERE, bench, content, free_udp_port
+from tests.support.waiting import until
 
 SIZE, SMALL = 200_000, 70_000
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.bone import Bench, FalseHub, Node, bench, content, until
+from tests.support.bone import Bench, FalseHub, Node, bench, content
+from tests.support.waiting import until
 
 SIZE = 100_000
 DATA = content(SIZE)

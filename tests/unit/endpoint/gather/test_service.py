@@ -1,8 +1,7 @@
 """A server over a stand-in for gfagent: it is tuned, read over REST, and stopped."""
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.tuning.policies import POLICIES
 from tests.support.gather import GOOD
+from tests.support.waiting import until
 
 
 def tunings(told: Path) -> list[Any]:
@@ -27,12 +27,6 @@ def tunings(told: Path) -> list[Any]:
 def look(file: Path) -> tuple[int, Any]:
     """Mode and JSON of a file."""
     return file.stat().st_mode, json.loads(file.read_text())
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def in_effect(service: GatherService) -> bool:

@@ -107,3 +107,11 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StudyError, match="choose another --out"):
         frame(tmp_path / "file" / "out").run(runs(1), find)
+
+
+def test_why_a_run_failed_is_said_also_where_results_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "results.json").mkdir()
+    with pytest.raises(
+        StudyError, match=r"^h1 is gone; 1 runs are kept; .*results.json.*choose another --out"
+    ):
+        frame(tmp_path).run(runs(1, then=RunError("h1 is gone")), find)
