@@ -278,7 +278,7 @@ fn a_stream_comes_as_it_was_written_over_any_path() {
     }
 }
 
-/// Last bytes that take seconds over a slow path all come; last bytes over a path that is blocked are given up
+/// Last bytes that take seconds over a slow path all come; last bytes over a blocked path are given up
 /// after a second.
 #[test]
 fn last_bytes_are_waited_for_while_they_are_acknowledged() {

@@ -218,7 +218,8 @@ fn says(listener: TcpListener, lines: Vec<Value>, ends: bool) -> thread::JoinHan
 }
 
 fn welcome() -> Value {
-    json!({"welcome": {"root": "1", "identity": null, "alive_ms": 1000, "dispatchers": ["no address", "127.0.0.1:9"]}})
+    let dispatchers = ["no address", "127.0.0.1:9"];
+    json!({"welcome": {"root": "1", "identity": null, "alive_ms": 1000, "dispatchers": dispatchers}})
 }
 
 #[test]

@@ -211,7 +211,8 @@ impl Loop {
             self.datapath.ports[place].transmitter.send(frames, |bytes, error| {
                 let (interface, counters) = &shared.interfaces[place];
                 if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tracing::warn!(interface, bytes, %error, "interface refused a frame; more are only counted");
+                    let note = "interface refused a frame; more are only counted";
+                    tracing::warn!(interface, bytes, %error, "{note}");
                 }
             });
             numbers.clear();

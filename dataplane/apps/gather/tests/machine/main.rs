@@ -76,7 +76,8 @@ proptest! {
     /// begins.
     #[test]
     fn coded_a_silent_stripe_holds_up_nothing(
-        parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16, silent in 0..3_usize,
+        parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16,
+        silent in 0..3_usize,
         from in 0..30_usize,
     ) {
         let mut world = World::new(room, 1 << 20, ErasureCode::parse("4+2"));

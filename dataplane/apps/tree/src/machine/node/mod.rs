@@ -29,7 +29,7 @@
 //! | the node begins | [`TreeNode::source`] or [`TreeNode::new`]; the owner sends `FromHost::Join` itself |
 //! | the dispatcher gives an order | [`TreeNode::on_order`] |
 //! | a peer connects | [`Conns::on_accepted`]: the connection's number, or `None`: close it |
-//! | a connection is established | [`TreeNode::offer`] if it carries datagrams; then [`TreeNode::on_connected`] |
+//! | a connection is established | if it carries datagrams, [`TreeNode::offer`]; [`TreeNode::on_connected`] |
 //! | bytes come | [`TreeNode::on_bytes`] |
 //! | a connection can be written to | [`TreeNode::fill`]: appends bytes to send; none: wait for an event |
 //! | a datagram comes | [`TreeNode::on_datagram`] |
@@ -119,7 +119,8 @@ pub enum NodeAction {
         /// Once a datagram has waited for longer than this at its parent, it is of no use to the child.
         deadline: Nanos,
     },
-    /// Close the connection, after the bytes that [`TreeNode::fill`] still has for it; then [`TreeNode::on_closed`].
+    /// Close the connection, after the bytes that [`TreeNode::fill`] still has for it; then
+    /// [`TreeNode::on_closed`].
     Close(ConnId),
     /// Send a message to the dispatcher.
     Tell(FromHost),
