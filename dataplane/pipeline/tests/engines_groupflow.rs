@@ -184,7 +184,7 @@ proptest! {
     }
 }
 
-/// That no step of it is left to the interpreter is a test of `src/native/compile.rs`.
+/// A test of `src/native/compile.rs` shows that no step is left to the interpreter.
 #[test]
 fn the_program_is_native() {
     let twin = Twin::new(program());

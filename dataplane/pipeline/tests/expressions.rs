@@ -145,7 +145,7 @@ fn the_full_width_is_exact() {
     }
 }
 
-/// Whatever depends on a bit above the 128th is refused instead of being wrong.
+/// An expression that depends on a bit above the 128th is refused instead of being wrong.
 #[test]
 fn what_128_bits_cannot_hold_is_refused() {
     let wrapped = || op("+", field("m", "wide"), hex(1));

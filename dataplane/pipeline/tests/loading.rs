@@ -1,4 +1,4 @@
-//! What is not p4c's JSON is refused with the place; what loads runs any packet.
+//! A text that is not p4c's JSON is refused with the place; a program that loads runs any packet.
 
 use std::sync::{Arc, OnceLock};
 

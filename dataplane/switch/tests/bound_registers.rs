@@ -207,7 +207,7 @@ fn rates_below_the_port_are_met_in_spite_of_each_other() {
         send(&mut bed, 0, queue, 20_000);
     }
     let left = count(&mut bed, 10 * SECOND);
-    // What a packet of another queue holds up is made up for; one may be on the wire at the end.
+    // A delay by a packet of another queue is made up for; one packet may be on the wire at the end.
     for (queue, expected) in [(1, 5000usize), (2, 3130), (3, 1700)] {
         assert!(left[queue].abs_diff(expected) <= 1, "{left:?}");
     }

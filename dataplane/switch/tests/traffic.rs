@@ -1,4 +1,4 @@
-//! The switch in virtual time: links, queues, replication, and what the program sees of them.
+//! The switch in virtual time: links, queues, replication, and the program's view of them.
 
 use crate::common::{self, exact, frame, group, replica, session, Testbed};
 use groupflow_base::Nanos;
@@ -333,7 +333,7 @@ fn an_egress_drop_costs_no_time_on_the_link() {
 }
 
 proptest! {
-    /// Whatever arrives whenever, every frame is accounted for, and twice the same is the same.
+    /// Every frame is accounted for, whenever it arrives, and two runs of the same arrivals are equal.
     #[test]
     fn every_frame_is_accounted_for(
         arrivals in proptest::collection::vec((0u64..5_000_000, 1u16..=4, 0u64..6, 0usize..2000), 0..200),

@@ -185,8 +185,8 @@ fn who_is_sent_where_nobody_is_says_so_in_the_end() {
     assert!(error.cause.contains(&there.to_string()), "{}", error.cause);
 }
 
-/// What has come is heard, though the connection has ended behind it; and where there is no address is known
-/// from before.
+/// Messages that have come are heard, though the connection has ended behind them; addresses that cannot be
+/// reached are known from before.
 #[test]
 fn what_comes_with_the_end_of_a_connection_is_heard() {
     let (here, at) = listener();

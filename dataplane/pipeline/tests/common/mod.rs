@@ -26,7 +26,7 @@ pub fn seeded(cases: u32) -> ProptestConfig {
     }
 }
 
-/// What egress did with a packet, the frame included.
+/// The outcome of egress for a packet, the frame included.
 pub struct Egress {
     pub emission: Emission,
     pub clone: Option<CloneRequest>,

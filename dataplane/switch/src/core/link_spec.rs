@@ -11,7 +11,7 @@ use super::loss::Loss;
 use super::packet_rate::parse_bit_rate;
 use super::spec_text::{number, once, SpecError};
 
-/// Which directions of a link a description is about, seen from the switch.
+/// The directions of a link that a description is about, seen from the switch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Direction {
     /// Both directions.

@@ -1,4 +1,4 @@
-//! When a queue's head may leave: credit that accrues at the queue's rate.
+//! The time at which a queue's head may leave, by credit that accrues at the queue's rate.
 //!
 //! Credit is exact: one packet is 64e9 units, one bit 1e9, and a nanosecond is worth the rate's own number
 //! (in 1/64 packet/s, or bit/s). Nothing is rounded but the time at which a head becomes eligible, which is

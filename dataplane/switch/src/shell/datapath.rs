@@ -65,7 +65,7 @@ struct Loop {
     wall_offset: u64,
     next_housekeeping: Nanos,
     down: Vec<bool>,
-    /// Which port is read first in the next turn.
+    /// The port that is read first in the next turn.
     first_port: usize,
 }
 

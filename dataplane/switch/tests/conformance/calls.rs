@@ -1,4 +1,4 @@
-//! Whole calls: who may make them, and how errors are reported.
+//! Whole calls: the clients that may make them, and the reports of errors.
 
 use groupflow_switch::p4rt::{ClientId, Code, Reaction};
 use groupflow_switch::proto::p4::v1::{

@@ -12,7 +12,7 @@
 //! | Batch Atomicity | other modes are UNIMPLEMENTED | `calls::only_continue_on_error_is_offered` |
 //! | Error Reporting | a batch goes on; errors in order | `calls::a_batch_goes_on_after_an_error` |
 //! | Read RPC | needs no stream; an error a request | `calls::reads_need_no_stream_and_report_each_request` |
-//! | SetForwardingPipelineConfig | all actions, and who may | `config::*` |
+//! | SetForwardingPipelineConfig | all actions; primary only | `config::*` |
 //! | GetForwardingPipelineConfig | the parts asked for, or unset | `config::the_configuration_is_read_back` |
 //! | TableEntry | insert, modify, delete and their refusals | `tables::entries_come_change_and_go` |
 //! | Match Format | each kind of match, canonical, don't care left out | `tables::matches_are_canonical` |

@@ -22,7 +22,7 @@ fn seeds(bed: &Testbed) -> Vec<Update> {
     ]
 }
 
-/// Whatever bytes are taken as a message, the answer is an answer.
+/// Any bytes that are taken as a message get an answer.
 fn try_everything(bed: &mut Testbed, bytes: &[u8]) {
     if let Ok(update) = Update::decode(bytes) {
         let _ = bed.runtime.apply(&mut bed.switch, &update);

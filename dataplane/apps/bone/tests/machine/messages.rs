@@ -1,4 +1,4 @@
-//! What hub and rim say: round trips, refusals, arbitrary bytes.
+//! Messages of hub and rim: encoded and parsed again, refused, arbitrary bytes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

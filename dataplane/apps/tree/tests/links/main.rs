@@ -107,7 +107,7 @@ fn a_path_that_breaks_is_noticed_at_both_ends() {
 #[test]
 fn waiting_bytes_are_bounded() {
     let shared = identity("waits");
-    // 1 Mbit/s: what is on the way is little.
+    // 1 Mbit/s: few bytes are on the way.
     let mut world = World::new(Path { rate: 125_000, ..Path::default() }, &shared, &shared);
     world.connect();
     world.rest[0] = data(4_000_000);

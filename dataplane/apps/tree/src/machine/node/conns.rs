@@ -30,8 +30,8 @@ pub enum NodeAction {
         /// The host to connect to.
         to: Peer,
     },
-    /// The child at this connection takes its DATA in datagrams ([`super::TreeNode::poll_datagram`]), over the same
-    /// connection.
+    /// The child at this connection takes its DATA in datagrams ([`super::TreeNode::poll_datagram`]), over
+    /// the same connection.
     Datagrams {
         /// The child's connection.
         conn: ConnId,

@@ -5,14 +5,14 @@
 //! |---|---|
 //! | [`config`] | the node's part of the policy, and its bounds |
 //! | `orders`, `frames` | the dispatcher's orders, and peers' frames, carried out on the parts below |
-//! | `presence` | signs of life to the dispatcher, and how the host leaves |
+//! | `presence` | signs of life to the dispatcher, and the host's departure |
 //! | `conns` | connections: bytes that come and go, signs of life |
 //! | `held`, `byte_queue` | the bytes that the node holds |
-//! | [`datagrams`], `reorder` | edges whose DATA are datagrams; how these come into order for the reader |
+//! | [`datagrams`], `reorder` | edges whose DATA are datagrams; the order of these for the reader |
 //! | `parents` | the edges to the parent and to the next one |
 //! | `receipts` | the offsets that the parent was told |
 //! | `children`, `child` | the edges to the children |
-//! | `pace` | how a child keeps up |
+//! | `pace` | the pace of a child |
 //! | `reader` | the host's own reader |
 //! | `tend` | the work that any event may have made due |
 //!
