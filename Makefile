@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 GROUPFLOW := .venv/bin/groupflow
 P4C ?= p4c-bm2-ss
 
-# What `make demo` may vary.
+# Variables of `make demo`.
 FILE ?=
 MEMBERS ?= 5
 LOSS ?= 0
@@ -17,12 +17,12 @@ OUT ?= out/demo
 demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POLICY) --switch $(SWITCH) --out $(OUT) \
 	$(if $(FILE),--file "$(FILE)") $(if $(RATE),--rate $(RATE)) $(if $(DELAY),--delay $(DELAY))
 
-# What `make soak` may vary.
+# Variables of `make soak`.
 SEEDS ?= 1 2
 soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 
-# What the tests may vary: pytest's markers, seconds that `make check` may take, networks at one time.
+# Variables of the tests: pytest's markers, seconds that `make check` may take, networks at one time.
 MARKED ?= not rare
 CHECK_BOUND ?=
 NETWORKS ?= 3

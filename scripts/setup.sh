@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prepares a fresh Debian 12, Debian 13 or Ubuntu 24.04: system packages, .venv with groupflow, and the Rust programs.
-# Looks before it installs; run again, it does only what changed.
+# Prepares a fresh Debian 12, Debian 13 or Ubuntu 24.04: system packages, .venv with groupflow, and the Rust
+# programs. Looks before it installs; run again, it does only what changed.
 set -euo pipefail
 cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -36,7 +36,8 @@ rust_is_recent() {
 missing_packages() {
     local package
     while read -r package; do
-        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed \
+            || echo "$package"
     done <<<"python3-venv
 mininet
 iproute2
@@ -74,7 +75,8 @@ install_packages() {
         || say "apt-get update reported errors; going on with the lists there are"
     apt-get install -y -q --no-install-recommends "${missing[@]}" | follow "installing Debian packages" \
         || fail "apt-get could not install ${missing[*]}"
-    rust_is_recent || fail "Rust 1.$MIN_RUST_MINOR or newer is needed and $(rustc --version 2>/dev/null || echo none) is there"
+    rust_is_recent || fail "Rust 1.$MIN_RUST_MINOR or newer is needed and $(
+        rustc --version 2>/dev/null || echo none) is there"
 }
 
 pip_install() { $VENV/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@"; }
@@ -141,7 +143,8 @@ install_groupflow() {
             || fail "pip could not install groupflow itself"
         cat pyproject.toml dataplane/Cargo.toml >$VENV/.groupflow
     fi
-    cmp -s $library controller/groupflow/_native.abi3.so || install -m 755 $library controller/groupflow/_native.abi3.so
+    local installed=controller/groupflow/_native.abi3.so
+    cmp -s $library $installed || install -m 755 $library $installed
 }
 
 [ -r /etc/os-release ] || fail "unknown system: Debian 12 or 13 or Ubuntu 24.04 is needed"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The tests on virtual networks that have the markers in $1: several networks at one time, each in namespaces of its
-# own, for they wait most of the time; then one after another those that measure speed.
+# Runs the tests on virtual networks that have the markers in $1: several networks at one time, each in
+# namespaces of its own, since most tests wait most of the time; then, one after another, the
+# tests that measure speed.
 set -u
 : "${PYTHON:=.venv/bin/python}" "${NETWORKS:=3}" "${RESULTS:=out/tests}"
 marked=${1:+ and ($1)}
@@ -10,7 +11,8 @@ if $namespaces true 2>/dev/null; then
     $PYTHON -m pytest -q --dist loadfile --tx "$NETWORKS*popen//python=$namespaces $PYTHON" \
         --junitxml "$RESULTS/network.xml" -m "not alone$marked" tests/network tests/conformance
     together=$?
-    $namespaces $PYTHON -m pytest -q --junitxml "$RESULTS/alone.xml" -m "alone$marked" tests/network tests/conformance
+    $namespaces $PYTHON -m pytest -q --junitxml "$RESULTS/alone.xml" -m "alone$marked" \
+        tests/network tests/conformance
     exit $((together | $?))
 fi
 echo "network: no right to make namespaces here (unshare, mount): one test after another"

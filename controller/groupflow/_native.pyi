@@ -34,7 +34,7 @@ def tree_study(spec: str) -> str:
     """
 
 def slow_host_study(spec: str) -> str:
-    """What one slow host of a tree does to others (dataplane/apps/tree/src/study/slow.rs), from JSON to JSON.
+    """The effect of one slow host of a tree (dataplane/apps/tree/src/study/slow.rs), from JSON to JSON.
 
     Raises ValueError that names what makes no sense.
     """
@@ -70,7 +70,7 @@ class TreeDispatchers:
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
     def take_mail(self) -> list[tuple[str, str, str]]:
-        """What dispatchers here tell others: (from, to, message). To be stored together with what changed."""
+        """Messages of dispatchers here to others: (from, to, message). To be stored with the states that changed."""
     def on_mail(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]: ...
     def on_returned(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]:
         """The dispatcher that it was for is no more."""
@@ -112,7 +112,7 @@ def build_reset(session: int, source: int, branch: int) -> bytes:
     """A RESET for the pipeline: `branch` (0xff: all) of a stream has acknowledged nothing."""
 
 class Address:
-    """Where a reply goes, and whom it seems to come from. Raises ValueError for a malformed address."""
+    """The receiver of a reply, and its apparent sender. Raises ValueError for a malformed address."""
 
     def __init__(self, eth_src: str, eth_dst: str, ip_src: str, ip_dst: str, udp_dst: int) -> None: ...
 
@@ -242,26 +242,26 @@ class NativeSim:
         ValueError."""
 
     def read_receiver(self, flow: str) -> tuple[int, int, int, int | None, int | None]:
-        """What it measured: delivered bytes, packets, packets found missing, all since the beginning; the
-        shortest round trip (ns) since the last call; the retransmission timeout (ns) that follows from round
-        trips."""
+        """The receiver's measurements: delivered bytes, packets, packets found missing, all since the
+        beginning; the shortest round trip (ns) since the last call; the retransmission timeout (ns) that
+        follows from round trips."""
 
     def resume_flow(self, flow: str) -> None:
         """A TCP flow without end begins now, or goes on. Raises ValueError."""
 
     def pause_flow(self, flow: str) -> None:
-        """It sends nothing new any more; what is in flight is delivered. Raises ValueError."""
+        """Ends the flow: nothing new is sent; packets in flight are delivered. Raises ValueError."""
 
     def lengthen_link(self, a: str, b: str, delay_ns: int) -> None:
         """The link between two nodes has this delay from now on. Raises ValueError where it is shorter than
         before."""
 
     def take_packet_ins(self) -> list[tuple[int, str, bytes, list[tuple[int, bytes]]]]:
-        """What switches sent to the controller since the last call: time, switch, payload, metadata."""
+        """Packets from switches to the controller since the last call: time, switch, payload, metadata."""
 
     def packet_out(self, switch: str, payload: bytes, metadata: list[tuple[int, bytes]]) -> None: ...
     def hops(self) -> int:
         """Frames that switches and routers took so far."""
 
     def summary(self) -> str:
-        """What was measured last, as JSON."""
+        """The last measurements, as JSON."""

@@ -64,7 +64,7 @@ def chosen(options: ExperimentOptions) -> list[Part]:
 
 
 def forecast(runs: Sequence[Run], jobs: int) -> str:
-    """How long it will take, in a line."""
+    """The expected duration, in a line."""
     lasting = sorted({run.seconds for run in runs})
     each = " and ".join(f"{seconds:g} s" for seconds in lasting)
     minutes = labs.expected_s(runs, jobs) / 60

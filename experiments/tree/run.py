@@ -1,5 +1,5 @@
-"""`groupflow experiment tree`: what a host that dies costs those below it, with and without encryption, when
-it is only silent, and when the process that runs its dispatcher dies with it."""
+"""`groupflow experiment tree`: the cost of a host's death for those below it, with and without encryption,
+when it is only silent, and when the process that runs its dispatcher dies with it."""
 
 from __future__ import annotations
 

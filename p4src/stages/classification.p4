@@ -1,4 +1,4 @@
-// Which queue of its egress port a packet takes: a controlled flow has one of its own.
+// The queue that a packet takes at its egress port: a controlled flow has one of its own.
 
 control Classification(in headers_t hdr, inout metadata_t meta) {
     // Packets and bytes of each rule.
@@ -40,7 +40,7 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
         size = MAX_FLOW_RULES;
     }
 
-    // What flows down a session's tree. Replicas take the same queue at every port.
+    // The flow down a session's tree. Replicas take the same queue at every port.
     // Written by: the controller when a session is installed.
     @id(0x02000008) @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0))
     table controlled_streams {

@@ -157,7 +157,7 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     }
 }
 
-// The answer to a tick: eq. 1 bounds J~, and what the flow's branches come to goes upstream (eq. 4, 5).
+// The answer to a tick: eq. 1 bounds J~, and the joint report of the branches goes upstream (eq. 4, 5).
 control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<32> n, in rate_t j) {
     QueueShare() queue_share;
     BranchReports() branch_reports;

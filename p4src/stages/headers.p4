@@ -126,7 +126,7 @@ header group_header_t {
     bit<16>   checksum;  // RFC 1071 over these 24 bytes
 }
 
-// Diffusion-type flow control: what a node tells its upstream neighbour about a flow (Takano et al., eq. 4).
+// Diffusion-type flow control: a node's report about a flow to its upstream neighbour (Takano et al., eq. 4).
 header feedback_t {
     flow_t  flow;
     bit<16> flags;       // FLAG_EXTERNAL or 0

@@ -1,4 +1,4 @@
-// What the stages tell each other. The top translates it to and from the target's own metadata.
+// The metadata that stages hand to each other. The top translates it to and from the target's own.
 
 // The reason for which a packet is dropped: the index in the counter `drops`. 0: not dropped.
 typedef bit<8> drop_reason_t;
@@ -30,7 +30,7 @@ typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled f
 const queue_t QUEUE_FEEDBACK = 7;
 
 #ifndef NO_DIFFUSION
-// How a branch's report joins those of the branches before it in the same round.
+// The operation that joins a branch's report with those of the branches before it in the same round.
 typedef bit<2> combine_t;
 const combine_t COMBINE_FIRST   = 0;   // none is before it
 const combine_t COMBINE_SLOWEST = 1;   // the largest n and the smallest r count (strict)

@@ -1,6 +1,6 @@
 // Wire to headers, from packet_out or from Ethernet on: states that each target's parser includes, because a
-// parser that calls another clears every header first. They reject nothing: what they cannot read is left
-// invalid, and the validation stage counts and drops it.
+// parser that calls another clears every header first. They reject nothing: a header they cannot read is left
+// invalid, and the validation stage counts and drops the packet.
 
     state parse_packet_out {
         packet.extract(hdr.packet_out);
@@ -71,7 +71,7 @@
         transition accept;
     }
 
-    // Upstream packets have the port as destination; what an agent sends to one member has it as source.
+    // Upstream packets have the port as destination; packets from an agent to one member have it as source.
     state parse_udp {
         packet.extract(hdr.udp);
         transition select(hdr.udp.src_port, hdr.udp.dst_port) {

@@ -5,9 +5,9 @@
 //   with ACK         -->  RST        seq SEG.ACK
 //   RST              -->  nothing
 //
-// SEG.LEN counts SYN and FIN. What followed the TCP header stays in the frame, behind the length that IPv4
-// tells: padding. The segment's own checksum is not verified, because no switch chip can sum a payload: a
-// client refuses a reset that does not fit its connection.
+// SEG.LEN counts SYN and FIN. Bytes that followed the TCP header stay in the frame, behind the length that
+// IPv4 tells: padding. The segment's own checksum is not verified, because no switch chip can sum a payload:
+// a client refuses a reset that does not fit its connection.
 
 control Refusal(inout headers_t hdr, inout metadata_t meta) {
     CountRefusal() refusal;

@@ -19,7 +19,7 @@ struct coefficient_t {
     term_t c;
 }
 
-// Tables and actions are hidden from P4Info: what they hold is fixed.
+// Tables and actions are hidden from P4Info: their contents are fixed.
 #define LEFT(K)  @hidden action left_##K()  { y = x << K; }
 #define RIGHT(K) @hidden action right_##K() { y = x >> K; }
 

@@ -55,7 +55,7 @@
     DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define LAST_BRANCH 15
 
-// What entries of a table, or parameters of an action, are legal, in the language of p4-constraints:
+// A rule for legal entries of a table, or legal parameters of an action, in the language of p4-constraints:
 // @entry_restriction and @action_restriction take it as a text, and sizes are filled in.
 #define LEGAL(...) LEGAL_TEXT(__VA_ARGS__)
 #define LEGAL_TEXT(...) #__VA_ARGS__

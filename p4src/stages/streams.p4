@@ -44,7 +44,7 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     }
 
     // The downstream neighbour that an acknowledgement or a repair request comes from: a member's host, or
-    // the next switch (member 0: what a switch passes on is the network's).
+    // the next switch (member 0: a packet that a switch passes on is the network's).
     // Written by: the controller when a branch comes or goes.
     // Beside the restriction: a stream's branches have one entry each.
     @id(0x02000002)

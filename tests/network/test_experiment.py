@@ -154,7 +154,7 @@ def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
         (True, "killed"): 3, (False, "killed"): 3, (True, "silent"): 3, (True, "head"): 2,
         (True, "with_dispatcher"): 3,
     }  # fmt: skip
-    # What is silent is noticed after 0.6 s; who is killed is missed at once.
+    # A host that falls silent is noticed after 0.6 s, a host that is killed at once.
     silent = [repair["seconds"] for repair in repairs if repair["death"] == "silent"]
     killed = [repair["seconds"] for repair in repairs if repair["death"] == "killed"]
     assert min(silent) > 0.5 and min(killed) < 0.5 and max(silent + killed) < 1

@@ -32,7 +32,7 @@ async def test_losses_are_repaired_near_the_receivers(make_lab: MakeLab) -> None
     packets = transfer.sender.latest["complete"].integer("packets")
     # Each receiver's own link loses 1 %, which its switch's cache repairs: at least 1 % of the packets there.
     assert min(repairs.values()) > 0.01 * packets, (repairs, requests)
-    # What ma1's own link lost only ma1 can send again, and it need send nothing else.
+    # Packets that ma1's own link lost only ma1 can send again, and it need send nothing else.
     assert retransmitted <= 0.03 * packets, (retransmitted, packets, repairs)
     assert copies["ma1", "s1"] <= 1.10
     repaired = {

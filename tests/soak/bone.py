@@ -95,7 +95,7 @@ class Soak:
         unicast = self._options.method == "unicast"
         ports = [free_udp_port() for _ in range(self._options.rims)]
         for number, port in enumerate(ports):
-            # What a unicast hub sends comes to a rim's own port.
+            # Packets of a unicast hub come to a rim's own port.
             group = {"group": f"239.83.84.7:{port}"} if unicast else {}
             self._rim_options[f"rim{number}"] = {"max_bytes": STORE, **group}
         self._hub_options["port"] = free_udp_port()

@@ -1,4 +1,4 @@
-"""`groupflow schema`: what a YAML file may have, for editors."""
+"""`groupflow schema`: the form of a YAML file, for editors."""
 
 import argparse
 import json

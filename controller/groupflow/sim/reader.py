@@ -1,4 +1,4 @@
-"""Reads scenario files: a topology's YAML form with traffic, and what only a simulator knows of the network.
+"""Reads scenario files: a topology's YAML form with traffic, and with facts that only a simulator knows.
 
 Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 """

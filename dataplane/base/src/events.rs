@@ -102,7 +102,7 @@ mod tests {
                 queue.schedule_as(Nanos(time), key, (key, number));
             }
             let mut expected: Vec<_> =
-                events.iter().enumerate().map(|(number, &(time, key))| (Nanos(time), (key, number))).collect();
+                (0..).zip(&events).map(|(number, &(time, key))| (Nanos(time), (key, number))).collect();
             expected.sort();
             prop_assert_eq!(queue.next(), expected.first().map(|first| first.0));
             let due = std::iter::from_fn(|| queue.pop_due(Nanos(now))).collect::<Vec<_>>();

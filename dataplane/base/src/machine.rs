@@ -14,7 +14,7 @@ pub struct Datagram<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dest {
     /// To a multicast group; a host behind a relay sends it to the relay instead.
@@ -35,7 +35,7 @@ impl Dest {
 /// A packet to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
+    /// The destination.
     pub dest: Dest,
     /// The UDP payload.
     pub bytes: Vec<u8>,

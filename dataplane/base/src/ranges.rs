@@ -233,9 +233,11 @@ mod tests {
                         let around = ranges.containing(a);
                         prop_assert_eq!(around.is_some(), bits[a as usize]);
                         prop_assert!(around.into_iter().flatten().all(|i| bits[i as usize]));
-                        prop_assert_eq!(ranges.first_missing(a), (a..60).find(|&i| !bits[i as usize]).unwrap_or(60));
+                        let missing = (a..60).find(|&i| !bits[i as usize]).unwrap_or(60);
+                        prop_assert_eq!(ranges.first_missing(a), missing);
                         let near = a.saturating_sub(1)..(b + 1).min(60);
-                        prop_assert!(a >= b || ranges.touches(&(a..b)) == near.into_iter().any(|i| bits[i as usize]));
+                        let touches = near.into_iter().any(|i| bits[i as usize]);
+                        prop_assert!(a >= b || ranges.touches(&(a..b)) == touches);
                         let mut told = Vec::new();
                         let expected: Vec<u64> = (a..b).filter(|&i| !bits[i as usize]).collect();
                         prop_assert_eq!(ranges.clone().insert(a..b), within(&bits));

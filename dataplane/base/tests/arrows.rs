@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "tree", "netsim"]),
 ];
 
-/// Crates without I/O: what they import of the outside computes, and neither waits nor asks the system.
+/// Crates without I/O: the outside crates that they import compute, and neither wait nor ask the system.
 const PURE: &[&str] = &[
     "base",
     "pipeline",
@@ -48,7 +48,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What a crate's `[dependencies]` say.
+/// The `[dependencies]` of a crate.
 fn dependencies(folder: &str) -> Vec<Dependency> {
     let manifest = fs::read_to_string(workspace().join(folder).join("Cargo.toml")).expect("a manifest");
     let section = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default();

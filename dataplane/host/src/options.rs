@@ -80,7 +80,7 @@ impl CommonArgs {
     }
 }
 
-/// Where in the stream a receiver begins.
+/// The place in the stream at which a receiver begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StreamStart {
     /// With the bytes that are sent from now on

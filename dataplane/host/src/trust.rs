@@ -1,4 +1,4 @@
-//! How a client recognizes the server: by the fingerprint of its certificate, or by a certificate that
+//! A client's trust in the server: by the fingerprint of its certificate, or by a certificate that
 //! vouches for it.
 
 use std::net::SocketAddrV4;

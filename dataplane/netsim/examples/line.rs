@@ -1,4 +1,4 @@
-//! How fast a line of routers is: `cargo run --release --example line -- [ROUTERS] [MS] [THREADS]`.
+//! The speed of a line of routers: `cargo run --release --example line -- [ROUTERS] [MS] [THREADS]`.
 
 use std::net::Ipv4Addr;
 use std::time::Instant;

@@ -375,7 +375,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_island_has_one_thread(work in proptest::collection::vec(1u64..100, 1..40), threads in 1usize..5) {
+        fn every_island_has_one_thread(
+            work in proptest::collection::vec(1u64..100, 1..40), threads in 1usize..5) {
             let bounds = spread(&work, threads);
             prop_assert_eq!(bounds.len(), threads + 1);
             prop_assert_eq!((bounds[0], bounds[threads]), (0, work.len()));

@@ -188,7 +188,8 @@ mod tests {
     proptest! {
         #[test]
         fn frames_come_out_as_they_went_in(
-            heads in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..2000), any::<bool>()), 1..80),
+            heads in proptest::collection::vec(
+                (proptest::collection::vec(any::<u8>(), 0..2000), any::<bool>()), 1..80),
         ) {
             let mut queue = FrameQueue::default();
             let mut batch = Batch::new();

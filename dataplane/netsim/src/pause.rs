@@ -52,7 +52,7 @@ pub fn span(quanta: u16, rate: Option<BitRate>) -> Nanos {
     Nanos(u64::from(quanta) * QUANTUM_BITS * NANOS / rate)
 }
 
-/// When to tell a neighbour to stop, and when to go on.
+/// Times at which a neighbour is told to stop, and to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
     /// The neighbour is told to stop if more of its packets than this are stored.

@@ -221,7 +221,8 @@ mod tests {
             head.extend_from_slice(&[0x0F, 0xA0, 0, 80, 0, 8, 0, 0]);
             let segment = &head[TRANSPORT..];
             let expected = Received::Transport {
-                protocol: PROTOCOL_UDP, ecn, source: addresses().source, source_port: 4000, destination_port: 80,
+                protocol: PROTOCOL_UDP, ecn, source: addresses().source, source_port: 4000,
+                destination_port: 80,
                 segment, length,
             };
             prop_assert_eq!(read(&head, length - 8), expected);

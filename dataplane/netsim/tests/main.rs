@@ -1,4 +1,4 @@
-//! What networks in virtual time do, and what theory says of them.
+//! Networks in virtual time, and the theory of them.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 

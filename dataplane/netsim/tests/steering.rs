@@ -111,7 +111,7 @@ fn a_window_is_followed_within_two_round_trips() {
             let sample = recorder.samples.iter().find(|sample| sample.time.0 as f64 / 1e9 > changed + at);
             sample.expect("a sample").flows[0].tcp.expect("a TCP flow").in_flight
         };
-        // Where it opens, the congestion window may be behind: it is what a sender may have in flight then.
+        // While it opens, the congestion window may be behind, and bounds the bytes in flight.
         if packets < before {
             assert_eq!(in_flight(0.22), packets, "{window}");
         }

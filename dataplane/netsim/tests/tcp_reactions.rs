@@ -1,4 +1,4 @@
-//! What each variant does with acknowledgements, duplicates, blocks, echoes and timeouts: traces of window,
+//! Reactions of each variant to acknowledgements, duplicates, blocks, echoes and timeouts: traces of window,
 //! threshold and packets sent.
 //!
 //! A trace is a list of events, each with what it leads to: `window threshold | packets`. Packet 0 is the
@@ -35,7 +35,7 @@ impl Trace {
         trace
     }
 
-    /// What is in flight is acknowledged after so many milliseconds, packet by packet. Returns the window.
+    /// Packets in flight are acknowledged after so many milliseconds, one by one. Returns the window.
     fn round(&mut self, millis: u64) -> f64 {
         self.now += Nanos::from_millis(millis);
         for _ in 0..self.sender.stats().in_flight {

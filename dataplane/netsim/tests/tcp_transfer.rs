@@ -60,7 +60,8 @@ proptest! {
         ns2: bool,
         window in 1u32..50,
         ecn: bool,
-        acks in proptest::collection::vec((0u32..80_000, any::<u8>(), 0u32..80_000, 0u32..20_000, 0u64..400_000_000), 1..200),
+        acks in proptest::collection::vec(
+            (0u32..80_000, any::<u8>(), 0u32..80_000, 0u32..20_000, 0u64..400_000_000), 1..200),
     ) {
         use groupflow_netsim::tcp::{TcpFlags, Sack, SackBlock, Segment, TcpSender};
         let mut config = configs(variant, window)[usize::from(ns2)];

@@ -209,7 +209,8 @@ fn main() -> ExitCode {
             println!("{line}");
         } else {
             println!(
-                "{:32} {native:>8} ns {interpreter:>9} ns {:>8.1}x {out:>6.2}  {:.2} M packets/s in, {:.2} M out",
+                "{:32} {native:>8} ns {interpreter:>9} ns {:>8.1}x {out:>6.2}  {:.2} M packets/s in, \
+                    {:.2} M out",
                 load.name,
                 interpreter / native,
                 1e3 / native,

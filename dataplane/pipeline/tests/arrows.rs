@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ("pipeline", &["error", "port", "program", "packet", "state", "interpret", "native"]),
 ];
 
-/// The paths below `prefix` that a source names: what follows it, segment by segment.
+/// The paths below `prefix` that a source names, segment by segment.
 fn named<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
     let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     code.flat_map(move |line| line.split(prefix).skip(1)).map(|path| {
@@ -70,7 +70,7 @@ fn the_files_of_the_lower_modules_import_one_another_one_way() {
             if file != "mod" {
                 paths.extend(named(source, "super::").filter(|path| !path[0].is_empty()));
             }
-            // What is no file's name is an item of the module's first file.
+            // A name of no file is an item of the module's first file.
             let target = |path: &Vec<&str>| match sources.contains_key(path[0]) {
                 true => path[0].to_owned(),
                 false => "mod".to_owned(),

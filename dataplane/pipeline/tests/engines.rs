@@ -176,7 +176,9 @@ fn expression() -> impl Strategy<Value = Value> {
             1 => (select(vec!["two_comp_mod", "sat_cast", "usat_cast"]), inner.clone(), width())
                 .prop_map(|(name, a, w)| op(name, a, hex(u128::from(w)))),
             1 => (select(vec!["sat_cast", "usat_cast"]), select(vec!["+", "-"]), two.clone(), width())
-                .prop_map(move |(name, sum, (a, b), w)| op(name, op(sum, cut(a, w), cut(b, w)), hex(u128::from(w)))),
+                .prop_map(move |(name, sum, (a, b), w)| {
+                    op(name, op(sum, cut(a, w), cut(b, w)), hex(u128::from(w)))
+                }),
             1 => (inner.clone(), two).prop_map(|(c, (a, b))| json!({"type": "expression", "value":
                 {"op": "?", "cond": unary("d2b", c), "left": a, "right": b}})),
         ]
@@ -202,7 +204,8 @@ fn a_primitive() -> impl Strategy<Value = Value> {
         1 => (0u128..2).prop_map(|group| assign("standard_metadata", "mcast_grp", hex(group))),
         2 => a_header().prop_map(|h| primitive("add_header", json!([h]))),
         2 => a_header().prop_map(|h| primitive("remove_header", json!([h]))),
-        3 => (target(), register(), index()).prop_map(|(to, r, i)| primitive("register_read", json!([to, r, i]))),
+        3 => (target(), register(), index())
+            .prop_map(|(to, r, i)| primitive("register_read", json!([to, r, i]))),
         3 => (register(), index(), e()).prop_map(|(r, i, v)| primitive("register_write", json!([r, i, v]))),
         2 => index().prop_map(|i| primitive("count", json!([named("counter_array", "count"), i]))),
         1 => Just(primitive("assign_header", json!([header("s[1]"), header("s[0]")]))),
@@ -210,7 +213,8 @@ fn a_primitive() -> impl Strategy<Value = Value> {
             "modify_field_with_hash_based_offset", json!([to, base, named("calculation", calc), hex(1000)]))),
     ];
     let jump = prop_oneof![
-        2 => (e(), 0u128..8).prop_map(|(c, to)| primitive("_jump_if_zero", json!([unary("d2b", c), hex(to)]))),
+        2 => (e(), 0u128..8)
+            .prop_map(|(c, to)| primitive("_jump_if_zero", json!([unary("d2b", c), hex(to)]))),
         1 => (0u128..8).prop_map(|to| primitive("_jump", json!([hex(to)]))),
     ];
     let rare = prop_oneof![
@@ -227,7 +231,10 @@ fn a_primitive() -> impl Strategy<Value = Value> {
         Just(primitive("generate_digest", json!([hex(1), hex(1)]))),
         Just(primitive(
             "log_msg",
-            json!([named("string", "a {} b {}"), {"type": "parameters_vector", "value": [field("h", "a"), field("m", "s")]}])
+            json!([
+                named("string", "a {} b {}"),
+                {"type": "parameters_vector", "value": [field("h", "a"), field("m", "s")]}
+            ])
         )),
     ];
     let round = prop_oneof![
@@ -327,7 +334,8 @@ proptest! {
         ingress in steps(),
         egress in steps(),
         before in writes(12),
-        packets in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..80), 0u16..4, 0u32..3, writes(3)), 1..8),
+        packets in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 0..80), 0u16..4, 0u32..3, writes(3)), 1..8),
         cells: [u64; 4],
     ) {
         let p4 = build(parser, [ingress, egress]);

@@ -77,12 +77,14 @@ fn tcp() -> impl Strategy<Value = Vec<u8>> {
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let payload = || prop::collection::vec(any::<u8>(), 0..40);
     prop_oneof![
-        4 => (any::<[u8; 7]>(), payload()).prop_map(|(small, payload)| ethernet(0, 0x800, &group(small, &payload))),
+        4 => (any::<[u8; 7]>(), payload())
+            .prop_map(|(small, payload)| ethernet(0, 0x800, &group(small, &payload))),
         2 => (0u8..5, tcp()).prop_map(|(to, segment)| {
             ethernet(to, 0x800, &ipv4(6, [0, 0, 0, to], &segment))
         }),
         1 => (0u8..5, 0u8..3).prop_map(|(to, operation)| {
-            let mut arp = vec![0, 1, 8, 0, 6, 4, 0, operation, 2, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0];
+            let mut arp =
+                vec![0, 1, 8, 0, 6, 4, 0, operation, 2, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0];
             arp.extend([0, 0, 0, to]);
             ethernet(0xff, 0x806, &arp)
         }),
@@ -182,7 +184,7 @@ proptest! {
     }
 }
 
-/// That no step of it is left to the interpreter is a test of `src/native/compile.rs`.
+/// A test of `src/native/compile.rs` shows that no step is left to the interpreter.
 #[test]
 fn the_program_is_native() {
     let twin = Twin::new(program());

@@ -53,7 +53,8 @@ proptest! {
             ("/", op("/", fc(), hex(7)), c / 7),
             ("%", op("%", fc(), hex(7)), c % 7),
             ("<<", op("<<", fc(), hex(9)), c << 9),
-            ("<< field", masked(op("<<", fc(), field("h", "a")), 32), c.checked_shl(bytes[0].into()).unwrap_or(0) & m),
+            ("<< field", masked(op("<<", fc(), field("h", "a")), 32),
+                c.checked_shl(bytes[0].into()).unwrap_or(0) & m),
             (">>", op(">>", fc(), field("h", "a")), c.checked_shr(bytes[0].into()).unwrap_or(0)),
             ("==", unary("b2d", op("==", fc(), fb())), (c == b).into()),
             ("!=", unary("b2d", op("!=", fc(), fb())), (c != b).into()),
@@ -66,7 +67,8 @@ proptest! {
             ("|-|", json!({"type": "expression", "value":
                 {"op": "usat_cast", "left": op("-", fb(), fc()), "right": hex(32)}}), b.saturating_sub(c)),
             ("?", json!({"type": "expression", "value":
-                {"op": "?", "cond": op("<", fb(), hex(0x8000)), "left": fc(), "right": fb()}}), if b < 0x8000 { c } else { b }),
+                {"op": "?", "cond": op("<", fb(), hex(0x8000)), "left": fc(), "right": fb()}}),
+                if b < 0x8000 { c } else { b }),
         ];
         for (name, expr, expected) in cases {
             prop_assert_eq!(evaluate(expr, bytes), expected, "{}", name);
@@ -87,7 +89,8 @@ proptest! {
             ("*", wrap(op("*", s(), s())), all(d.wrapping_mul(d))),
             (">>", op(">>", s(), hex(3)), all(d >> 3)),
             ("<", unary("b2d", op("<", s(), hex(5))), (d < 5).into()),
-            ("> -5", unary("b2d", op(">", s(), json!({"type": "hexstr", "value": "-0x05"}))), (d > -5).into()),
+            ("> -5", unary("b2d", op(">", s(), json!({"type": "hexstr", "value": "-0x05"}))),
+                (d > -5).into()),
             ("|+|", sat(op("+", s(), hex(100))), all(d.saturating_add(100))),
             ("|-|", sat(op("-", s(), hex(100))), all(d.saturating_sub(100))),
             ("to bit<8>", masked(s(), 8), (d as u8).into()),
@@ -142,7 +145,7 @@ fn the_full_width_is_exact() {
     }
 }
 
-/// Whatever depends on a bit above the 128th is refused instead of being wrong.
+/// An expression that depends on a bit above the 128th is refused instead of being wrong.
 #[test]
 fn what_128_bits_cannot_hold_is_refused() {
     let wrapped = || op("+", field("m", "wide"), hex(1));

@@ -1,4 +1,4 @@
-//! What is not p4c's JSON is refused with the place; what loads runs any packet.
+//! A text that is not p4c's JSON is refused with the place; a program that loads runs any packet.
 
 use std::sync::{Arc, OnceLock};
 
@@ -49,7 +49,8 @@ fn rich() -> P4 {
     let table =
         p4.table(INGRESS, "t", json!([["ternary", "h", "a"], ["exact", "h", "b"]]), &[hit, miss], default);
     table["entries"] = json!([{"priority": 1, "action_entry": {"action_id": hit, "action_data": ["0x3"]},
-        "match_key": [{"match_type": "ternary", "key": "0x1", "mask": "0x1"}, {"match_type": "exact", "key": "0x2"}]}]);
+        "match_key": [
+            {"match_type": "ternary", "key": "0x1", "mask": "0x1"}, {"match_type": "exact", "key": "0x2"}]}]);
     let register = || named("register_array", "r");
     p4.run(
         INGRESS,
@@ -132,40 +133,123 @@ fn wrong_texts() {
 fn every_error_names_its_place() {
     let ingress = "/pipelines/0/tables/0";
     let cases: Vec<(&str, Value, &str)> = vec![
-        ("/header_types/1/fields/0/1", json!("*"), "header_types[1].fields[0][1]: varbit (field h.a) is not supported"),
-        ("/header_types/1/fields/0/1", json!(256), "header_types[1].fields[0][1]: a width of 256 bits (the most is 128) (field h.a) is not supported"),
-        ("/header_types/1/fields/0/1", json!(9), "headers[1].header_type: a header of 65 bits is not whole bytes"),
+        (
+            "/header_types/1/fields/0/1",
+            json!("*"),
+            "header_types[1].fields[0][1]: varbit (field h.a) is not supported",
+        ),
+        (
+            "/header_types/1/fields/0/1",
+            json!(256),
+            "header_types[1].fields[0][1]: a width of 256 bits (the most is 128) (field h.a) is not \
+            supported",
+        ),
+        (
+            "/header_types/1/fields/0/1",
+            json!(9),
+            "headers[1].header_type: a header of 65 bits is not whole bytes",
+        ),
         ("/headers/1/header_type", json!("x"), "headers[1].header_type: no header type \"x\""),
         ("/headers/2/name", json!("h"), "headers[2].name: a second header \"h\""),
         ("/header_stacks/0/header_ids/0", json!(99), "header_stacks[0].header_ids[0]: no header \"99\""),
-        ("/header_stacks/0/header_ids/0", json!(1), "header_stacks[0].header_ids[1]: the headers of a stack have different types"),
-        ("/header_unions", json!([{"name": "u"}]), "header_unions[0]: the header union \"u\" is not supported"),
-        ("/extern_instances", json!([{"name": "e"}]), "extern_instances[0]: the extern \"e\" is not supported"),
+        (
+            "/header_stacks/0/header_ids/0",
+            json!(1),
+            "header_stacks[0].header_ids[1]: the headers of a stack have different types",
+        ),
+        (
+            "/header_unions",
+            json!([{"name": "u"}]),
+            "header_unions[0]: the header union \"u\" is not supported",
+        ),
+        (
+            "/extern_instances",
+            json!([{"name": "e"}]),
+            "extern_instances[0]: the extern \"e\" is not supported",
+        ),
         ("/field_aliases/0/1/1", json!("x"), "field_aliases[0][1]: no field \"standard_metadata.x\""),
-        ("/register_arrays/0/size", json!(1u64 << 40), "register_arrays[0].size: more than 16777216 cells in total is not supported"),
+        (
+            "/register_arrays/0/size",
+            json!(1u64 << 40),
+            "register_arrays[0].size: more than 16777216 cells in total is not supported",
+        ),
         ("/register_arrays/0/bitwidth", json!(0), "register_arrays[0].bitwidth: a width of 0 bits"),
         ("/meter_arrays/0/type", json!("bits"), "meter_arrays[0].type: a meter of \"bits\" is not supported"),
-        ("/calculations/0/algo", json!("md5"), "calculations[0].algo: the algorithm \"md5\" is not supported"),
+        (
+            "/calculations/0/algo",
+            json!("md5"),
+            "calculations[0].algo: the algorithm \"md5\" is not supported",
+        ),
         ("/checksums/0/calculation", json!("x"), "checksums[0].calculation: no calculation \"x\""),
         ("/parsers/0/init_state", json!("x"), "parsers[0].init_state: no parser state \"x\""),
-        ("/parsers/0/parse_states/0/transitions/0/value", json!("0x100"), "parsers[0].parse_states[0].transitions[0].value: more than 1 bytes"),
-        ("/parsers/0/parse_states/0/transitions/0/next_state", json!("x"), "parsers[0].parse_states[0].transitions[0].next_state: no parser state \"x\""),
-        ("/parsers/0/parse_states/0/parser_ops/0/op", json!("extract_VL"), "parsers[0].parse_states[0].parser_ops[0].op: the parser operation \"extract_VL\" is not supported"),
-        ("/parsers/0/parse_states/0/parser_ops/0/parameters/0/value", json!("m"), "parsers[0].parse_states[0].parser_ops[0].parameters[0].value: metadata is not in the packet"),
+        (
+            "/parsers/0/parse_states/0/transitions/0/value",
+            json!("0x100"),
+            "parsers[0].parse_states[0].transitions[0].value: more than 1 bytes",
+        ),
+        (
+            "/parsers/0/parse_states/0/transitions/0/next_state",
+            json!("x"),
+            "parsers[0].parse_states[0].transitions[0].next_state: no parser state \"x\"",
+        ),
+        (
+            "/parsers/0/parse_states/0/parser_ops/0/op",
+            json!("extract_VL"),
+            "parsers[0].parse_states[0].parser_ops[0].op: the parser operation \"extract_VL\" is not \
+            supported",
+        ),
+        (
+            "/parsers/0/parse_states/0/parser_ops/0/parameters/0/value",
+            json!("m"),
+            "parsers[0].parse_states[0].parser_ops[0].parameters[0].value: metadata is not in the packet",
+        ),
         ("/parsers", json!([]), "parsers: expected 1 elements, found 0"),
         ("/deparsers/0/order/0", json!("x"), "deparsers[0].order[0]: no header \"x\""),
-        ("/actions/0/primitives/0/op", json!("fly"), "actions[0].primitives[0].op: the primitive \"fly\" is not supported"),
+        (
+            "/actions/0/primitives/0/op",
+            json!("fly"),
+            "actions[0].primitives[0].op: the primitive \"fly\" is not supported",
+        ),
         ("/actions/0/primitives/0/parameters", json!([]), "actions[0].primitives[0]: parameter 0 is missing"),
-        ("/actions/0/primitives/0/parameters/0/value/1", json!("x"), "actions[0].primitives[0].parameters[0].value: no field \"standard_metadata.x\""),
-        ("/actions/0/primitives/0/parameters/0/value", json!(["h", "$valid$"]), "actions[0].primitives[0].parameters[0].value: an assignment to a header's validity is not supported"),
-        ("/actions/0/runtime_data/0/bitwidth", json!("9"), "actions[0].runtime_data[0].bitwidth: expected a whole number"),
-        ("/actions/2/primitives/0/parameters/1/value", json!("x"), "actions[2].primitives[0].parameters[1].value: no register \"x\""),
-        ("/actions/2/primitives/4/parameters/1/value", json!("0x9"), "actions[2].primitives[4].parameters[1].value: no field list \"9\""),
+        (
+            "/actions/0/primitives/0/parameters/0/value/1",
+            json!("x"),
+            "actions[0].primitives[0].parameters[0].value: no field \"standard_metadata.x\"",
+        ),
+        (
+            "/actions/0/primitives/0/parameters/0/value",
+            json!(["h", "$valid$"]),
+            "actions[0].primitives[0].parameters[0].value: an assignment to a header's validity is not \
+            supported",
+        ),
+        (
+            "/actions/0/runtime_data/0/bitwidth",
+            json!("9"),
+            "actions[0].runtime_data[0].bitwidth: expected a whole number",
+        ),
+        (
+            "/actions/2/primitives/0/parameters/1/value",
+            json!("x"),
+            "actions[2].primitives[0].parameters[1].value: no register \"x\"",
+        ),
+        (
+            "/actions/2/primitives/4/parameters/1/value",
+            json!("0x9"),
+            "actions[2].primitives[4].parameters[1].value: no field list \"9\"",
+        ),
         ("/pipelines/0/init_table", json!("x"), "pipelines[0].init_table: no table or condition \"x\""),
         ("/pipelines/1/name", json!("x"), "pipelines[1].name: the pipeline \"x\" is not supported"),
         ("/pipelines/1/name", json!("ingress"), "pipelines[1].name: a second pipeline of this name"),
-        ("/pipelines/0/conditionals/0/name", json!("t"), "pipelines[0].conditionals[0].name: a second node \"t\""),
-        ("/pipelines/0/tables/0/base_default_next", json!("node"), "pipelines: tables and conditions form a cycle"),
+        (
+            "/pipelines/0/conditionals/0/name",
+            json!("t"),
+            "pipelines[0].conditionals[0].name: a second node \"t\"",
+        ),
+        (
+            "/pipelines/0/tables/0/base_default_next",
+            json!("node"),
+            "pipelines: tables and conditions form a cycle",
+        ),
     ];
     for (pointer, value, expected) in cases {
         let mut p4 = rich();
@@ -280,7 +364,8 @@ proptest! {
     #![proptest_config(seeded(3_000))]
 
     #[test]
-    fn mutated_programs_are_refused_or_run(changes in prop::collection::vec(change(), 1..4), frames in frames()) {
+    fn mutated_programs_are_refused_or_run(
+        changes in prop::collection::vec(change(), 1..4), frames in frames()) {
         let mut json = rich_json().clone();
         mutate(&mut json, changes);
         // Documents whose copies grew out of hand say nothing new.

@@ -1,4 +1,4 @@
-//! What a pipeline does with programs, tables and packets.
+//! A pipeline with programs, tables and packets.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 

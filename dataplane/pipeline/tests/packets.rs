@@ -332,7 +332,7 @@ fn headers_are_added_removed_and_copied() {
     );
 }
 
-/// What a simulator gives instead of a payload: lengths include it, bytes do not.
+/// The tail that a simulator gives instead of a payload: lengths include it, bytes do not.
 #[test]
 fn a_tail_counts_and_is_carried() {
     let mut p4 = P4::new();

@@ -130,7 +130,8 @@ proptest! {
         let mut kept: Vec<(u32, u8, u16)> = Vec::new();
         for (i, &(value, length)) in prefixes.iter().enumerate() {
             if !kept.iter().any(|k| (k.0, k.1) == (value, length)) {
-                add_port(&mut pipeline, vec![Match::Lpm { value: value.into(), prefix: length }], 0, i as u128);
+                let key = Match::Lpm { value: value.into(), prefix: length };
+                add_port(&mut pipeline, vec![key], 0, i as u128);
                 kept.push((value, length, i as u16));
             }
         }

@@ -29,7 +29,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// Where a receiver wants to begin.
+    /// The place at which a receiver wants to begin.
     StartAt, "start", {
         /// With the packets that are sent from now on.
         Now = 0,

@@ -60,7 +60,7 @@ pub struct Purpose {
     pub role: Role,
     /// The stream to receive; 0 leaves it to the controller.
     pub source: MemberId,
-    /// Where a receiver begins.
+    /// The place at which a receiver begins.
     pub start: StartAt,
     /// The TCP port of a listener; 0 for others.
     pub port: u16,
@@ -73,7 +73,7 @@ impl Purpose {
     }
 }
 
-/// Where a membership stands.
+/// The state of a membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MembershipState {
     /// JOIN is on its way.
@@ -180,7 +180,7 @@ impl Member {
         self.config.session
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> MembershipState {
         self.state
     }

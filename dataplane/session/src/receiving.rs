@@ -25,7 +25,7 @@ const DEAF_PATIENCE: Nanos = Nanos::from_secs(60);
 pub struct ReceiveConfig {
     /// The stream; 0 leaves it to the controller.
     pub source: MemberId,
-    /// Where to begin.
+    /// The place at which to begin.
     pub start: StartAt,
     /// Whether datagrams are expected.
     pub datagrams: bool,

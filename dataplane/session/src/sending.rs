@@ -53,7 +53,7 @@ fn names(lost: &[String]) -> String {
     }
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// From the first packet to the last acknowledgement.

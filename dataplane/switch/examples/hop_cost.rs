@@ -24,7 +24,7 @@ const TAIL: u32 = 1_446;
 /// 1,500 bytes take 97.6 ns at 123 Gb/s: this interval is a load of 0.996.
 const INTERVAL: u64 = 98;
 
-/// How the switch is measured, and the links it has.
+/// The way the switch is measured, and its links.
 const VARIANTS: [(&str, &[&str]); 5] = [
     ("ideal links", &[]),
     ("port at 123 Gb/s", &["2:rate=123gbit,queue=2000,dir=out"]),

@@ -155,7 +155,7 @@ fn switch(program: &Arc<Program>, links: &[&str]) -> Switch {
     switch
 }
 
-/// What arrives as packet `n`, and how many packets leave for four of these.
+/// The frame that arrives as packet `n`, and the number of packets that leave for four of these.
 type AllocationCase = (&'static str, fn(u32) -> (u16, Vec<u8>), u32);
 
 const LOADS: [AllocationCase; 7] = [

@@ -207,7 +207,7 @@ fn rates_below_the_port_are_met_in_spite_of_each_other() {
         send(&mut bed, 0, queue, 20_000);
     }
     let left = count(&mut bed, 10 * SECOND);
-    // What a packet of another queue holds up is made up for; one may be on the wire at the end.
+    // A delay by a packet of another queue is made up for; one packet may be on the wire at the end.
     for (queue, expected) in [(1, 5000usize), (2, 3130), (3, 1700)] {
         assert!(left[queue].abs_diff(expected) <= 1, "{left:?}");
     }
@@ -325,7 +325,8 @@ fn wrong_annotations_are_refused_with_the_registers_name() {
 proptest! {
     /// In overload, over any time in which all wait, each gets its part within two packets.
     #[test]
-    fn service_is_in_proportion(rates in proptest::collection::vec(200u32..5000, 2..6), length in 50u64..400) {
+    fn service_is_in_proportion(
+        rates in proptest::collection::vec(200u32..5000, 2..6), length in 50u64..400) {
         let sum: u32 = rates.iter().sum();
         prop_assume!(sum > 1100);
         let mut bed = Testbed::of_queues(&[LINK]);
@@ -339,7 +340,8 @@ proptest! {
         for (queue, packets) in (1usize..).zip(&rates) {
             let expected = length * u64::from(*packets) / u64::from(sum);
             let got = left[queue] as u64;
-            prop_assert!(got.abs_diff(expected) <= 2, "queue {} of {:?}: {} for {}", queue, rates, got, expected);
+            let apart = got.abs_diff(expected);
+            prop_assert!(apart <= 2, "queue {} of {:?}: {} for {}", queue, rates, got, expected);
         }
     }
 

@@ -69,7 +69,7 @@ impl SwitchRun {
         self.left.append(&mut emitted.outputs);
     }
 
-    /// What the program's egress saw of the queue last: its depth twice, and its share.
+    /// The last values of the queue in the program's egress: its depth twice, and its share.
     fn seen(&self) -> Vec<u64> {
         let pipeline = &self.switch.forwarding().unwrap().pipeline;
         let seen = pipeline.program().register("QueueEgress.seen").unwrap().id;

@@ -1,4 +1,4 @@
-//! Packet generators in virtual time: what they make goes through the program like arrivals.
+//! Packet generators in virtual time: their packets go through the program like arrivals.
 
 use crate::common::{request, set_rate, Testbed};
 use groupflow_base::Nanos;
@@ -40,7 +40,7 @@ fn a_tick_may_set_rates() {
     assert_eq!(bed.left(100 * MS), [(5 * MS, 2), (6 * MS, 2)]);
 }
 
-/// What happens in one nanosecond: queues first, then ticks by their numbers, then what arrives.
+/// The order of events in one nanosecond: queues first, then ticks by their numbers, then arrivals.
 #[test]
 fn a_tick_comes_before_a_frame_that_arrives_in_the_same_nanosecond() {
     let mut bed = Testbed::of_queues(&[]);

@@ -1,4 +1,4 @@
-//! What a switch does with queues, links, groups and clients.
+//! A switch with queues, links, groups and clients.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 

@@ -1,4 +1,4 @@
-//! Queues in virtual time: levels, weights, rates, limits, pauses, and what is counted.
+//! Queues in virtual time: levels, weights, rates, limits, pauses and counters.
 
 use crate::common::{self, request, Testbed};
 use groupflow_base::Nanos;
@@ -283,7 +283,7 @@ proptest! {
         prop_assert_eq!(run(true), run(false));
     }
 
-    /// Whatever happens to rates and pauses, a queue sends in order, and what it counts adds up.
+    /// Whatever happens to rates and pauses, a queue sends in order, and its counters add up.
     #[test]
     fn counters_add_up(
         steps in proptest::collection::vec((0u64..5_000_000, 0u8..8, 0u8..5, 14usize..1500), 1..150),

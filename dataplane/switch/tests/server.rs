@@ -258,7 +258,8 @@ async fn the_control_socket_shows_and_changes() {
         let shown = render(&stats);
         assert_eq!(
             shown.lines().filter(|line| line.trim_start().starts_with("queue ")).collect::<Vec<_>>(),
-            ["      queue 1  level 7   weight 1   rate paused J - L -  enqueued 0 sent 0 (0 bytes) queued 0 most 0  -"]
+            ["      queue 1  level 7   weight 1   rate paused J - L -  enqueued 0 sent 0 (0 bytes) \
+                queued 0 most 0  -"]
         );
         let refused = |request| ask(&ask_at, &request).unwrap_err().to_string();
         assert_eq!(refused(queue(2, "pause")), "port 2 has queues 0 to 1, not 2");

@@ -1,4 +1,4 @@
-//! The switch in virtual time: links, queues, replication, and what the program sees of them.
+//! The switch in virtual time: links, queues, replication, and the program's view of them.
 
 use crate::common::{self, exact, frame, group, replica, session, Testbed};
 use groupflow_base::Nanos;
@@ -333,13 +333,14 @@ fn an_egress_drop_costs_no_time_on_the_link() {
 }
 
 proptest! {
-    /// Whatever arrives whenever, every frame is accounted for, and twice the same is the same.
+    /// Every frame is accounted for, whenever it arrives, and two runs of the same arrivals are equal.
     #[test]
     fn every_frame_is_accounted_for(
         arrivals in proptest::collection::vec((0u64..5_000_000, 1u16..=4, 0u64..6, 0usize..2000), 0..200),
     ) {
         let run = || {
-            let links = ["1:rate=20mbit,delay=1ms,loss=5%,queue=5", "2:rate=10mbit,queue=4", "3:delay=2ms,loss=1%"];
+            let links =
+                ["1:rate=20mbit,delay=1ms,loss=5%,queue=5", "2:rate=10mbit,queue=4", "3:delay=2ms,loss=1%"];
             let mut bed = Testbed::new(&links);
             bed.when_to(1, "forward", &[2, 0]);
             bed.when_to(2, "forward", &[1, 1]);
@@ -350,7 +351,8 @@ proptest! {
             for (time, port, mac, length) in &arrivals {
                 bed.inject(*time, *port, &frame(*mac, 0x0800, *length));
             }
-            let left: Vec<_> = bed.advance(u64::MAX - 1).into_iter().map(|o| (o.time, o.port, o.bytes)).collect();
+            let left = bed.advance(u64::MAX - 1).into_iter();
+            let left: Vec<_> = left.map(|sent| (sent.time, sent.port, sent.bytes)).collect();
             (left, bed.switch.stats())
         };
         let (left, stats) = run();

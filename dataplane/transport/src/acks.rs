@@ -1,4 +1,4 @@
-//! When to acknowledge: shared by receivers and cache agents.
+//! The times of acknowledgements, by rules that receivers and cache agents share.
 
 use groupflow_base::Nanos;
 use rand::Rng;

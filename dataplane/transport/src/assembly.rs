@@ -49,7 +49,7 @@ struct HeldPacket {
     payload: Box<[u8]>,
 }
 
-/// How the stream is to be cut into datagrams.
+/// The division of the stream into datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Bytes,

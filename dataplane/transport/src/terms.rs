@@ -5,7 +5,7 @@ use groupflow_base::{wire_enum, BitRate};
 use crate::ids::WINDOW_MAX;
 
 wire_enum!(
-    /// Which node acknowledges.
+    /// The node that acknowledges.
     Mode, "mode", {
         /// End to end: an agent acknowledges packets that all its branches have.
         EndToEnd = 0 => "e2e",
@@ -26,7 +26,7 @@ wire_enum!(
 /// The terms of a stream that is delegated to a cache; any other stream is only kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// Which node acknowledges.
+    /// The node that acknowledges.
     pub mode: Mode,
     /// The effect of a slow receiver on the group.
     pub policy: Policy,

@@ -1,5 +1,5 @@
-//! Helpers of tests, of this crate and of those above it: a file in memory, and strategies of property tests for
-//! headers and ranges of packet numbers.
+//! Helpers of tests, of this crate and of those above it: a file in memory, and strategies of property tests
+//! for headers and ranges of packet numbers.
 
 use proptest::prelude::*;
 use proptest::sample::select;

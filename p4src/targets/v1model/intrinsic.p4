@@ -1,6 +1,6 @@
-// The target's special ports, and what each target has a syntax of its own for.
+// The target's special ports, and operations for which each target has a syntax of its own.
 
-// Where the packet generator's frames seem to come from. No interface has this number.
+// The ingress port of the packet generator's frames. No interface has this number.
 #ifndef GENERATOR_PORT
 #define GENERATOR_PORT 0
 #endif

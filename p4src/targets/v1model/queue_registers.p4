@@ -2,7 +2,7 @@
 // (docs/reference/traffic-manager.md). Index: the flow's cell, egress port * QUEUES + queue; of
 // BranchReports: the flow.
 
-// n packets wait now. What the downstream neighbour tells is kept (`heard`), or recalled.
+// n packets wait now. The report of the downstream neighbour is kept (`heard`), or recalled.
 control QueueState(in bit<32> cell, in bool heard, inout rate_t r, inout bit<32> next_n, out bit<32> n) {
     @id(0x16000003) @groupflow_queue_depth(8)
     register<bit<32>>(QUEUE_CELLS) queue_depth;
@@ -44,7 +44,7 @@ control QueueShare(in bit<32> cell, out bit<32> value) {
     }
 }
 
-// What the branches that ticked in this round come to, with this one.
+// The joint report of the branches that ticked in this round, this one included.
 control BranchReports(in flow_t flow, in combine_t combine, inout bit<32> n, inout bit<32> r) {
     @id(0x16000008) register<bit<32>>(MAX_FLOWS) report_depth;
     @id(0x16000009) register<bit<32>>(MAX_FLOWS) report_rate;

@@ -42,7 +42,7 @@ async def test_hosts_are_shown_below_their_parents() -> None:
     }
     first, *rest = text.splitlines()
     assert first == "5 hosts below the source, 1 cluster"
-    # Who is below whom can be read from how far to the right they are.
+    # A host is indented one step more than the host above it.
     above: list[str] = []
     for line in rest:
         name, depth = line.split()[0], (len(line) - len(line.lstrip())) // 2

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what stands in them: code blocks, commands, headings."""
+"""The pages of the documentation, and their contents: code blocks, commands, headings."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def help_of(program: str, *words: str) -> str:
 
 
 def run_parser(words: list[str]) -> tuple[int, str]:
-    """The exit code of groupflow's parser (0 where it goes on to the command), and what it printed."""
+    """The exit code of groupflow's parser (0 where it goes on to the command), and its output."""
     printed = StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
         try:
@@ -83,7 +83,7 @@ def check(command: list[str]) -> None:
 
 
 def _depth(program: str, path: list[str]) -> int:
-    """How many words name a command that begins so."""
+    """The number of words that name a command that begins so."""
     if program != "groupflow":
         return 1
     groups = {"controller": 2, "gather": 2, "bone": 2, "tree": 2, "sim": 2}

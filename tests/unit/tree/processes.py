@@ -115,7 +115,7 @@ class Mortal(MemoryStore):
         return done
 
     async def version(self) -> int:
-        """As SQLite has it: what others have stored changes it."""
+        """SQLite's data version, which changes when others have stored something."""
         return await (await self._reach()).version() - self.own
 
 

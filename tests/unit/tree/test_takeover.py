@@ -362,7 +362,7 @@ async def test_who_leaves_while_it_waits_for_another_process_ends_none() -> None
         here.store.awake.clear()
         guest.say("back", back)
         guest.writer.close()
-        # That it is gone is known before what it said is carried out.
+        # Its death is known before its messages are carried out.
         await until(lambda: here.events.count("gone") > gone)
         here.store.awake.set()
         await subject.host()

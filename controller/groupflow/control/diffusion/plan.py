@@ -35,7 +35,7 @@ BRANCH_STEP_NS = 1_000
 """Time between the ticks of a flow's branches, which must keep their order."""
 RULE_PRIORITY = 10
 FIRST, SLOWEST, FASTEST = range(3)
-"""How a branch's report joins those of the branches before it: COMBINE_* in p4src/stages/metadata.p4."""
+"""The operation that joins a branch's report with those before it: COMBINE_* in p4src/stages/metadata.p4."""
 _NO_TERMS = (NO_TERM, NO_TERM, NO_TERM)
 _LAST_BITS = {9: 0x1FF, 32: 0xFFFFFFFF, 8: 0xFF, 16: 0xFFFF}
 

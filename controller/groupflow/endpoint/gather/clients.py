@@ -1,4 +1,4 @@
-"""Reads the YAML list of who may send, what is wanted of each, and what the server has to give.
+"""Reads the YAML list of clients that may send, their wants, and the resources that the server divides.
 
     link: 10mbit
     buffer: 100000 bytes
@@ -40,7 +40,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class ClientList:
-    """Everyone who may send, and what is divided among them."""
+    """All clients that may send, and the resources that are divided among them."""
 
     clients: tuple[Registered, ...]
     limits: Limits

@@ -204,7 +204,8 @@ mod tests {
             let mut cache = ByteCache::new(start);
             let (mut base, mut end) = (start, start);
             for (room, there, percent) in steps {
-                let count = cache.fill(&mut pool, OffsetBytes(end, there), room).expect("a source has no errors");
+                let source = OffsetBytes(end, there);
+                let count = cache.fill(&mut pool, source, room).expect("a source has no errors");
                 end += count.unwrap_or(0) as u64;
                 prop_assert!(pool.used() <= pool.limit());
                 prop_assert!(pool.used() < end - base + 2 * BLOCK as u64);

@@ -48,7 +48,7 @@ pub struct BranchSpec {
     pub join: LateStart,
 }
 
-/// How the members' replies are handled.
+/// The treatment of the members' replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replies {
     /// Only this member's replies go to the sender.
@@ -83,7 +83,7 @@ pub struct SessionSpec {
     pub receive_buffer: Option<usize>,
     /// Whether the stream waits for a slow branch.
     pub policy: Policy,
-    /// How replies are handled.
+    /// The treatment of replies.
     pub replies: Replies,
     /// Whether streams survive the loss of an agent.
     pub resume: bool,

@@ -18,7 +18,7 @@ pub const TOKEN: &str = "c0ffee";
 
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
-/// A folder with a list of clients, and what servers gather.
+/// A folder with a list of clients and the streams that servers gather.
 pub struct GatherLab {
     pub folder: PathBuf,
 }
@@ -96,7 +96,7 @@ impl ServerProcess {
         self.process.wait(|event| event["id"] == 7)
     }
 
-    /// What the next round says of a client that fulfils a condition.
+    /// The report of the next round in which the client fulfils a condition.
     pub fn round(&mut self, client: &str, condition: impl Fn(&Value) -> bool) -> Value {
         let mut found = Value::Null;
         self.process.wait(|event| {

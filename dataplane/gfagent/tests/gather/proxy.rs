@@ -46,7 +46,7 @@ impl Proxy {
         let heard = Arc::clone(&said);
         let gate = Arc::new(Gate::default());
         let gates = Arc::clone(&gate);
-        // What stands still holds little.
+        // A stripe that stands still holds little.
         let socket = socket2::SockRef::from(&listener);
         socket.set_recv_buffer_size(16 << 10).expect("an option");
         // Loopback's own segments are larger than that.

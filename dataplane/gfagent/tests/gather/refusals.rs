@@ -94,13 +94,15 @@ fn who_is_not_known_or_has_another_token_is_refused_in_one_line() {
                 "nobody",
                 TOKEN,
                 "unknown_client",
-                "refused by the server: client nobody is not on the server's list; check --client, or put it on the server's list",
+                "refused by the server: client nobody is not on the server's list; check --client, or \
+                    put it on the server's list",
             ),
             (
                 "a",
                 "badc0de",
                 "wrong_token",
-                "refused by the server: the token of client a does not match; pass the client's token with --token",
+                "refused by the server: the token of client a does not match; pass the client's token \
+                    with --token",
             ),
         ];
         for (client, token, code, line) in cases {

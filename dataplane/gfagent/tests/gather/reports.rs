@@ -1,4 +1,4 @@
-//! How a client's connections fare is told, by those that carry nothing less often.
+//! A client's connections report how they fare; those that carry nothing report less often.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! TLS: streams arrive, are measured and tuned through it; who does not speak it, or does not trust the
-//! server, is told so in one line, and others are unharmed.
+//! TLS: streams arrive, are measured and tuned through it; a client that does not speak it, or does not trust
+//! the server, is told so in one line, and others are unharmed.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -151,8 +151,8 @@ fn dressed(server: &ServerProcess) -> Raw<StreamOwned<ClientConnection, TcpStrea
     Raw::new(StreamOwned::new(trust.begin().expect("a connection"), server.connect()))
 }
 
-/// docs/reference/gather.md: what a connection costs at most, with the longest record that is not all there,
-/// and what one costs whose handshake is not done, bytes.
+/// docs/reference/gather.md: the most bytes that a connection costs, with the longest record that is not all
+/// there, and the bytes of one whose handshake is not done.
 const CONNECTION: u64 = 64 << 10;
 const HANDSHAKE: u64 = 32 << 10;
 

@@ -20,7 +20,7 @@ pub struct GroupProcess {
     data: Option<JoinHandle<Vec<u8>>>,
 }
 
-/// How a process ended.
+/// The end of a process.
 pub struct Ended {
     pub code: Option<i32>,
     pub events: Vec<Value>,

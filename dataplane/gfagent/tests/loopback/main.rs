@@ -1,5 +1,5 @@
 //! Real gfagent processes on loopback, without root: a file, a stream and datagrams from one
-//! sender to receivers through a lossy relay, and what goes wrong.
+//! sender to receivers through a lossy relay, and faults.
 
 mod agents;
 mod relay;

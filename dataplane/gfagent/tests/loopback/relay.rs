@@ -1,9 +1,9 @@
-//! A network of one relay and one thread a host: the relays send over loopback UDP, lose packets, and have the
-//! session crate's models of a switch and of the controller between them.
+//! A network of one relay and one thread a host: the relays send over loopback UDP, lose packets, and have
+//! the session crate's models of a switch and of the controller between them.
 //!
-//! Each host sends all its group packets to its own relay socket (`--via`). A packet is delivered from the relay
-//! socket of the host that sent it, so that a cache can answer a requester by unicast: to that socket, which
-//! passes the answer on.
+//! Each host sends all its group packets to its own relay socket (`--via`). A packet is delivered from the
+//! relay socket of the host that sent it, so that a cache can answer a requester by unicast: to that socket,
+//! which passes the answer on.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -96,7 +96,8 @@ fn end_to_end_reaches_through_a_chain_of_agents() {
         let stream = |agent: &SplitProcess| agent.stats()["sessions"][0]["streams"][0].clone();
         let (told, behind) = (stream(&agents[0]), stream(&agents[1]));
         let acked = told["branches"][0]["acked"].as_u64();
-        // What the slow member's own TCP has acknowledged is received; 100,000 more are under way at most.
+        // Bytes that the slow member's own TCP has acknowledged are received; at most 100,000 more are under
+        // way.
         assert!(told["received"].as_u64() <= acked.map(|acked| acked + 100_000), "{told}");
         acked == behind["branches"][0]["acked"].as_u64()
     });
@@ -105,7 +106,7 @@ fn end_to_end_reaches_through_a_chain_of_agents() {
     assert!(slow.finish().bytes == bytes);
 }
 
-/// Where streams resume, the others go on without the slow one, and it gets the rest when it reads again;
+/// If streams resume, the others go on without the slow member, which gets the rest when it reads again,
 /// unless it falls behind the whole cache.
 #[test]
 fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {

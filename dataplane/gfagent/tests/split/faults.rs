@@ -1,4 +1,4 @@
-//! Who dies, and what the others hear of it.
+//! Deaths of members and agents, and the messages of them to the others.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -41,7 +41,7 @@ impl SplitNetwork {
         Ipv4Addr::new(127, self.number, 0, host)
     }
 
-    /// Where the session is reached at an agent.
+    /// The address of the session at an agent.
     pub fn session(&self, agent: u8) -> SocketAddrV4 {
         SocketAddrV4::new(Ipv4Addr::new(127, self.number, 1, agent), PORT)
     }
@@ -185,7 +185,7 @@ impl Drop for SplitProcess {
     }
 }
 
-/// What a member does.
+/// The behaviour of a member.
 #[derive(Clone, Default)]
 pub struct Manner {
     /// Sends this back when the stream has ended.
@@ -196,7 +196,7 @@ pub struct Manner {
     pub dies_after: Option<u64>,
 }
 
-/// How a member's connection ended, and what it had got.
+/// The end of a member's connection, and the bytes that it had got.
 pub struct MemberBytes {
     pub bytes: Vec<u8>,
     pub error: Option<ErrorKind>,

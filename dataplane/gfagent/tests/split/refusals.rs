@@ -23,7 +23,7 @@ fn a_session_without_members_refuses_senders() {
     assert_eq!(agent.wait_for("refused", |_| true)["code"], "no_members");
 }
 
-/// What an agent answers to whoever connects as another agent, from another agent's address.
+/// The answer of an agent to a peer that connects as another agent, from another agent's address.
 fn answer(network: &SplitNetwork, from: u8, bytes: &[u8]) -> Result<Vec<SplitFrame>, ErrorKind> {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     socket.bind(&std::net::SocketAddrV4::new(network.address(from), 0).into()).expect("an address");

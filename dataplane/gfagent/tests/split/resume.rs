@@ -39,7 +39,7 @@ impl PacedSender {
         self.go.send(megabytes << 20).expect("the sender is there");
     }
 
-    /// It sends the rest and the end; what it gets back.
+    /// Sends the rest and the end; returns the bytes that come back.
     fn end(self) -> JoinHandle<std::io::Result<Vec<u8>>> {
         self.thread
     }

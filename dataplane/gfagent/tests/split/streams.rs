@@ -118,7 +118,7 @@ fn a_sender_that_closes_at_once_loses_nothing() {
     let bytes = random_bytes(3 << 20);
     let mut stream = network.connect(1);
     stream.write_all(&bytes).expect("sent");
-    // No half-close: what members reply meets a closed socket.
+    // No half-close: replies of members meet a closed socket.
     drop(stream);
     for member in members {
         assert!(member.finish().bytes == bytes);

@@ -185,8 +185,8 @@ fn who_is_sent_where_nobody_is_says_so_in_the_end() {
     assert!(error.cause.contains(&there.to_string()), "{}", error.cause);
 }
 
-/// What has come is heard, though the connection has ended behind it; and where there is no address is known
-/// from before.
+/// Messages that have come are heard, though the connection has ended behind them; addresses that cannot be
+/// reached are known from before.
 #[test]
 fn what_comes_with_the_end_of_a_connection_is_heard() {
     let (here, at) = listener();
@@ -218,7 +218,8 @@ fn says(listener: TcpListener, lines: Vec<Value>, ends: bool) -> thread::JoinHan
 }
 
 fn welcome() -> Value {
-    json!({"welcome": {"root": "1", "identity": null, "alive_ms": 1000, "dispatchers": ["no address", "127.0.0.1:9"]}})
+    let dispatchers = ["no address", "127.0.0.1:9"];
+    json!({"welcome": {"root": "1", "identity": null, "alive_ms": 1000, "dispatchers": dispatchers}})
 }
 
 #[test]

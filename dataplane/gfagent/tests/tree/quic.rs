@@ -31,7 +31,7 @@ fn over_datagrams(options: HostOptions) -> HostOptions {
     options
 }
 
-/// What a host that has all told last.
+/// The last event of a host that has all bytes.
 fn complete(events: &EventLog) -> Value {
     let events = events.lock().expect("alive");
     events.iter().find(|(name, _)| name == "complete").expect("told").1.clone()
@@ -180,7 +180,7 @@ fn a_parent_that_is_killed_takes_no_byte_with_it() {
     assert!(!has(&events, "notice"), "over QUIC, before and after");
 }
 
-/// What a receiver read: bytes, and those that it was not given. All that it reads is the stream's, and whole
+/// Bytes that a receiver read, and bytes that were skipped. All that it reads is the stream's, in whole
 /// records.
 fn read_all(mut receiver: TreeReader, all: &[u8]) -> (usize, usize) {
     let (mut next, mut count, mut missing, mut chunk) = (0, 0, 0, vec![0; 7_000]);
@@ -242,7 +242,7 @@ fn a_stream_comes_down_a_chain_in_datagrams() {
     }
 }
 
-/// What is sent faster than it goes is late, and skipped; what comes are whole records.
+/// Records that are sent faster than the path takes them are late, and skipped; those that come are whole.
 #[test]
 fn datagrams_that_are_sent_too_fast_are_skipped() {
     let tree = Dispatch::start(true);

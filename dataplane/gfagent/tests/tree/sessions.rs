@@ -80,8 +80,8 @@ fn a_source_and_two_receivers_in_one_program() {
     }
 }
 
-/// What is not read is not taken: a writer that has nobody who reads waits, after the caches of both hosts
-/// and some sockets.
+/// Bytes that are not read are not taken: a writer without a reader waits, after the caches of both hosts
+/// and some sockets are full.
 #[test]
 fn a_reader_that_does_not_read_holds_the_writer_up() {
     [EdgesArg::Stream, EdgesArg::Quic].into_iter().for_each(a_writer_waits);
@@ -127,7 +127,7 @@ fn a_writer_waits(edges: EdgesArg) {
     receiver.finish().expect("complete");
 }
 
-/// Dropped, a source has not sent all: who receives is told so, and does not take what came for the whole.
+/// A source that is dropped has not sent all: receivers are told so, and do not take a part for the whole.
 #[test]
 fn a_source_that_is_dropped_did_not_end_its_stream() {
     let tree = Dispatch::start(true);
@@ -144,7 +144,7 @@ fn a_source_that_is_dropped_did_not_end_its_stream() {
     assert_eq!(error.code, "sender_lost");
 }
 
-/// A source leaves when all hosts have all; who has not read it yet can do so later.
+/// A source leaves when all hosts have all bytes; a receiver can read them later.
 #[test]
 fn what_a_source_has_finished_can_be_read_when_it_has_gone() {
     let tree = Dispatch::start(true);

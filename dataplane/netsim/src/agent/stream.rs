@@ -16,7 +16,8 @@ const UNBOUNDED: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Split {
     stream: Fanout,
-    /// How far upstream's acknowledgement may be beyond that of the branches; `None`: it is not held back.
+    /// The most bytes by which upstream's acknowledgement may be beyond that of the branches; `None`: no
+    /// bound.
     ahead: Option<u64>,
     /// Whether all branches are connected, and upstream has been told.
     open: bool,

@@ -11,7 +11,7 @@ const ALPHA: f64 = 0.125;
 const BETA: f64 = 0.5;
 /// Packets in queues that count as congestion.
 const GAMMA: f64 = 30.0;
-/// How fast it gives way: packets a packet queued.
+/// Speed at which it gives way: packets a packet queued.
 const ZETA: f64 = 1.0;
 
 #[derive(Debug, Default)]

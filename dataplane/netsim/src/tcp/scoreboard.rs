@@ -189,7 +189,8 @@ mod tests {
                     literal.sacked[packet as usize] = true;
                 }
                 if advance {
-                    una = (una..max).find(|packet| *packet > una && !literal.sacked[*packet as usize]).unwrap_or(max);
+                    let first = (una + 1..max).find(|packet| !literal.sacked[*packet as usize]);
+                    una = first.unwrap_or(max);
                     board.advance(una);
                     literal.repeated = literal.repeated.max(una);
                 }

@@ -68,7 +68,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wire_numbers_are_unwrapped(near in 0u64..1 << 40, ahead in -100_000i64..100_000, mss in 1u32..9000, syn: bool) {
+        fn wire_numbers_are_unwrapped(
+            near in 0u64..1 << 40, ahead in -100_000i64..100_000, mss in 1u32..9000, syn: bool) {
             let numbers = Numbering::new(mss, syn);
             let packet = near.saturating_add_signed(ahead);
             prop_assert_eq!(numbers.packet(near, numbers.wire(packet)), Some((packet, 0)));

@@ -195,7 +195,8 @@ mod tests {
             let mut bytes = [0; MAX_HEADER + 100];
             let length = encode(&segment, &mut bytes);
             prop_assert_eq!(length, segment.header_len());
-            prop_assert_eq!(decode(&bytes[..length + payload]), Ok(Segment { payload: payload as u32, ..segment }));
+            let decoded = Segment { payload: payload as u32, ..segment };
+            prop_assert_eq!(decode(&bytes[..length + payload]), Ok(decoded));
             prop_assert_eq!(decode(&bytes[..length - 1]).is_err(), true);
         }
 

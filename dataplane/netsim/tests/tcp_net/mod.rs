@@ -61,8 +61,8 @@ impl QueuedLink {
         }
     }
 
-    /// Packets that wait, without the one on the wire. What starts to be sent at `now` waits still where
-    /// arrivals go first.
+    /// Packets that wait, without the one on the wire. A packet whose transmission starts at `now` still
+    /// waits where arrivals go first.
     pub fn waiting(&mut self, now: Units) -> usize {
         while self.starts.front().is_some_and(|start| *start < now || *start == now && !self.arrivals_first) {
             self.starts.pop_front();
@@ -112,7 +112,7 @@ pub struct TcpFlow {
     pub to: usize,
     pub sender: TcpSender,
     pub receiver: TcpReceiver,
-    /// Where the timers were seen last.
+    /// The times of the timers when they were last looked at.
     sender_at: Units,
     receiver_at: Units,
 }

@@ -149,7 +149,7 @@ fn update_checksums(interpreter: &mut Interpreter<'_>) {
     }
 }
 
-/// Where a packet goes after ingress. The first request counts: resubmit, multicast, port.
+/// The fate of a packet after ingress. The first request counts: resubmit, multicast, port.
 fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Verdict {
     if let Some(list) = pass.resubmit {
         return Verdict::Resubmit(Box::new(preserve(program, list, phv)));

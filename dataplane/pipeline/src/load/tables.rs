@@ -126,7 +126,7 @@ fn key(node: &Json<'_>, scope: &Scope) -> Result<(Vec<KeyInfo>, Vec<KeyField>), 
     Ok((infos, fields))
 }
 
-/// Where the control goes on after a table.
+/// The continuation of the control after a table.
 struct Ways {
     by_action: Vec<Next>,
     hit: Option<Next>,

@@ -1,4 +1,4 @@
-//! Where generated code may load and store.
+//! The memory that generated code may load and store.
 //!
 //! Nothing checks an address when the code runs. So the code that generates an access says how much memory
 //! there is behind the address ([`Extents::within`]), and no function is compiled before each of its accesses
@@ -38,7 +38,7 @@ impl Extents {
         })
     }
 
-    /// Where an instruction accesses memory, how many bytes, and how many are there.
+    /// The memory that an instruction accesses: its address, the bytes accessed, and the bytes there.
     fn access(&self, function: &Function, inst: Inst) -> Option<Result<(i32, usize, usize), ()>> {
         let size = |value: Value| function.dfg.value_type(value).bytes() as usize;
         let room = |base| self.0.get(&function.dfg.resolve_aliases(base)).copied();

@@ -208,7 +208,7 @@ impl Gen<'_> {
         self.put(Word::out_len, length);
     }
 
-    /// A header's bytes, cut around checksums: these were stored a moment ago, and what is loaded together
+    /// A header's bytes, cut around checksums: these were stored a moment ago, and a load of them together
     /// with other bytes would wait until they have reached memory.
     fn pieces(&self, region: Region) -> Vec<Range<usize>> {
         let end = region.bytes as usize;

@@ -56,7 +56,7 @@ pub(crate) struct Compiled {
     pub layout: NativeLayout,
     pub rare: Rare,
     code: MachineCode,
-    /// Where each [`EntryPoint`] lies in `code`.
+    /// The offset of each [`EntryPoint`] in `code`.
     places: [usize; 3],
 }
 

@@ -35,7 +35,7 @@ context! {
     /// The bytes that no header covers.
     payload: *const u8,
     payload_len: u64,
-    /// Where the deparser writes headers, and how many bytes it wrote.
+    /// The memory to which the deparser writes headers, and the number of bytes that it wrote.
     out: *mut u8,
     out_len: u64,
     tables: *mut NativeTable,

@@ -25,9 +25,9 @@ pub(crate) struct Gen<'a> {
     pub rare: &'a mut Rare,
     pub context: Value,
     pub phv: Value,
-    /// How much memory there is at each address that is used.
+    /// The bytes of memory at each address that is used.
     pub extents: Extents,
-    /// Where the function goes when the packet's way through the control ends.
+    /// The block that runs when the packet's way through the control ends.
     pub end: Block,
     pub call_conv: CallConv,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Gen<'a> {
 const WORD: usize = 8;
 const VECTOR: usize = 16;
 
-/// Where bytes are: an address and a constant offset.
+/// The place of bytes in memory: an address and a constant offset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
     pub base: Value,

@@ -1,4 +1,4 @@
-//! Where a packet's fields live in the native engine's memory.
+//! The layout of a packet's fields in the native engine's memory.
 //!
 //! The fields of a header lie there as on the wire, so that extracting and emitting a header is copying it,
 //! and a field costs something only where the program uses it. Metadata and validity have numbers of the
@@ -10,7 +10,7 @@ use crate::program::phv::{mask, Field, Layout};
 /// Readable and writable bytes behind the last field: code may load eight bytes at any field.
 const SLACK: usize = 16;
 
-/// Where a value lives, in bytes from the packet's first.
+/// The place of a value, in bytes from the packet's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Location {
     /// A number of 1, 2, 4, 8 or 16 bytes.
@@ -22,7 +22,7 @@ pub(crate) enum Location {
 /// A header's bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Region {
-    /// Where the validity byte is.
+    /// The place of the validity byte.
     pub valid: u32,
     pub offset: u32,
     /// Bytes of all fields; on the wire, unless it is metadata.

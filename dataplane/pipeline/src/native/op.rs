@@ -291,7 +291,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Where a register is described, as [`RegisterCells`].
+    /// The address of a register's description, [`RegisterCells`].
     fn register(&mut self, register: u32) -> At {
         let base = self.get(Word::registers);
         self.extents.within(base, size_of::<RegisterCells>() * self.program.registers.len());

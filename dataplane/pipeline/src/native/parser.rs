@@ -21,7 +21,7 @@ struct Parsing {
     states: HashMap<u32, Block>,
     waiting: Vec<u32>,
     accept: Block,
-    /// Where parsing ends, with the error's number.
+    /// The block that ends parsing, with the error's number.
     done: Block,
     /// Whether a state can be visited twice.
     loops: bool,
@@ -96,7 +96,7 @@ impl Gen<'_> {
         })
     }
 
-    /// Where the payload is, `parser_error` and its count.
+    /// Sets the place of the payload, `parser_error` and its count.
     fn parsed(&mut self, error: Value) {
         let (bytes, len) = (self.get(Word::bytes), self.get(Word::len));
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
@@ -254,7 +254,7 @@ impl Gen<'_> {
         self.b.ins().isub(len, consumed)
     }
 
-    /// Where the next `bytes` are; ends parsing if there are not as many.
+    /// The place of the next `bytes`; ends parsing if there are not as many.
     fn take(&mut self, bytes: u64, parsing: &Parsing) -> At {
         let left = self.left();
         let short = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, left, bytes as i64);

@@ -212,7 +212,7 @@ impl Native {
         done
     }
 
-    /// Where the packet goes, unless it is resubmitted.
+    /// The fate of the packet, unless it is resubmitted.
     #[inline]
     fn verdict(&self) -> Verdict {
         let context = &self.context;

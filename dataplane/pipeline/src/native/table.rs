@@ -63,8 +63,8 @@ struct Recent([(u64, u32); RECENT]);
 const RECENT: usize = 16;
 
 impl Recent {
-    /// Where a key is kept if it is: by the highest bits of its product with the golden ratio, which depend
-    /// on all of its bits.
+    /// The slot of a key, if the key is kept: by the highest bits of its product with the golden ratio, which
+    /// depend on all of its bits.
     #[inline]
     fn entry(&mut self, key: u64) -> &mut (u64, u32) {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

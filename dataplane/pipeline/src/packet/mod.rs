@@ -64,7 +64,7 @@ impl From<Vec<u8>> for Frame {
     }
 }
 
-/// How a packet comes to ingress.
+/// The metadata with which a packet comes to ingress.
 #[derive(Debug, Clone, Default)]
 pub struct Arrival {
     /// `ingress_port`.
@@ -84,7 +84,7 @@ impl Arrival {
     }
 }
 
-/// How a packet comes to egress.
+/// The metadata with which a packet comes to egress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Departure {
     /// `egress_port`.
@@ -132,7 +132,7 @@ pub enum Verdict {
 /// The result of ingress for a packet.
 #[derive(Debug, Clone)]
 pub struct Ingress {
-    /// Where the packet goes.
+    /// The fate of the packet.
     pub verdict: Verdict,
     /// The packet, unless it is dropped or resubmitted.
     pub packet: Option<Packet>,
@@ -152,7 +152,7 @@ impl Ingress {
 /// A packet that ingress sends to one port, as the switch's queues see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unicast {
-    /// Where to. It may be a port the switch does not have.
+    /// The egress port. It may be a port the switch does not have.
     pub port: Port,
     /// `standard_metadata.priority`: the queue at the port, 0 the lowest.
     pub priority: u8,
@@ -192,7 +192,7 @@ pub struct CloneRequest {
 /// A digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
-    /// Which digest; see [`crate::Program::digests`].
+    /// The digest's number; see [`crate::Program::digests`].
     pub digest: DigestId,
     /// Its members.
     pub values: Vec<u128>,

@@ -56,7 +56,8 @@ mod tests {
             bytes: [u8; 16], offset in 0usize..128, width in 1usize..=128,
         ) {
             prop_assume!(offset + width <= 128);
-            let expected = u128::from_be_bytes(bytes) >> (128 - offset - width) & crate::program::phv::mask(width as u8);
+            let mask = crate::program::phv::mask(width as u8);
+            let expected = u128::from_be_bytes(bytes) >> (128 - offset - width) & mask;
             prop_assert_eq!(read_bits(&bytes, offset, width), expected);
         }
     }

@@ -54,7 +54,7 @@ pub struct EntryKey {
 /// A table entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Which packets it is for.
+    /// The packets that it is for.
     pub key: EntryKey,
     /// The action on packets that match.
     pub call: ActionCall,

@@ -29,7 +29,7 @@ ids!(
     /// A digest (learn list) of a program.
     DigestId,
 );
-/// How a key field is matched.
+/// The kind of match of a key field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
     /// Equality.
@@ -49,7 +49,7 @@ pub enum MatchKind {
 pub struct KeyInfo {
     /// The control plane's name, such as `hdr.ipv4.dst`.
     pub name: String,
-    /// How it is matched.
+    /// The kind of match.
     pub kind: MatchKind,
     /// Its width in bits.
     pub width: u32,

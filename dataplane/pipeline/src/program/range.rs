@@ -1,4 +1,4 @@
-//! How large the intermediate results of an expression can get.
+//! The range of the intermediate results of an expression.
 
 use crate::program::expr::Expr;
 use crate::program::phv::Field;

@@ -18,7 +18,7 @@ pub enum Engine {
 /// A target's options for a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// Where `mark_to_drop` sends packets; BMv2's default is 511.
+    /// The port to which `mark_to_drop` sends packets; BMv2's default is 511.
     pub drop_port: Port,
     /// Seeds the `random` extern.
     pub seed: u64,

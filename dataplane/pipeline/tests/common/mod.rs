@@ -26,7 +26,7 @@ pub fn seeded(cases: u32) -> ProptestConfig {
     }
 }
 
-/// What egress did with a packet, the frame included.
+/// The outcome of egress for a packet, the frame included.
 pub struct Egress {
     pub emission: Emission,
     pub clone: Option<CloneRequest>,
@@ -182,7 +182,8 @@ impl P4 {
         self.list("header_types").push(json!({"name": kind, "id": 90, "fields": [["last", 1], ["v", 7]]}));
         let first = self.list("headers").len();
         for i in 0..size {
-            let element = json!({"name": format!("{name}[{i}]"), "id": first + i, "header_type": kind, "metadata": false});
+            let element = json!({
+                "name": format!("{name}[{i}]"), "id": first + i, "header_type": kind, "metadata": false});
             self.list("headers").push(element);
         }
         let ids: Vec<usize> = (first..first + size).collect();
@@ -206,7 +207,8 @@ impl P4 {
     pub fn state(&mut self, name: &str, ops: Value, key: Value, transitions: Value) {
         let states = self.json["parsers"][0]["parse_states"].as_array_mut().unwrap();
         states.retain(|state| state["name"] != name);
-        let state = json!({"name": name, "id": states.len(), "parser_ops": ops, "transition_key": key, "transitions": transitions});
+        let state = json!({"name": name, "id": states.len(), "parser_ops": ops, "transition_key": key,
+            "transitions": transitions});
         states.push(state);
     }
 
@@ -255,9 +257,10 @@ impl P4 {
             "name": format!("{}.{}", k[1].as_str().unwrap(), k[2].as_str().unwrap())})
         };
         let key: Vec<Value> = key.as_array().unwrap().iter().map(part).collect();
-        let table = json!({"name": name, "id": 0, "key": key, "match_type": "exact", "type": "simple", "max_size": 64,
-            "with_counters": false, "support_timeout": false, "direct_meters": null, "action_ids": actions,
-            "actions": names, "base_default_next": null, "next_tables": next, "default_entry": default});
+        let table = json!({"name": name, "id": 0, "key": key, "match_type": "exact", "type": "simple",
+            "max_size": 64, "with_counters": false, "support_timeout": false, "direct_meters": null,
+            "action_ids": actions, "actions": names, "base_default_next": null, "next_tables": next,
+            "default_entry": default});
         let pipeline = &mut self.json["pipelines"][control];
         match self.last[control] {
             None => pipeline["init_table"] = json!(name),

@@ -14,7 +14,7 @@ use super::{Egress, Emission, Leave};
 
 /// How often a packet goes round.
 const ROUNDS: u8 = 2;
-/// How a packet leaves that does not wait.
+/// The metadata of a packet that leaves without waiting.
 const DEPARTURE: Departure = Departure {
     port: Port(1),
     rid: 0,
@@ -219,7 +219,7 @@ fn seeds_of(matches: &Vec<Match>) -> usize {
     format!("{matches:?}").bytes().fold(7, |hash: usize, byte| hash.wrapping_mul(31) ^ usize::from(byte)) >> 3
 }
 
-/// What the control plane does: which table, what, random numbers for the entry.
+/// An operation of the control plane: the table, the kind, random numbers for the entry.
 pub type TableWrite = (prop::sample::Index, u8, [u64; 3]);
 
 pub fn writes(most: usize) -> impl Strategy<Value = Vec<TableWrite>> {

@@ -69,7 +69,7 @@ fn a_decoupled_receiver_lives_on_repairs_alone() {
         finish(&mut world, scenario.receiver_hosts(), &bytes, Nanos::from_secs(120));
         let all = duration(&world, [last]);
         println!("decoupled, loss {loss}: {all} {:?}", world.controller.reports);
-        // 7.0 s at 10 Mb/s; what its link no longer wastes on packets without room is gained.
+        // 7.0 s at 10 Mb/s, less the time that its link no longer wastes on packets without room.
         assert!(all < Nanos::from_secs(9), "loss {loss}: {all}");
         let (received, _) = world.port_bytes(1, world.hosts[last].port);
         assert!(received < bytes.len() as u64 * 3 / 2, "loss {loss}: {received}");

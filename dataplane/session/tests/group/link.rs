@@ -1,4 +1,4 @@
-//! One direction of a link: rate, delay, a drop-tail queue, and what goes wrong on it.
+//! One direction of a link: rate, delay, a drop-tail queue, and faults.
 
 use std::collections::VecDeque;
 

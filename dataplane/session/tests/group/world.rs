@@ -49,7 +49,7 @@ pub struct WorldHost {
     pub switch: usize,
     pub port: PortId,
     wake_at: Option<Nanos>,
-    /// What a receiver delivered.
+    /// The bytes that a receiver delivered.
     pub output: Vec<u8>,
     /// A receiver whose application does not read.
     pub paused: bool,

@@ -19,7 +19,7 @@ pub const LOOPBACK_LIMIT: usize = 4096;
 /// How often egress may clone a copy of a copy.
 pub const CLONE_GENERATIONS: u8 = 3;
 
-/// How a packet leaves: through which port and queue, and the metadata that it got on the way there.
+/// A packet that leaves: its port and queue, and the metadata that it got on the way there.
 #[derive(Debug, Clone, Copy)]
 struct LeavingPacket {
     /// The port's place.

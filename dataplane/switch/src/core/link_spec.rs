@@ -11,7 +11,7 @@ use super::loss::Loss;
 use super::packet_rate::parse_bit_rate;
 use super::spec_text::{number, once, SpecError};
 
-/// Which directions of a link a description is about, seen from the switch.
+/// The directions of a link that a description is about, seen from the switch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Direction {
     /// Both directions.
@@ -147,7 +147,11 @@ mod tests {
             ("rate=1mbit", "\"rate=1mbit\" is not PORT:rate=100mbit,delay=10ms,..."),
             ("x:up", "\"x\" is not a port number"),
             ("1:", "\"\" is not one of rate=, delay=, loss=, queue=, dir=, up, down"),
-            ("1:rate=0mbit", "rate: \"0mbit\" is not a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)"),
+            (
+                "1:rate=0mbit",
+                "rate: \"0mbit\" is not a rate above zero such as 100mbit (bit, kbit, mbit, gbit or \
+                unlimited)",
+            ),
             ("1:speed=3", "\"speed=3\" is not one of rate=, delay=, loss=, queue=, dir=, up, down"),
             ("1:up,down", "up/down is given twice"),
             ("1:loss=2", "loss: \"2\" is not a loss between 0 and 1, or a percentage such as 1%"),
@@ -170,7 +174,8 @@ mod tests {
         #[test]
         fn no_mix_of_valid_words_panics(words in proptest::collection::vec(
             prop_oneof![Just("rate"), Just("="), Just("1"), Just("."), Just("9999999999999"), Just("gbit"),
-                        Just("loss"), Just("%"), Just(","), Just("delay"), Just("s"), Just("queue"), Just("-")], 0..12)) {
+                        Just("loss"), Just("%"), Just(","), Just("delay"), Just("s"), Just("queue"),
+                        Just("-")], 0..12)) {
             let _ = parse_port_link(&format!("1:{}", words.concat()));
         }
     }

@@ -13,7 +13,7 @@
 //! | `traffic_manager`, `queue` | the queues of one port; one queue |
 //! | `shaper`, `scheduler` | when a queue's head may leave; which queue is served next |
 //! | `queue_settings`, `queue_registers` | queues as users describe them; queues as programs see them |
-//! | `queue_control` | how users and programs change queues, ports and generators |
+//! | `queue_control` | changes of queues, ports and generators by users and programs |
 //! | `diffusion` | each flow's available bandwidth under diffusion-type flow control |
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |

@@ -188,8 +188,8 @@ mod tests {
             ("pause,resume", "pause/resume is given twice"),
             (
                 "rate=5",
-                "rate: \"5\" is not a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), \
-                 or unlimited",
+                "rate: \"5\" is not a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, \
+                 gbit), or unlimited",
             ),
         ];
         for (text, message) in cases {

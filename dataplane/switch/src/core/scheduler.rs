@@ -247,7 +247,10 @@ mod tests {
                 match step {
                     0 => scheduler.set(queue, 3, Share::Demand(demand)),
                     1 => scheduler.restart(),
-                    _ => scheduler.choose(Mask::from(ready) & 0xf).into_iter().for_each(|queue| scheduler.serve(queue, bytes)),
+                    _ => {
+                        let chosen = scheduler.choose(Mask::from(ready) & 0xf);
+                        chosen.into_iter().for_each(|queue| scheduler.serve(queue, bytes));
+                    }
                 }
                 prop_assert!(scheduler.lanes.iter().all(|lane| lane.ahead <= lane.pace));
             }

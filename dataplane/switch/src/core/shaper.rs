@@ -1,4 +1,4 @@
-//! When a queue's head may leave: credit that accrues at the queue's rate.
+//! The time at which a queue's head may leave, by credit that accrues at the queue's rate.
 //!
 //! Credit is exact: one packet is 64e9 units, one bit 1e9, and a nanosecond is worth the rate's own number
 //! (in 1/64 packet/s, or bit/s). Nothing is rounded but the time at which a head becomes eligible, which is
@@ -260,14 +260,16 @@ mod tests {
                 shaper.set(Nanos(now), packets(next), false, Some(1000));
                 let whole = accrued / u128::from(64 * BILLION);
                 // The first left with the credit it came with.
-                prop_assert!(left == whole + 1 || left == whole + 2 && accrued % u128::from(64 * BILLION) == 0,
+                let exact = accrued % u128::from(64 * BILLION) == 0;
+                prop_assert!(left == whole + 1 || left == whole + 2 && exact,
                     "{left} left, {whole} accrued");
             }
         }
 
         #[test]
         fn no_numbers_panic(
-            steps in proptest::collection::vec((any::<u64>(), any::<u32>(), any::<u64>(), any::<u32>(), 0u8..5), 0..50),
+            steps in proptest::collection::vec(
+                (any::<u64>(), any::<u32>(), any::<u64>(), any::<u32>(), 0u8..5), 0..50),
         ) {
             let mut shaper = QueueShaper::default();
             for (now, units, rate, bytes, step) in steps {

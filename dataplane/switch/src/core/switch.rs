@@ -63,7 +63,7 @@ pub struct Forwarding {
     pub replication: ReplicationEngine,
     /// Packet generators. Of an installed program they are changed by [`Switch::change_generators`].
     pub generators: Generators,
-    /// Which of the program's registers belong to queues.
+    /// The program's registers that belong to queues.
     pub registers: QueueRegisters,
 }
 

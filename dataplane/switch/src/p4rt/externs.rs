@@ -221,7 +221,8 @@ fn check_id(entry: &ExternEntry) -> Result<(), Refusal> {
 
 fn unknown(type_id: u32) -> Refusal {
     Refusal::invalid(format!(
-        "extern_type_id: {type_id:#x} is not {QUEUE:#x} (queue), {PORT:#x} (port) or {GENERATOR:#x} (generator)"
+        "extern_type_id: {type_id:#x} is not {QUEUE:#x} (queue), {PORT:#x} (port) or {GENERATOR:#x} \
+            (generator)"
     ))
 }
 

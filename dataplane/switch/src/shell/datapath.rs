@@ -65,7 +65,7 @@ struct Loop {
     wall_offset: u64,
     next_housekeeping: Nanos,
     down: Vec<bool>,
-    /// Which port is read first in the next turn.
+    /// The port that is read first in the next turn.
     first_port: usize,
 }
 
@@ -211,7 +211,8 @@ impl Loop {
             self.datapath.ports[place].transmitter.send(frames, |bytes, error| {
                 let (interface, counters) = &shared.interfaces[place];
                 if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tracing::warn!(interface, bytes, %error, "interface refused a frame; more are only counted");
+                    let note = "interface refused a frame; more are only counted";
+                    tracing::warn!(interface, bytes, %error, "{note}");
                 }
             });
             numbers.clear();

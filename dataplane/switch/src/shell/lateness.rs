@@ -14,7 +14,7 @@ const WINDOWS: usize = 60;
 const STEPS: u32 = 8;
 const BUCKETS: usize = 62 * STEPS as usize;
 
-/// When a switch counts as bound by the CPU.
+/// The limits beyond which a switch counts as bound by the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatenessLimits {
     /// The largest lateness of 99 % of the packets.

@@ -114,7 +114,7 @@ impl Testbed {
         Status::of_batch("update", &results)
     }
 
-    /// A whole read request, as the server carries it out: what was found, and the outcome.
+    /// A whole read request, as the server carries it out: the entities found, and the outcome.
     pub fn read_all(&self, request: &ReadRequest) -> (Vec<Entity>, Result<(), Status>) {
         let mut found = Vec::new();
         if let Err(status) = self.runtime.check_read(request) {

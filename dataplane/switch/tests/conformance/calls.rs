@@ -1,4 +1,4 @@
-//! Whole calls: who may make them, and how errors are reported.
+//! Whole calls: the clients that may make them, and the reports of errors.
 
 use groupflow_switch::p4rt::{ClientId, Code, Reaction};
 use groupflow_switch::proto::p4::v1::{
@@ -62,7 +62,8 @@ fn a_batch_goes_on_after_an_error() {
     assert_eq!(status.code, Code::Unknown);
     assert_eq!(
         status.message,
-        "2 of 4 updates failed, first update 2: multicast group 0: multicast_group_id: it is not between 1 and 65535"
+        "2 of 4 updates failed, first update 2: multicast group 0: multicast_group_id: it is not \
+            between 1 and 65535"
     );
     let codes: Vec<i32> = status.errors.iter().map(|error| error.canonical_code).collect();
     assert_eq!(codes, [0, Code::InvalidArgument as i32, Code::AlreadyExists as i32, 0]);

@@ -158,7 +158,8 @@ fn p4info_of_another_program_is_refused_naming_the_place() {
         ),
         (
             |i| i.tables[0].match_fields[0].bitwidth = 32,
-            "table TestIngress.destinations, key field hdr.ethernet.dst has 32 bits in P4Info, 48 in the program",
+            "table TestIngress.destinations, key field hdr.ethernet.dst has 32 bits in P4Info, 48 in \
+                the program",
         ),
         (
             |i| i.tables[0].match_fields[0].name = "x".into(),
@@ -166,7 +167,8 @@ fn p4info_of_another_program_is_refused_naming_the_place() {
         ),
         (
             |i| i.tables[0].match_fields[0].r#match = i.tables[2].match_fields[0].r#match.clone(),
-            "table TestIngress.destinations, key field hdr.ethernet.dst is lpm in P4Info, exact in the program",
+            "table TestIngress.destinations, key field hdr.ethernet.dst is lpm in P4Info, exact in \
+                the program",
         ),
         (|i| i.tables[0].action_refs[0].id = 9, "table TestIngress.destinations: no action 9"),
         (

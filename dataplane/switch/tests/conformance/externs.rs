@@ -159,40 +159,102 @@ fn what_is_wrong_is_named() {
         ExternEntry { extern_type_id: QUEUE, extern_id: 0, entry: Some(any) }
     };
     let cases = [
-        (Type::Modify, entry(5, &[]), "extern_type_id: 0x5 is not 0x81 (queue), 0x82 (port) or 0x83 (generator)"),
-        (Type::Modify, ExternEntry { extern_id: 7, ..queue(&[]) }, "extern_id: 7, and must be 0: the entry says which one"),
-        (Type::Modify, of_type("type.googleapis.com/p4.v1.Entity"), "entry: \"type.googleapis.com/p4.v1.Entity\" is not google.protobuf.Struct"),
-        (Type::Modify, of_type("google.protobuf.Struct"), "entry: not a google.protobuf.Struct: failed to decode Protobuf message: invalid varint"),
+        (
+            Type::Modify,
+            entry(5, &[]),
+            "extern_type_id: 0x5 is not 0x81 (queue), 0x82 (port) or 0x83 (generator)",
+        ),
+        (
+            Type::Modify,
+            ExternEntry { extern_id: 7, ..queue(&[]) },
+            "extern_id: 7, and must be 0: the entry says which one",
+        ),
+        (
+            Type::Modify,
+            of_type("type.googleapis.com/p4.v1.Entity"),
+            "entry: \"type.googleapis.com/p4.v1.Entity\" is not google.protobuf.Struct",
+        ),
+        (
+            Type::Modify,
+            of_type("google.protobuf.Struct"),
+            "entry: not a google.protobuf.Struct: failed to decode Protobuf message: invalid varint",
+        ),
         (Type::Insert, queue(&[]), "queue: it can only be modified"),
         (Type::Modify, entry(QUEUE, &[("queue", number(3))]), "queue: entry.port: it is missing"),
-        (Type::Modify, entry(QUEUE, &[("port", number(9)), ("queue", number(3))]), "queue: entry.port: there is no port 9"),
-        (Type::Modify, entry(QUEUE, &[("port", number(2)), ("queue", number(8))]), "queue: entry.queue: port 2 has queues 0 to 7, not 8"),
-        (Type::Modify, queue(&[("level", number(256))]), "queue: entry.level: it is not a whole number between 0 and 255"),
-        (Type::Modify, queue(&[("weight", Kind::NumberValue(1.5))]), "queue: entry.weight: it is not a whole number between 1 and 65535"),
-        (Type::Modify, queue(&[("limit_bytes", text("many"))]), "queue: entry.limit_bytes: it is not a whole number between 1 and 1099511627776"),
+        (
+            Type::Modify,
+            entry(QUEUE, &[("port", number(9)), ("queue", number(3))]),
+            "queue: entry.port: there is no port 9",
+        ),
+        (
+            Type::Modify,
+            entry(QUEUE, &[("port", number(2)), ("queue", number(8))]),
+            "queue: entry.queue: port 2 has queues 0 to 7, not 8",
+        ),
+        (
+            Type::Modify,
+            queue(&[("level", number(256))]),
+            "queue: entry.level: it is not a whole number between 0 and 255",
+        ),
+        (
+            Type::Modify,
+            queue(&[("weight", Kind::NumberValue(1.5))]),
+            "queue: entry.weight: it is not a whole number between 1 and 65535",
+        ),
+        (
+            Type::Modify,
+            queue(&[("limit_bytes", text("many"))]),
+            "queue: entry.limit_bytes: it is not a whole number between 1 and 1099511627776",
+        ),
         (Type::Modify, queue(&[("rate", number(5))]), "queue: entry.rate: it is not a string"),
         (
             Type::Modify,
             queue(&[("rate", text("5"))]),
-            "queue: entry.rate: \"5\" is not a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), or unlimited",
+            "queue: entry.rate: \"5\" is not a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, \
+                kbit, mbit, gbit), or unlimited",
         ),
         (Type::Modify, queue(&[("paused", number(1))]), "queue: entry.paused: it is not true or false"),
         (
             Type::Modify,
             queue(&[("sent", number(0))]),
-            "queue: entry.sent: it is not one of port, queue, level, weight, rate, paused, limit_packets, limit_bytes",
+            "queue: entry.sent: it is not one of port, queue, level, weight, rate, paused, \
+                limit_packets, limit_bytes",
         ),
         (
             Type::Modify,
             entry(PORT, &[("port", number(2)), ("nominal_packet", number(0))]),
             "port: entry.nominal_packet: it is not a whole number between 1 and 9216",
         ),
-        (Type::Insert, generator(&[("id", number(64))]), "generator: entry.id: it is not a whole number between 0 and 63"),
-        (Type::Insert, generator(&[("period_ns", number(999))]), "generator: 5: entry.period_ns: 999 is below 1000 ns"),
-        (Type::Insert, generator(&[("frame", text("0"))]), "generator: entry.frame: it is not hexadecimal, two digits a byte"),
-        (Type::Insert, generator(&[("frame", text(""))]), "generator: 5: entry.frame: 0 bytes, of at most 9216, at least 1"),
-        (Type::Insert, generator(&[("frame", Kind::NullValue(0))]), "generator: entry.frame: it is not a string"),
-        (Type::Insert, generator(&[("port", number(512))]), "generator: entry.port: it is not a whole number between 0 and 511"),
+        (
+            Type::Insert,
+            generator(&[("id", number(64))]),
+            "generator: entry.id: it is not a whole number between 0 and 63",
+        ),
+        (
+            Type::Insert,
+            generator(&[("period_ns", number(999))]),
+            "generator: 5: entry.period_ns: 999 is below 1000 ns",
+        ),
+        (
+            Type::Insert,
+            generator(&[("frame", text("0"))]),
+            "generator: entry.frame: it is not hexadecimal, two digits a byte",
+        ),
+        (
+            Type::Insert,
+            generator(&[("frame", text(""))]),
+            "generator: 5: entry.frame: 0 bytes, of at most 9216, at least 1",
+        ),
+        (
+            Type::Insert,
+            generator(&[("frame", Kind::NullValue(0))]),
+            "generator: entry.frame: it is not a string",
+        ),
+        (
+            Type::Insert,
+            generator(&[("port", number(512))]),
+            "generator: entry.port: it is not a whole number between 0 and 511",
+        ),
         (Type::Delete, generator(&[]), "generator: entry.frame: it is not one of id"),
     ];
     for (kind, entry, message) in cases {

@@ -22,7 +22,7 @@ fn seeds(bed: &Testbed) -> Vec<Update> {
     ]
 }
 
-/// Whatever bytes are taken as a message, the answer is an answer.
+/// Any bytes that are taken as a message get an answer.
 fn try_everything(bed: &mut Testbed, bytes: &[u8]) {
     if let Ok(update) = Update::decode(bytes) {
         let _ = bed.runtime.apply(&mut bed.switch, &update);
@@ -46,7 +46,8 @@ proptest! {
 
     #[test]
     fn damaged_requests_are_answered(
-        which in 0usize..6, cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        which in 0usize..6,
+        cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
     ) {
         let mut bed = Testbed::new(&[]);
         let seeds = seeds(&bed);
@@ -72,10 +73,13 @@ proptest! {
         table in 0usize..8, field in 0u32..5, value in proptest::collection::vec(any::<u8>(), 0..20),
         prefix: i32, priority: i32, kind in 0i32..5, shape in 0u8..6, action in 0usize..12,
     ) {
-        use groupflow_switch::proto::p4::v1::{action::Param, field_match::*, table_action, Action, FieldMatch, TableAction, TableEntry};
+        use groupflow_switch::proto::p4::v1::{
+            action::Param, field_match::*, table_action, Action, FieldMatch, TableAction, TableEntry,
+        };
         let mut bed = Testbed::new(&[]);
         let tables: Vec<u32> = bed.binding().tables.keys().copied().collect();
-        let actions: Vec<u32> = bed.binding().tables.values().flat_map(|t| t.actions.keys().copied()).collect();
+        let actions: Vec<u32> =
+            bed.binding().tables.values().flat_map(|table| table.actions.keys().copied()).collect();
         let matched = match shape {
             0 => FieldMatchType::Exact(Exact { value: value.clone() }),
             1 => FieldMatchType::Lpm(Lpm { value: value.clone(), prefix_len: prefix }),

@@ -10,7 +10,7 @@ header ethernet_t {
     bit<16> ethertype;
 }
 
-// What was seen on the way through the queue; added to frames of ethertype 0x1234.
+// Queue metadata of the packet's way through the switch; added to frames of ethertype 0x1234.
 header queue_t {
     bit<16> rid;
     bit<8>  instance_type;

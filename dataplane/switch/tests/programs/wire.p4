@@ -1,4 +1,4 @@
-// The least program: what comes in at port 1 leaves at port 2, for measuring what the switch costs by itself.
+// The least program, for measuring the cost of the switch itself: packets from port 1 leave by port 2.
 //
 //   p4c-bm2-ss --p4runtime-files wire.p4info.txtpb -o wire.json wire.p4
 #include <core.p4>

@@ -42,7 +42,7 @@ pub struct StreamStats {
     pub acked: Seq,
     /// Whether the controller delegated the stream to this cache.
     pub active: bool,
-    /// Which node acknowledges.
+    /// The node that acknowledges.
     pub mode: Mode,
     /// The effect of a slow receiver.
     pub policy: Policy,

@@ -6,7 +6,7 @@ use super::FanoutError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BranchId(pub u32);
 
-/// How far the end of the stream (the FIN) has come.
+/// The progress of the end of the stream (the FIN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FinState {
     Open,

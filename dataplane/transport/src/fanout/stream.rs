@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::branch::{Branch, FinState};
 use super::{BranchId, FanoutError, Mode};
 
-/// Where a branch begins.
+/// The place at which a branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchStart {
     /// With the next byte that comes from upstream.

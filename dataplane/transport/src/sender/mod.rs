@@ -7,7 +7,7 @@
 //! | `flight` | packets between the first unacknowledged one and the next new one |
 //! | `polls` | when the group is asked to acknowledge |
 //! | `repeats` | packets that were asked for again |
-//! | `watch` | how long nothing was acknowledged |
+//! | `watch` | the time without acknowledgements |
 //! | `report` | events, errors and figures |
 
 use std::collections::VecDeque;

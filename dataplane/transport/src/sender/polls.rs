@@ -1,4 +1,4 @@
-//! When a sender asks the group to acknowledge.
+//! The polls by which a sender asks the group to acknowledge.
 
 use groupflow_base::Nanos;
 

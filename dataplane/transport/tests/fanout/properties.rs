@@ -1,5 +1,5 @@
-//! Random interleavings beside a model that has the bytes: what the cache's offsets say is there is
-//! there, every branch gets the stream in order from where it began, and the capacity holds.
+//! Random interleavings beside a model that has the bytes: bytes that should be in the cache by its offsets
+//! are there, every branch gets the stream in order from where it began, and the capacity holds.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -53,7 +53,7 @@ fn byte(offset: u64) -> u8 {
     (offset * 31 % 251) as u8
 }
 
-/// The shell's part: bytes in a cache that is cut where the stream says, and what each branch got.
+/// The shell's part: bytes in a cache that is cut where the stream says, and the bytes of each branch.
 struct FanoutShell {
     stream: Fanout,
     base: u64,
@@ -126,7 +126,7 @@ impl FanoutShell {
             Step::Lose(index) => {
                 let Some(branch) = self.nth(index) else { return };
                 self.stream.on_lost(branch).expect("there");
-                // Whoever takes the connection's place has what was acknowledged.
+                // The successor of the connection has the bytes that were acknowledged.
                 let acked = self.stream.acked(branch).expect("there");
                 let (start, got) = self.got.get_mut(&branch).expect("known");
                 got.truncate((acked - *start) as usize);

@@ -78,7 +78,7 @@ def test_the_path_takes_the_times_from_which_it_was_inferred() -> None:
 
 
 def test_a_window_a_round_trip_and_a_link_that_is_full() -> None:
-    """What can be computed by hand, without losses: the end is told to a few milliseconds."""
+    """Without losses, the end can be computed by hand: it is told to a few milliseconds."""
     wire = Wire(rtt_s=0.02, loss=0.0, rate_bps=20e6)
     eager = Open(delayed_ack_ms=0)
     packets = FILE / MSS

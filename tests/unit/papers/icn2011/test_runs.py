@@ -34,7 +34,7 @@ def test_a_split_stream_crosses_each_link_once_and_reaches_all(method: Method) -
     indices = measured.indices
     offered = results.flows["ma1-ma1-s1"].offered_bytes
     assert offered is not None and offered % (MESSAGE_PACKETS * MSS) == 0 and offered > 0
-    # What was sent again, or is on its way at the end, is all that makes a difference.
+    # Only packets that were sent again, or are on their way at the end, make a difference.
     once = offered / MSS * FRAME_BYTES
     for ends in (("ma1out", "s1"), ("s1", "s2"), ("s2", "md2")):
         assert 0.8 * once < results.link_bytes[ends] < 1.25 * once, ends

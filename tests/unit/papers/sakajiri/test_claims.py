@@ -157,7 +157,7 @@ def test_scarcity_is_as_the_policy_says() -> None:
 
 
 def test_a_narrow_link_is_divided_as_the_policy_says() -> None:
-    """Of 3.5 Mb/s everyone has 0.5, and what is left goes to the three of high priority."""
+    """Of 3.5 Mb/s everyone has 0.5, and the rest goes to the three of high priority."""
     study = STUDIES["narrow"]
     narrow = cases(study)
     assert {case.links.bottleneck_mbps for case in narrow} == {3.6}

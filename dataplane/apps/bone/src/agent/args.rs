@@ -24,7 +24,7 @@ const SESSION: usize = groupflow_transport::wire::HEADER;
 /// How often an idle hub announces its presence.
 const ANNOUNCE: Nanos = Nanos::from_secs(5);
 
-/// How messages reach all rims.
+/// The carrier of messages to all rims.
 #[derive(Debug, Args)]
 pub struct BoneArgs {
     /// The multicast group and UDP port where rims listen
@@ -123,7 +123,7 @@ pub struct BoneHubArgs {
     /// Address where files are listed and orders taken over HTTP
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:26502")]
     pub http: SocketAddrV4,
-    /// How the hub's messages reach rims.
+    /// The carrier of the hub's messages to rims.
     #[command(flatten)]
     pub bone: BoneArgs,
 }
@@ -201,7 +201,7 @@ pub struct BoneRimArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = STALLED.as_secs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub client_wait: u64,
-    /// How the hub's messages reach this rim.
+    /// The carrier of the hub's messages to this rim.
     #[command(flatten)]
     pub bone: BoneArgs,
 }

@@ -1,4 +1,4 @@
-//! How a hub's messages reach all rims: by plain multicast, or as the data of a session, which P4 switches
+//! The carrier of a hub's messages to all rims: plain multicast, or the data of a session, which P4 switches
 //! replicate.
 //!
 //! In a session the hub is an ordinary sender and each rim an ordinary receiver. A message from the hub to
@@ -14,7 +14,7 @@ use groupflow_session::member::{Member, MembershipState, Purpose};
 use groupflow_transport::wire::{GroupPacket, Header, Kind, VERSION};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
-/// How messages are carried.
+/// A way to carry messages.
 #[derive(Debug)]
 pub struct Carrier {
     /// This agent's membership in a session; `None`: messages are sent as plain datagrams.

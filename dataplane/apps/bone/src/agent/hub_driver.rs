@@ -27,7 +27,7 @@ pub struct HubDriver {
     hub: Hub,
     group: Dest,
     unicast: bool,
-    /// How the hub reaches rims.
+    /// The carrier of messages to rims.
     pub carrier: Carrier,
     desk: Arc<Desk>,
     sending: Option<FileName>,

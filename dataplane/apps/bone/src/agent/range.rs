@@ -1,4 +1,4 @@
-//! Which bytes of a file a request selects (RFC 9110, sections 13 and 14).
+//! The bytes of a file that a request selects (RFC 9110, sections 13 and 14).
 
 use std::ops::Range;
 

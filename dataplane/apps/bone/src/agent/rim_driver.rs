@@ -40,7 +40,7 @@ pub enum RimNote {
 pub struct RimDriver {
     rim: Rim,
     asker: Asker,
-    /// How the hub reaches this rim.
+    /// The carrier of messages from the hub.
     pub carrier: Carrier,
     shelf: Arc<Shelf>,
     /// The only hub that is accepted.

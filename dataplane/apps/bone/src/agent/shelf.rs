@@ -39,7 +39,7 @@ pub enum Failure {
     NoRoom,
 }
 
-/// How far a file that clients wait for has come.
+/// The progress of a file that clients wait for.
 #[derive(Debug, Clone)]
 pub enum Progress {
     /// The hub was asked for the file.

@@ -7,7 +7,7 @@ use super::message::Parameters;
 /// Packet sizes are multiples of this many bytes, as the coder requires.
 pub const UNIT: u16 = 64;
 
-/// How a file is cut into blocks.
+/// The division of a file into blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks {
     size: u64,
@@ -32,7 +32,7 @@ impl Blocks {
         offset - offset % self.length()
     }
 
-    /// Where the block that begins at `start` ends.
+    /// The end of the block that begins at `start`.
     pub fn end(&self, start: u64) -> u64 {
         self.size.min(start.saturating_add(self.length()))
     }

@@ -26,9 +26,9 @@ const MAX_ANSWERS: usize = 256;
 pub struct HubConfig {
     /// The multicast address on which rims listen.
     pub group: SocketAddrV4,
-    /// How files are sent.
+    /// The way files are sent.
     pub method: Method,
-    /// Which bytes are sent again.
+    /// The choice of bytes that are sent again.
     pub repair: Repair,
     /// Payload bytes of every packet, or of the first round's packets.
     pub packet: u16,

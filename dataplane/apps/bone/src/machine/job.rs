@@ -14,7 +14,7 @@ use super::plan::{CodedBlock, Planned};
 use super::size::SizeControl;
 use super::transfer::{Offer, TransferOutcome, TransferReport};
 
-/// How quickly the number of spare packets follows the number needed: 1 / SMOOTH.
+/// The number of spare packets follows the number needed with a gain of 1 / SMOOTH.
 const SMOOTH: u32 = 4;
 
 /// A transfer.

@@ -40,7 +40,7 @@ pub const MAX_AWAITED: usize = 250;
 pub const MAX_BLOCK: usize = 1 << 20;
 
 wire_enum!(
-    /// How a file is sent; the command line shows these comments.
+    /// The way a file is sent; the command line shows these comments.
     #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
     Method, "control.method", {
         /// To all rims at once; rims join, and the size of packets adapts
@@ -52,7 +52,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// Which bytes are sent again; the command line shows these comments.
+    /// The choice of bytes that are sent again; the command line shows these comments.
     #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
     Repair, "control.repair", {
         /// All from the earliest byte that a rim lacks
@@ -96,9 +96,9 @@ impl Span {
 /// The control parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
-    /// How the file is sent.
+    /// The way the file is sent.
     pub method: Method,
-    /// Which bytes are sent again.
+    /// The choice of bytes that are sent again.
     pub repair: Repair,
     /// The file's size in bytes.
     pub size: u64,

@@ -11,7 +11,7 @@
 //! | `transfer` | [`Offer`] and [`TransferReport`]: a file to send, and the report on its transfer |
 //! | [`states`] | the states and steps of both machines: the paper's two flowcharts |
 //! | [`message`], `codec`, `names` | the messages; their bytes; names of files, rims and transfers |
-//! | [`asking`] | how a rim asks for files that it lacks |
+//! | [`asking`] | a rim's requests for files that it lacks |
 //! | [`size`] | the size of the next round's packets |
 //! | [`plan`] | the packets of a round |
 //! | [`coding`] | blocks of erasure coding |

@@ -37,7 +37,7 @@ const LESS: u64 = 384;
 const LEAST: u64 = 205;
 /// H in bytes: DATA, UDP, IPv4 and Ethernet headers.
 const HEADERS: u64 = DATA_HEADER as u64 + 8 + 20 + 14;
-/// How fast the size follows: 1 / GAIN.
+/// The size follows with a gain of 1 / GAIN.
 const GAIN: i64 = 4;
 
 /// Computes the packet size of each round.

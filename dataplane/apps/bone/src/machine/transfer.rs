@@ -23,7 +23,7 @@ impl std::fmt::Debug for Offer {
     }
 }
 
-/// How a transfer ended.
+/// The outcome of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransferOutcome {
     /// Every rim that took part and was not dropped has the file; unscheduled: no rim asked for more.
@@ -39,7 +39,7 @@ pub enum TransferOutcome {
 pub struct TransferReport {
     /// The file.
     pub name: FileName,
-    /// How the transfer ended.
+    /// The outcome.
     pub outcome: TransferOutcome,
     /// The file's size in bytes.
     pub size: u64,

@@ -52,7 +52,7 @@ fn on_a_short_way_answers_count_as_soon_as_all_is_sent() {
     }
 }
 
-/// What a rim has got is not in doubt because its answer was lost.
+/// A lost answer puts the bytes that a rim has got in no doubt.
 #[test]
 fn answers_that_are_lost_cost_questions_and_no_packets() {
     let medium = Medium { lost_up: 200, ..CLEAN };

@@ -1,4 +1,4 @@
-//! Who takes part: rims that come late, leave, are not heard, come again, or say what makes no sense.
+//! Members: rims that come late, leave, are not heard, come again, or send messages that make no sense.
 
 use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, Message, Reception, Span};
@@ -39,7 +39,7 @@ fn a_rim_whose_join_comes_in_the_first_round_is_one_of_the_others() {
     }
 }
 
-/// What it lacked once and has got since with the others is not sent again.
+/// Bytes that a rim lacked once and has got since, with the others, are not sent again.
 #[test]
 fn a_rim_that_comes_later_is_sent_what_it_lacks_in_the_end() {
     for seed in 0..10 {
@@ -154,7 +154,7 @@ fn a_rim_that_comes_late_gets_everything_and_holds_nobody_up() {
         world.run(1, DAY);
         assert_eq!((world.reports[0].complete, world.reports[0].lost), (2, 0), "{repair:?}");
         assert!(world.rims.iter().all(|host| host.stored == file(60_000)), "{repair:?}");
-        // What the first one had was sent once before the late one's turn.
+        // The first rim's bytes were sent once before the late rim's turn.
         let mut end = 0;
         for data in &world.data {
             if data.offset < end {

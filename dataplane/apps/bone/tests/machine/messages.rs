@@ -1,4 +1,4 @@
-//! What hub and rim say: round trips, refusals, arbitrary bytes.
+//! Messages of hub and rim: encoded and parsed again, refused, arbitrary bytes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -60,7 +60,8 @@ fn control() -> impl Strategy<Value = Parameters> {
 const VERDICTS: [Verdict; 4] = [Verdict::Queued, Verdict::Unknown, Verdict::Busy, Verdict::Unreadable];
 
 fn file_name() -> impl Strategy<Value = FileName> {
-    "[a-zA-Zäß日0-9_-][a-zA-Zäß日0-9 ._-]{0,40}".prop_map(|name| FileName::parse(&name).expect("a name"))
+    let names = "[a-zA-Zäß日0-9_-][a-zA-Zäß日0-9 ._-]{0,40}";
+    names.prop_map(|name| FileName::parse(&name).expect("a name"))
 }
 
 fn body() -> impl Strategy<Value = Body> {

@@ -1,4 +1,4 @@
-//! What rims report, when, and how many do.
+//! The reports of rims: their contents, times and number.
 
 use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, DataPacket, Message, Parameters, Reception, Round};

@@ -20,7 +20,7 @@ pub fn rim_address(rim: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 1 + (rim / 200) as u8, (rim % 200) as u8), 7000)
 }
 
-/// What a rim stored, and was told.
+/// A rim, the bytes that it stored, and its events.
 #[derive(Debug)]
 pub struct RimHost {
     pub rim: Rim,
@@ -30,7 +30,7 @@ pub struct RimHost {
     pub memory: (usize, usize),
 }
 
-/// What the medium does to each copy of a datagram; of a thousand.
+/// The faults of the medium: of a thousand copies of a datagram, so many are lost or doubled.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Medium {
     pub lost_down: u32,
@@ -87,7 +87,7 @@ pub struct World {
     pub data: Vec<groupflow_bone::machine::message::DataPacket>,
     /// Rims that hear and say nothing.
     pub deaf: Vec<bool>,
-    /// Besides: what is lost of what goes up (true) from, or down to, a rim, by the kind of message.
+    /// Further losses of messages up from (true) or down to a rim, by the kind of message.
     pub loses: Box<dyn FnMut(bool, usize, u8) -> bool>,
     flying: BinaryHeap<DatagramArrival>,
     number: u64,

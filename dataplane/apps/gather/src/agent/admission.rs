@@ -1,4 +1,4 @@
-//! How connections are accepted, admitted and refused.
+//! The admission of connections: accepting, admitting, refusing.
 
 use std::fs::File;
 use std::io;

@@ -69,7 +69,7 @@ pub struct GatherSendArgs {
     /// Address of the server
     #[arg(long, value_name = "IP:PORT")]
     pub to: SocketAddrV4,
-    /// How the client recognizes the server.
+    /// The client's means to recognize the server.
     #[command(flatten)]
     pub secure: SecureSend,
     /// This client's name

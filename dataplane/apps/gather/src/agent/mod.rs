@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`args`], [`clients`] | options; the list of clients |
 //! | [`serve`], [`server`] | the server's command; its loop |
-//! | `admission`, `endings`, `control` | how connections are admitted; how streams end; rounds and tunings |
+//! | `admission`, `endings`, `control` | admission of connections; ends of streams; rounds and tunings |
 //! | [`connection`], [`server_stripe`] | one end of a connection; the server's end of a stripe |
 //! | [`flow`], [`destination`] | a client's stream; its destination |
 //! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |

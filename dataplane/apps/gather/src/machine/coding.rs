@@ -158,7 +158,8 @@ mod tests {
         ) {
             let code = ErasureCode { pieces, parity };
             let group = code.group(1 << 40, length);
-            prop_assert_eq!(ParityGroup::new(group.start, group.length, group.pieces, group.parity), Ok(group));
+            let ParityGroup { start, length, pieces, parity } = group;
+            prop_assert_eq!(ParityGroup::new(start, length, pieces, parity), Ok(group));
             let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + at / 251) as u8).collect();
             let all = group.encode(&bytes);
             prop_assert_eq!(all.len(), usize::from(parity));

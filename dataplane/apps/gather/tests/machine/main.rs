@@ -35,8 +35,8 @@ fn code() -> impl Strategy<Value = Option<ErasureCode>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever happens, what goes out is what was read, each byte once and in order, and neither side
-    /// holds more than it may. When nothing happens any more, all of it goes out.
+    /// Whatever happens, the server delivers the bytes that the client read, each once and in order, and
+    /// neither side holds more than it may. When nothing happens any more, all bytes are delivered.
     #[test]
     fn no_byte_is_lost_or_doubled(
         steps in vec(step(), 0..400), room in 2000..40_000_u64, capacity in 1000..40_000_usize,
@@ -76,7 +76,8 @@ proptest! {
     /// begins.
     #[test]
     fn coded_a_silent_stripe_holds_up_nothing(
-        parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16, silent in 0..3_usize,
+        parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16,
+        silent in 0..3_usize,
         from in 0..30_usize,
     ) {
         let mut world = World::new(room, 1 << 20, ErasureCode::parse("4+2"));
@@ -94,7 +95,7 @@ proptest! {
     }
 }
 
-/// A stripe that is found to carry nothing holds up nothing any more; what it brings later does no harm.
+/// A stripe that is found to carry nothing holds up nothing any more; bytes that it brings later do no harm.
 #[test]
 fn what_a_stalled_stripe_had_goes_over_others_too() {
     let mut world = World::new(1 << 20, 1 << 20, None);

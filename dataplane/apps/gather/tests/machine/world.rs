@@ -1,4 +1,4 @@
-//! Both ends of a stream, and what is between them.
+//! Both ends of a stream, and the stripes between them.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use groupflow_gather::machine::{
     StripeId,
 };
 
-/// What happens. Stripes are taken modulo their number.
+/// An event. Stripes are taken modulo their number.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
     Read(usize),
@@ -44,7 +44,7 @@ struct StripeModel {
 
 pub struct World {
     pub client: Outgoing,
-    /// What the server delivered; it survives all.
+    /// The bytes that the server delivered, which survive all faults.
     pub out: Vec<u8>,
     server: Option<Incoming>,
     epoch: u64,

@@ -1,4 +1,4 @@
-//! How branches are added, lost, retried and removed.
+//! Branches that are added, lost, retried and removed.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -29,7 +29,7 @@ pub enum SlowArg {
     Skip,
 }
 
-/// How data come from the parent.
+/// The transport of data from the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EdgesArg {
     /// Over TCP connections

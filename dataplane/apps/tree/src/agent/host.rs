@@ -3,7 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `drive` | the node, the poller and the clock |
-//! | `dialogue` | what the host and the dispatchers tell each other |
+//! | `dialogue` | the messages of host and dispatchers to each other |
 //! | `dials` | connections to parents that are being made |
 //! | `tcp_links` | connections over TCP that are established |
 //! | `over_quic` | the bytes that come and go over QUIC |
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// A host, until it has no more to do.
 pub struct TreeHost<'a> {
     args: &'a TreeArgs,
-    /// The host's node, and what drives it.
+    /// The host's node, with the clock and the poller that drive it.
     pub drive: Drive,
     /// The dialogue with the dispatchers.
     pub dialogue: Dialogue,
@@ -60,7 +60,7 @@ pub struct TreeHost<'a> {
     /// Edges over QUIC; `None`: nothing is encrypted, or another process has the port.
     pub quic: Option<Quic>,
     probes: Probes,
-    /// What ends the host early.
+    /// The means to end the host early.
     pub stop: Stop,
 }
 

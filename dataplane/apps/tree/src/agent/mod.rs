@@ -10,7 +10,7 @@
 //! | [`args`] | options |
 //! | [`run`] | the commands: input, output, and how they end |
 //! | [`session`] | a host within a program in Rust, which writes or reads the stream |
-//! | [`stop`] | what ends a host early: a signal, or a program that drops it |
+//! | [`stop`] | the early end of a host: a signal, or a program that drops it |
 //! | [`host`] | the loop |
 //! | [`dispatcher_link`] | the connection to the dispatchers: lines of JSON |
 //! | [`known`] | the known addresses of dispatchers |

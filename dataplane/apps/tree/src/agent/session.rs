@@ -67,7 +67,7 @@ pub struct HostOptions {
     pub host: TreeArgs,
     /// The source begins when this many hosts are in the tree.
     pub members: usize,
-    /// Where in the stream a receiving host begins.
+    /// The place in the stream at which a receiving host begins.
     pub from: StreamStart,
     reporter: Reporter,
 }

@@ -19,7 +19,7 @@ pub const DATA_HEADER: usize = HEADER + 8;
 pub const MAX_BLOCK: usize = 16 << 10;
 const DATA: u8 = 17;
 
-/// Where in the stream a child begins.
+/// The place in the stream at which a child begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartAt {
     /// With the bytes that come next.
@@ -70,7 +70,7 @@ pub enum TreeFrame {
         ticket: Ticket,
         /// The number of the edge, which all its connections share; it goes up with each edge of the child.
         edge: u32,
-        /// Where the child begins.
+        /// The place at which the child begins.
         begin: StartAt,
         /// Neither the child nor any host below it needs bytes before this offset. Later bytes are kept for
         /// the hosts below, even if the child has them.

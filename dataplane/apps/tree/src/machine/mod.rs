@@ -16,15 +16,15 @@
 //!
 //! | open in the paper | chosen here |
 //! |---|---|
-//! | how a host finds its cluster | it measures a cluster's head and those below, then goes to the nearest |
+//! | a host's search for its cluster | it measures a head and those below, then goes to the nearest |
 //! | a host that is near to no head | it founds a cluster below the one that it has come to |
 //! | which cluster is below which | a new one takes over those to which it is nearer than their parent |
 //! | the parent of a host in a cluster | has room, and gives the shortest path from the cluster's head |
 //! | "data accumulation" | more bytes wait for a child than for the fastest one (`NodeConfig::slow_after`) |
 //! | the time until a slow host is moved | [`node::Slow`] |
-//! | how a stream goes on under another parent | at its position: nodes keep the bytes needed below |
+//! | a stream's continuation under another parent | at its position: nodes keep the bytes needed below |
 //! | when bytes kept for another cluster are freed | when its dispatcher says so |
-//! | how far down a slow host is moved | below a sibling or its child; its own children go elsewhere |
+//! | the new place of a slow host | below a sibling or its child; its own children go elsewhere |
 //!
 //! # No cycles
 //!

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Which of a host's direct children is moved down when the backlog for one of them grows.
+/// The direct child of a host that is moved down when the backlog for one of them grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Demotion {
@@ -36,7 +36,7 @@ pub struct Policy {
     pub max_joins: usize,
     /// Time after which a silent host counts as failed, and an idle join as ended.
     pub patience: Nanos,
-    /// Which child is moved down.
+    /// The child that is moved down.
     pub demotion: Demotion,
     /// Time after a demotion below a host during which no other follows; the moved host takes no children
     /// meanwhile.

@@ -1,4 +1,4 @@
-//! How much of a stream the hosts of one kind have, and how far they are behind the source.
+//! The share of a stream that the hosts of one kind have, and their lag behind the source.
 
 use groupflow_base::{BitRate, Nanos};
 use serde::Serialize;

@@ -15,7 +15,7 @@
 //! | [`large`] | the study of many hosts |
 //! | [`wires`] | connections that carry bytes, at the rates of the hosts' links |
 //! | [`stream_tree`] | a stream over a tree of hosts, with these connections |
-//! | [`group`] | how much of the stream the hosts of one kind have |
+//! | [`group`] | the share of the stream that the hosts of one kind have |
 //! | [`slow`] | the study of one slow host |
 
 pub mod group;

@@ -36,7 +36,7 @@ const LOOK: Nanos = Nanos::from_millis(100);
 /// Looks between two that are reported.
 const TOLD: usize = 5;
 
-/// How a slow host is treated ([`Slow`]).
+/// The treatment of a slow host ([`Slow`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
@@ -80,15 +80,15 @@ pub struct SlowStudySpec {
     pub stream_ns: u64,
     /// Bytes that a node caches.
     pub cache: u64,
-    /// Which host is moved down.
+    /// The host that is moved down.
     pub demotion: Demotion,
-    /// How a slow host is treated.
+    /// The treatment of a slow host.
     pub mode: Treatment,
     /// Seed of everything random.
     pub seed: u64,
 }
 
-/// How far the last host of each kind is behind the source, s; `None`: all are cut off, or there are none.
+/// The lag of the last host of each kind behind the source, s; `None`: all are cut off, or there are none.
 #[derive(Debug, Clone, Serialize)]
 pub struct StreamLag {
     /// Time in the stream, s.

@@ -35,7 +35,7 @@ fn of_two(capacity: u16) -> Dispatcher {
     cluster
 }
 
-/// Which host the cluster is told to be connected to, and by which ticket.
+/// The host to which the cluster is told to connect, and the ticket for it.
 fn attach(told: &[(ClusterId, Between)]) -> Option<(HostId, Ticket)> {
     told.iter().find_map(|(_, message)| match message {
         Between::Attach { to, ticket, .. } => Some((to.host, *ticket)),

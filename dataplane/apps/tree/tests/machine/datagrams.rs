@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// A hole near the source costs those below no more time than those above: what is behind it is relayed at
+/// A hole near the source costs those below no more time than those above: bytes behind it are relayed at
 /// once.
 #[test]
 fn a_hole_does_not_hold_up_those_below() {

@@ -7,6 +7,7 @@ use groupflow_tree::machine::{
     Below, Between, ClusterId, Demotion, Dispatcher, DispatcherAction, Founding, FromHost, HostId, Peer,
     Policy, RefusalCode, Ticket, ToHost, TreeJoin,
 };
+use serde_json::json;
 
 use super::forest::{token, ROOT, SOURCE};
 
@@ -340,14 +341,19 @@ fn messages_are_readable_json_and_come_back_as_they_were() {
         let text = serde_json::to_string(&message).expect("JSON");
         assert_eq!(serde_json::from_str::<FromHost>(&text).expect("the same"), message, "{text}");
     }
+    let join = |address, token| {
+        let peer = json!({"host": "1", "address": address});
+        json!({"say": "join", "what": {"peer": peer, "router": null, "capacity": 1, "token": token}})
+    };
+    assert!(serde_json::from_value::<FromHost>(join("1.1.1.1:1", "ab")).is_ok());
     for wrong in [
-        r#"{"say":"place"}"#,
-        r#"{"say":"measured","what":[["xyz",1]]}"#,
-        r#"{"say":"measured","what":[["12345678901234567",1]]}"#,
-        r#"{"say":"join","what":{"peer":{"host":"1","address":"nowhere"},"router":null,"capacity":1,"token":"ab"}}"#,
-        r#"{"say":"join","what":{"peer":{"host":"1","address":"1.1.1.1:1"},"router":null,"capacity":1,"token":"x"}}"#,
+        json!({"say": "place"}),
+        json!({"say": "measured", "what": [["xyz", 1]]}),
+        json!({"say": "measured", "what": [["12345678901234567", 1]]}),
+        join("nowhere", "ab"),
+        join("1.1.1.1:1", "x"),
     ] {
-        assert!(serde_json::from_str::<FromHost>(wrong).is_err(), "{wrong}");
+        assert!(serde_json::from_value::<FromHost>(wrong.clone()).is_err(), "{wrong}");
     }
 }
 

@@ -101,7 +101,7 @@ fn a_distant_peer_may_be_silent_longer() {
         node.on_time(given_up);
         assert_eq!(node.children().count(), 0);
     }
-    // How far a parent is that is not connected yet: as far as the dispatchers, or as hosts that were
+    // A parent that is not connected yet counts as far away as the dispatchers, or as hosts that were
     // measured.
     for (far, given_up) in
         [(Nanos::ZERO, silence), (round_trip, long), (Nanos(u64::MAX), Nanos::from_millis(4600))]
@@ -239,7 +239,7 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
         say(&mut node, now, conn, &TreeFrame::Taken { taken: 2500, needed: 1000 });
         node.on_closed(now, conn);
         assert_eq!((node.held(), node.keeps_for_departed()), (2000, true), "{name}");
-        // A connection of the same edge that was asked for long ago: what was said since counts.
+        // A connection of the same edge that was asked for long ago: later messages count.
         let conn = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(0)));
         let frames = hear(&mut node, now, conn);
         assert_eq!(

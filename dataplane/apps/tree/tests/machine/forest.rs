@@ -1,4 +1,4 @@
-//! Dispatchers and hosts, and what is under way between them: of each pair in order, of all in any.
+//! Dispatchers and hosts, and the messages between them: those of one pair in order, all others in any order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -151,8 +151,7 @@ impl Forest {
         }
     }
 
-    /// A dispatcher dies and is made again from what was stored of it; what it and its hosts said to each
-    /// other is lost.
+    /// A dispatcher dies and is made again from its stored state; messages between it and its hosts are lost.
     pub fn replace(&mut self, choice: usize) {
         let id = *self.clusters.keys().nth(choice % self.clusters.len()).expect("a cluster");
         let stored = serde_json::to_string(&self.clusters[&id]).expect("JSON");

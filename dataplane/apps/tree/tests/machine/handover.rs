@@ -103,7 +103,7 @@ fn a_stream_goes_on_under_another_parent() {
     }
 }
 
-/// Three connections to a parent all carry parts; two that break are made again; what is read is in order.
+/// Three connections to a parent all carry parts; two that break are made again; bytes are read in order.
 #[test]
 fn parallel_connections_share_the_stream_and_are_replaced() {
     let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Wait), never_demoted(), 2);

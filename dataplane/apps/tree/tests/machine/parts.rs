@@ -14,7 +14,7 @@ pub struct SplitDispatchers {
     parts: Vec<Dispatchers>,
     root: ClusterId,
     policy: Policy,
-    /// Which of the parts runs a cluster's dispatcher.
+    /// The part that runs a cluster's dispatcher.
     owners: BTreeMap<ClusterId, usize>,
     mail: VecDeque<Mail>,
     /// How many clusters there were, and how much mail.

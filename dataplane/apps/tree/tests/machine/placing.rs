@@ -1,4 +1,4 @@
-//! Where dispatchers put hosts.
+//! The places that dispatchers give to hosts.
 
 use std::collections::BTreeSet;
 

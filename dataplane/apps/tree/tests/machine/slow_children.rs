@@ -182,7 +182,7 @@ fn a_child_that_pauses_behind_the_fastest_is_not_cut_off_at_once() {
 /// The child came from a slow parent, which held up the bytes that it lacks.
 #[test]
 fn a_child_that_catches_up_is_not_reported() {
-    // Of each 100 ms: what it takes, and when it is reported.
+    // Bytes that the child takes in each 100 ms, and the times at which it is reported.
     for (takes, expected) in [(20, vec![]), (10, vec![110, 120, 130, 140]), (5, vec![110, 120, 130, 140])] {
         let mut node = source(Slow::Wait, 0);
         let good = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Now));

@@ -1,4 +1,4 @@
-//! How a rim receives a round.
+//! The reception of a round at a rim.
 
 use groupflow_base::{CodecError, Nanos};
 

@@ -1,4 +1,4 @@
-//! How a rim reports the bytes that it received.
+//! A rim's reports of the bytes that it received.
 
 use groupflow_base::Nanos;
 use rand::Rng;

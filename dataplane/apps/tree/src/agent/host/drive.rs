@@ -1,4 +1,4 @@
-//! A host's node, and what drives it: the clock and the poller.
+//! A host's node, with the clock and the poller that drive it.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};

@@ -233,7 +233,7 @@ impl QuicLink {
         self.speaks = true;
     }
 
-    /// Closes the connection when [`QuicLink::finish`] was called and the peer has all bytes, or takes no more.
+    /// Closes the connection if [`QuicLink::finish`] was called and the peer has all bytes or takes no more.
     pub fn end(&mut self, now: Instant) {
         self.ends.get_or_insert((now + LAST_WORD, now + LAST_WORDS));
     }

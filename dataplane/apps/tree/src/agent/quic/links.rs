@@ -35,7 +35,7 @@ const WINDOW: VarInt = VarInt::from_u32(4 << 20);
 const FRAMES: VarInt = VarInt::from_u32(16 << 10);
 /// Bytes of datagrams that came and were not taken yet.
 const DATAGRAMS: usize = 1 << 20;
-/// Bytes of datagrams that are given to a connection; others wait in [`QuicLink`], where their deadline is kept.
+/// Bytes of datagrams that are given to a connection; others wait in [`QuicLink`], with their deadline.
 const GIVEN: usize = 16 << 10;
 /// The longest UDP payload that a path is probed with: an Ethernet jumbo frame without the headers of IP and
 /// UDP.

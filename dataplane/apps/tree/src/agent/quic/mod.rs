@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`links`] | the connections: no socket, no clock |
 //! | `link` | one connection |
-//! | `congestion` | how many bytes of a connection are on the way |
+//! | `congestion` | the bound of a connection's bytes on the way |
 //!
 //! This module is the socket: many datagrams in one system call (UDP_SEGMENT, UDP_GRO), by `quinn-udp`.
 

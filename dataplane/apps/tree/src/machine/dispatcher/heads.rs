@@ -1,4 +1,4 @@
-//! The heads of the clusters below: which host of this cluster serves each, and what happens to heads that
+//! The heads of the clusters below: the host of this cluster that serves each, and the fate of heads that
 //! hold others up.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! How a host joins: it measures the latency to the head of a cluster and to the heads below, goes on to the
+//! Joins. A joining host measures the latency to the head of a cluster and to the heads below, goes on to the
 //! nearest, and so down until no head is nearer. There it is taken in if it is near enough, or else founds a
 //! cluster below.
 //!

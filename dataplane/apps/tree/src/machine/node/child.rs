@@ -172,7 +172,7 @@ impl Child {
         (received - stream.sent(self.branch).unwrap_or(received), received.saturating_sub(self.has))
     }
 
-    /// Where a child that takes a stream goes on behind bytes that are missing here.
+    /// The offset at which a child that takes a stream goes on behind bytes that are missing here.
     pub(super) fn behind_gap(&self, stream: &Fanout, held: &HeldBytes) -> Option<u64> {
         let at = stream.sendable(self.branch).start.max(self.has);
         let gap = held.gap(at).filter(|gap| gap.start <= at)?;

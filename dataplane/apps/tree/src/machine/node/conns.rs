@@ -6,15 +6,55 @@ use std::collections::{BTreeMap, VecDeque};
 use groupflow_base::codec::CodecError;
 use groupflow_base::Nanos;
 
-use super::{ConnId, NodeAction, NodeConfig};
+use super::NodeConfig;
 use crate::machine::frame::{EdgeDecoder, TreeFrame};
-use crate::machine::message::FromHost;
-use crate::machine::names::{HostId, Peer};
+use crate::machine::message::{FromHost, RefusalCode};
+use crate::machine::names::{ClusterId, HostId, Peer};
 
 /// Connections of strangers: this many beyond the most that children may have.
 const STRANGERS: usize = 16;
 /// The most that a round trip counts: a longer one is due to a queue, or to a packet that was sent again.
 const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
+
+/// A connection, numbered by the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub u64);
+
+/// A task for the node's owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeAction {
+    /// Connect to a host; then [`super::TreeNode::on_connected`] or [`super::TreeNode::on_closed`].
+    Connect {
+        /// The connection's number.
+        conn: ConnId,
+        /// The host to connect to.
+        to: Peer,
+    },
+    /// The child at this connection takes its DATA in datagrams ([`super::TreeNode::poll_datagram`]), over
+    /// the same connection.
+    Datagrams {
+        /// The child's connection.
+        conn: ConnId,
+        /// Once a datagram has waited for longer than this at its parent, it is of no use to the child.
+        deadline: Nanos,
+    },
+    /// Close the connection, after the bytes that [`super::TreeNode::fill`] still has for it; then
+    /// [`super::TreeNode::on_closed`].
+    Close(ConnId),
+    /// Send a message to the dispatcher.
+    Tell(FromHost),
+    /// Measure the delays to these hosts; then send `FromHost::Measured` to the dispatcher.
+    Measure(Vec<Peer>),
+    /// Send `FromHost::Join` to the dispatcher of that cluster, which is the node's cluster from now on.
+    Join(ClusterId),
+    /// The dispatcher refuses this host.
+    Refused {
+        /// The reason, for programs.
+        code: RefusalCode,
+        /// The reason, for people.
+        text: String,
+    },
+}
 
 /// The peer at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

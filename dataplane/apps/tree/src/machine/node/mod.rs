@@ -5,14 +5,14 @@
 //! |---|---|
 //! | [`config`] | the node's part of the policy, and its bounds |
 //! | `orders`, `frames` | the dispatcher's orders, and peers' frames, carried out on the parts below |
-//! | `presence` | signs of life to the dispatcher, and how the host leaves |
+//! | `presence` | signs of life to the dispatcher, and the host's departure |
 //! | `conns` | connections: bytes that come and go, signs of life |
 //! | `held`, `byte_queue` | the bytes that the node holds |
-//! | [`datagrams`], `reorder` | edges whose DATA are datagrams; how these come into order for the reader |
+//! | [`datagrams`], `reorder` | edges whose DATA are datagrams; the order of these for the reader |
 //! | `parents` | the edges to the parent and to the next one |
 //! | `receipts` | the offsets that the parent was told |
 //! | `children`, `child` | the edges to the children |
-//! | `pace` | how a child keeps up |
+//! | `pace` | the pace of a child |
 //! | `reader` | the host's own reader |
 //! | `tend` | the work that any event may have made due |
 //!
@@ -29,7 +29,7 @@
 //! | the node begins | [`TreeNode::source`] or [`TreeNode::new`]; the owner sends `FromHost::Join` itself |
 //! | the dispatcher gives an order | [`TreeNode::on_order`] |
 //! | a peer connects | [`Conns::on_accepted`]: the connection's number, or `None`: close it |
-//! | a connection is established | [`TreeNode::offer`] if it carries datagrams; then [`TreeNode::on_connected`] |
+//! | a connection is established | if it carries datagrams, [`TreeNode::offer`]; [`TreeNode::on_connected`] |
 //! | bytes come | [`TreeNode::on_bytes`] |
 //! | a connection can be written to | [`TreeNode::fill`]: appends bytes to send; none: wait for an event |
 //! | a datagram comes | [`TreeNode::on_datagram`] |
@@ -83,77 +83,20 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Fanout, Mode};
 
 use super::frame::{StartAt, TreeFrame};
-use super::message::{FromHost, RefusalCode};
-use super::names::{ClusterId, HostId, Peer};
+use super::message::FromHost;
+use super::names::HostId;
 use children::Children;
 pub use config::{NodeConfig, Slow};
 use conns::ConnRole;
-pub use conns::Conns;
+pub use conns::{ConnId, Conns, NodeAction};
 pub use datagrams::DatagramRelay;
 use datagrams::Datagrams;
 use held::HeldBytes;
 use parents::Parents;
 use presence::{LeaveProgress, Presence};
 use reader::OwnReader;
+pub use reader::ReadItem;
 use receipts::Receipts;
-
-/// A connection, numbered by the node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnId(pub u64);
-
-/// A task for the node's owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NodeAction {
-    /// Connect to a host; then [`TreeNode::on_connected`] or [`TreeNode::on_closed`].
-    Connect {
-        /// The connection's number.
-        conn: ConnId,
-        /// The host to connect to.
-        to: Peer,
-    },
-    /// The child at this connection takes its DATA in datagrams ([`TreeNode::poll_datagram`]), over the same
-    /// connection.
-    Datagrams {
-        /// The child's connection.
-        conn: ConnId,
-        /// Once a datagram has waited for longer than this at its parent, it is of no use to the child.
-        deadline: Nanos,
-    },
-    /// Close the connection, after the bytes that [`TreeNode::fill`] still has for it; then [`TreeNode::on_closed`].
-    Close(ConnId),
-    /// Send a message to the dispatcher.
-    Tell(FromHost),
-    /// Measure the delays to these hosts; then send `FromHost::Measured` to the dispatcher.
-    Measure(Vec<Peer>),
-    /// Send `FromHost::Join` to the dispatcher of that cluster, which is the node's cluster from now on.
-    Join(ClusterId),
-    /// The dispatcher refuses this host.
-    Refused {
-        /// The reason, for programs.
-        code: RefusalCode,
-        /// The reason, for people.
-        text: String,
-    },
-}
-
-/// An item that the reader gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReadItem {
-    /// The next bytes.
-    Bytes(Vec<u8>),
-    /// The stream goes on at `to`: earlier bytes came too late.
-    Skipped {
-        /// Offset of the next byte.
-        to: u64,
-    },
-    /// The stream has ended.
-    End,
-    /// Nothing follows: the reader was too slow, or no host has the next bytes any more.
-    Broken {
-        /// Offset of the byte that would be next.
-        at: u64,
-    },
-}
 
 /// One host's part in one stream.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! How a child keeps up with the stream.
+//! The pace of a child: whether it keeps up with the stream.
 
 use groupflow_base::Nanos;
 

@@ -4,7 +4,26 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::{BranchId, BranchStart, Fanout};
 
 use super::held::HeldBytes;
-use super::{NodeConfig, ReadItem};
+use super::NodeConfig;
+
+/// An item that the reader gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadItem {
+    /// The next bytes.
+    Bytes(Vec<u8>),
+    /// The stream goes on at `to`: earlier bytes came too late.
+    Skipped {
+        /// Offset of the next byte.
+        to: u64,
+    },
+    /// The stream has ended.
+    End,
+    /// Nothing follows: the reader was too slow, or no host has the next bytes any more.
+    Broken {
+        /// Offset of the byte that would be next.
+        at: u64,
+    },
+}
 
 /// The position of the host's own reader.
 #[derive(Debug, Clone)]

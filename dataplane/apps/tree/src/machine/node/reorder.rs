@@ -16,7 +16,7 @@ pub(super) enum OrderedPiece {
     Bytes(u64, Vec<u8>),
     /// Bytes before `to` will not come.
     Hole {
-        /// Where the stream goes on.
+        /// The offset at which the stream goes on.
         to: u64,
     },
     /// The stream has ended, at this offset.
@@ -31,7 +31,7 @@ pub(super) struct Reorder {
     most: u64,
     /// All bytes before this offset came out, or were told as a hole.
     out: u64,
-    /// Where the next bytes in order begin; beyond `out` when those between will not come.
+    /// The offset of the next bytes in order; beyond `out` when those between will not come.
     from: u64,
     run: Vec<u8>,
     /// Pieces beyond the run, none of which overlaps another, and when they came.

@@ -99,7 +99,7 @@ impl TreeNode {
         }
     }
 
-    /// The offset at which a late child or reader goes on: at half of the cached bytes, so that the reader may fall
+    /// The offset at which a late child or reader goes on: at half of the cached bytes, so that it may fall
     /// behind as much again.
     pub(super) fn middle(&self) -> u64 {
         let (base, received) = (self.stream.base(), self.stream.received());

@@ -17,7 +17,7 @@ mod wires;
 
 /// Bytes that a connection's sockets hold.
 const SOCKET: usize = 3000;
-/// Where the source is. Two hosts are as many milliseconds from each other as their places are apart.
+/// The place of the source. Two hosts are as many milliseconds from each other as their places are apart.
 pub const MIDDLE: u64 = 500;
 /// How long a datagram may wait at its parent; here none waits.
 const DEADLINE: Nanos = Nanos::from_millis(200);
@@ -275,8 +275,8 @@ impl Grove {
         self.act(host);
     }
 
-    /// The dispatchers die, and are made again from what was stored of them: what they and the hosts said to
-    /// each other is lost.
+    /// The dispatchers die, and are made again from their stored states: messages between them and the hosts
+    /// are lost.
     pub fn replace(&mut self) {
         self.replaced += 1;
         // Else there would be two of each name.
