@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{types, InstBuilder, Value};
 
 use crate::native::context::Word;
 use crate::native::expr::Locals;
@@ -121,9 +121,10 @@ impl Gen<'_> {
     }
 
     /// The sum is one of 16-bit words in ones' complement, where 2^16 counts as 1: any part may be added as a
-    /// number, shifted to where it ends within its word.
+    /// number, shifted to where it ends within its word. So whole words need no change of their byte order:
+    /// 2^8 times their little-endian sum counts the same.
     fn internet(&mut self, valid: u32, runs: &[BitRun]) -> Value {
-        let mut sum = self.int(0);
+        let (mut sum, mut little) = (self.int(0), self.int(0));
         for run in runs {
             let (mut bit, mut left) = (run.bit, run.width);
             while left > 0 {
@@ -133,25 +134,35 @@ impl Gen<'_> {
                 let width = left.min(most);
                 left -= width;
                 let at = At { base: self.phv, offset: bit as i32 / 8 };
-                let value = self.load_bits(at, bit % 8, width as u8);
+                let shift = (16 - (run.end - left) % 16) % 16;
+                if width % 16 == 0 && bit % 8 == 0 && shift == 0 {
+                    let value = self.load_extended(at, width as u8 / 8);
+                    little = self.b.ins().iadd(little, value);
+                } else {
+                    let value = self.load_bits(at, bit % 8, width as u8);
+                    let value = self.b.ins().ishl_imm(value, i64::from(shift));
+                    sum = self.b.ins().iadd(sum, value);
+                }
                 bit += width;
-                let end = run.end - left;
-                let shift = (16 - end % 16) % 16;
-                let value = if shift > 0 { self.b.ins().ishl_imm(value, i64::from(shift)) } else { value };
-                sum = self.b.ins().iadd(sum, value);
             }
         }
-        let low = self.b.ins().band_imm(sum, 0xffff_ffff);
-        let high = self.b.ins().ushr_imm(sum, 32);
-        sum = self.b.ins().iadd(low, high);
-        for _ in 0..3 {
-            let low = self.b.ins().band_imm(sum, 0xffff);
-            let high = self.b.ins().ushr_imm(sum, 16);
-            sum = self.b.ins().iadd(low, high);
-        }
+        let little = self.b.ins().ishl_imm(little, 8);
+        let sum = self.b.ins().iadd(sum, little);
+        let sum = self.folded(sum);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let sum = self.folded(sum);
+        let sum = self.b.ins().uextend(types::I64, sum);
         let sum = self.b.ins().bxor_imm(sum, 0xffff);
         let (valid, nothing) = (self.slot_value(valid), self.int(0xffff));
         self.b.ins().select(valid, sum, nothing)
+    }
+
+    /// The sum of a value's halves in ones' complement: in the upper half, to which the lower one carries.
+    fn folded(&mut self, value: Value) -> Value {
+        let half = i64::from(self.b.func.dfg.value_type(value).bits() / 2);
+        let swapped = self.b.ins().rotl_imm(value, half);
+        let both = self.b.ins().iadd(value, swapped);
+        self.b.ins().ushr_imm(both, half)
     }
 
     /// The number at a slot of at most 64 bits that is not on the wire.
@@ -189,7 +200,7 @@ impl Gen<'_> {
                 continue;
             }
             let (emit, next) = (self.b.create_block(), self.b.create_block());
-            let after = self.b.append_block_param(next, cranelift_codegen::ir::types::I64);
+            let after = self.b.append_block_param(next, types::I64);
             let valid = self.valid(header);
             self.b.ins().brif(valid, emit, &[], next, &[at]);
             self.b.switch_to_block(emit);

@@ -165,7 +165,7 @@ impl Gen<'_> {
     }
 
     /// 1, 2, 4 or 8 bytes, as they are in memory, with zeros above: one instruction.
-    fn load_extended(&mut self, at: At, bytes: u8) -> Value {
+    pub fn load_extended(&mut self, at: At, bytes: u8) -> Value {
         let At { base, offset } = at;
         match bytes {
             1 => self.b.ins().uload8(types::I64, flags(), base, offset),

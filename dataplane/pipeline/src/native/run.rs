@@ -13,7 +13,7 @@ use crate::packet::metadata::{become_clone, preserve};
 use crate::packet::pool::{PacketBody, Phv};
 use crate::packet::{
     Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
-    Unicast, Verdict,
+    Preserved, Unicast, Verdict,
 };
 use crate::port::Port;
 use crate::program::Program;
@@ -34,6 +34,9 @@ pub(crate) struct Native {
     slots: Vec<u128>,
     /// The most bytes that headers can take.
     most_header_bytes: usize,
+    /// The rarer requests of egress: a clone, and another round.
+    clone: Option<CloneRequest>,
+    recirculated: Option<Box<Preserved>>,
 }
 
 // SAFETY: the pointers are to parts of the same pipeline, and are set anew whenever code runs.
@@ -67,6 +70,8 @@ impl Native {
             fields: Phv::Native(Box::default()),
             slots: Vec::new(),
             most_header_bytes: order.map(|&header| program.layout.header(header).bytes()).sum(),
+            clone: None,
+            recirculated: None,
             compiled,
         })
     }
@@ -133,9 +138,9 @@ impl Native {
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
         context.truncate = u32::try_from(context.truncate).map_or(u64::MAX, u64::from);
         let mut fields = mem::replace(&mut self.fields, Phv::Native(Box::default()));
-        let outcome = self.leave(parts, &mut fields, payload, tail, departure, frame);
+        let dropped = self.leave(parts, &mut fields, payload, tail, departure, frame);
         self.fields = fields;
-        outcome
+        self.outcome(dropped)
     }
 
     /// Runs ingress on a packet with new fields, which stay in `self.fields`.
@@ -279,12 +284,24 @@ impl Native {
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
         (context.received, context.length) = (u64::from(*received), u64::from(*length));
         context.truncate = truncate.map_or(u64::MAX, u64::from);
-        let outcome = self.leave(&mut parts, fields, payload, *tail, departure, frame);
+        let dropped = self.leave(&mut parts, fields, payload, *tail, departure, frame);
         parts.pool.take_back(body);
-        outcome
+        self.outcome(dropped)
     }
 
-    /// Runs egress on a packet, whose context is set but for the queue's metadata.
+    /// The outcome of egress. It is made last: a value that is written by parts and then moved as a whole waits
+    /// until the parts have reached memory.
+    #[inline]
+    fn outcome(&mut self, dropped: Option<DropReason>) -> EgressOutcome {
+        let fate = match (dropped, self.recirculated.take()) {
+            (Some(reason), _) => Fate::Drop(reason),
+            (None, Some(preserved)) => Fate::Recirculate(preserved),
+            (None, None) => Fate::Send,
+        };
+        EgressOutcome { fate, clone: self.clone.take() }
+    }
+
+    /// Runs egress on a packet, whose context is set but for the queue's metadata. Says why there is no frame.
     #[inline(always)]
     fn leave(
         &mut self,
@@ -294,7 +311,7 @@ impl Native {
         tail: u32,
         departure: &Departure,
         frame: &mut Frame,
-    ) -> EgressOutcome {
+    ) -> Option<DropReason> {
         let context = &mut self.context;
         (context.egress_port, context.instance) = (u64::from(departure.port.0), departure.instance as u64);
         context.rid = u64::from(departure.rid);
@@ -306,14 +323,13 @@ impl Native {
         unsafe { self.compiled.run(EntryPoint::Egress, &mut self.context) };
 
         if let Some(reason) = self.failed() {
-            return EgressOutcome { fate: Fate::Drop(reason), clone: None };
+            return Some(reason);
         }
-        let mut clone = None;
         if let Some(list) = self.context.clone_list.checked_sub(1) {
-            clone = Some(self.clone_out(parts, fields, list, payload, tail));
+            self.clone = Some(self.clone_out(parts, fields, list, payload, tail));
         }
         if self.context.egress_spec == self.context.drop_port {
-            return EgressOutcome { fate: Fate::Drop(DropReason::Marked), clone };
+            return Some(DropReason::Marked);
         }
         frame.bytes.clear();
         frame.bytes.reserve(self.most_header_bytes + payload.len());
@@ -328,14 +344,11 @@ impl Native {
         if let Some(length) = self.truncation() {
             frame.truncate(length as usize);
         }
-        let fate = match self.context.recirculate.checked_sub(1) {
-            Some(list) => {
-                self.widen(fields);
-                Fate::Recirculate(Box::new(preserve(parts.program, list as u32, &self.slots)))
-            }
-            None => Fate::Send,
-        };
-        EgressOutcome { fate, clone }
+        if let Some(list) = self.context.recirculate.checked_sub(1) {
+            self.widen(fields);
+            self.recirculated = Some(Box::new(preserve(parts.program, list as u32, &self.slots)));
+        }
+        None
     }
 
     /// The clone that egress asks for: the packet as it is, only the fields of a list kept.
