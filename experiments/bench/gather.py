@@ -24,10 +24,10 @@ from experiments.bench.figure import Figure
 from experiments.bench.programs import example
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.events import Event
-from groupflow.endpoint.gather.clients import ClientList, Registered
+from groupflow.endpoint.gather.clients import ClientList, Registered, token_hash
 from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
-from groupflow.endpoint.gather.tuner import Tuner
+from groupflow.endpoint.gather.tuner import Message, Tuner
 from groupflow.endpoint.programs import find_program
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
@@ -66,11 +66,11 @@ class _Timed(Tuner):
 
     spent = 0.0
 
-    def take(self, event: Event) -> dict[str, object] | None:
+    def take(self, event: Event, *, repeat: bool = False, refused: str | None = None) -> Message | None:
         started = time.thread_time()
-        line = super().take(event)
+        message = super().take(event, repeat=repeat, refused=refused)
         self.spent = time.thread_time() - started
-        return line
+        return message
 
 
 def figures() -> list[Figure]:
@@ -79,7 +79,7 @@ def figures() -> list[Figure]:
 
 
 async def _crowd() -> list[Figure]:
-    clients = tuple(Registered(Client(f"c{n}", 1000 * _KBIT), _TOKEN) for n in range(_CLIENTS))
+    clients = tuple(Registered(Client(f"c{n}", 1000 * _KBIT), token_hash(_TOKEN)) for n in range(_CLIENTS))
     listed = ClientList(clients, Limits(_BUFFER, connections=_CONNECTIONS), 10**10)
     load_tool = example("groupflow-gather", "gather_load")
     spans: list[float] = []
@@ -100,10 +100,8 @@ async def _crowd() -> list[Figure]:
                 spans.append(1000 * (tuner.seconds + event.number("seconds")))
                 spent.append(1000 * (tuner.spent + event.number("processor_seconds")))
 
-        options = ServeOptions(clients=Path("unused"), listen="127.0.0.1:0", memory=_MEMORY, tls=tls)
-        service = GatherService(listed, _Restless(), options, on_event=take)
-        service.tuner = tuner
-        async with service:
+        options = ServeOptions(listen="127.0.0.1:0", memory=_MEMORY, max_clients=_CLIENTS, tls=tls)
+        async with GatherService(tuner, options, on_event=take) as service:
             ready = await service.ready()
             arguments = (f"127.0.0.1:{ready.integer('port')}", str(_CLIENTS), str(_KBIT), str(_SECONDS))
             # In real use clients are elsewhere: here they get the time that the server leaves.

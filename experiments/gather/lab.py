@@ -19,9 +19,10 @@ from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.gather.clients import ClientList, Registered
+from groupflow.endpoint.gather.clients import ClientList, Registered, token_hash
 from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 from groupflow.endpoint.gather.service import GatherService
+from groupflow.endpoint.gather.tuner import Tuner
 from groupflow.lab.controller_process import ControllerError, ControllerProcess
 from groupflow.lab.daemon import DaemonError
 from groupflow.lab.gfswitch import ControlError
@@ -107,22 +108,22 @@ class Lab:
             self._situation.buffer if tuned else UNBOUNDED, connections=self._run.case.links.connections
         )
         link = round(self._run.case.links.bottleneck_mbps * MEGABIT)
-        listed = ClientList(tuple(Registered(client, TOKEN) for client in clients), limits, link)
+        listed = ClientList(tuple(Registered(client, token_hash(TOKEN)) for client in clients), limits, link)
         launcher = self._network.hosts[host].launcher()
+        tuner = Tuner(listed, POLICIES[method])
         return GatherService(
-            listed, POLICIES[method], _serve_options(host), on_event=heard.take, launcher=launcher
+            tuner, _serve_options(host, len(clients)), on_event=heard.take, launcher=launcher
         )
 
     def _rival_service(self) -> GatherService:
         """Counts the bytes of interference terminals, over a fixed number of untuned connections each."""
         connections = self._run.case.links.rivals
-        clients = tuple(Registered(Client(host, MEGABIT), TOKEN) for host in RIVALS)
+        clients = tuple(Registered(Client(host, MEGABIT), token_hash(TOKEN)) for host in RIVALS)
         listed = ClientList(clients, Limits(UNBOUNDED, connections), MEGABIT)
         launcher = self._network.hosts[RIVAL_SERVER].launcher()
         return GatherService(
-            listed,
-            Untuned(connections),
-            _serve_options(RIVAL_SERVER),
+            Tuner(listed, Untuned(connections)),
+            _serve_options(RIVAL_SERVER, len(clients)),
             on_event=self._rival_heard.take,
             launcher=launcher,
         )
@@ -182,9 +183,8 @@ class Lab:
         )
 
 
-def _serve_options(host: str) -> ServeOptions:
-    # The list of clients is written by the service.
-    return ServeOptions(clients=Path(), listen=f"0.0.0.0:{PORT}", name=host)
+def _serve_options(host: str, clients: int) -> ServeOptions:
+    return ServeOptions(max_clients=clients, listen=f"0.0.0.0:{PORT}", name=host)
 
 
 async def _until(when: float) -> None:

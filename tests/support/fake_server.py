@@ -31,15 +31,12 @@ def measured(client: str, number: int, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve() -> None:
-    listed = json.loads(Path(sys.argv[sys.argv.index("--clients") + 1]).read_text())
-    clients = [each["client"] for each in listed["clients"]]
-    given: dict[str, dict[str, Any]] = {name: {"window": None, "connections": 1} for name in clients}
+    given: dict[str, dict[str, Any]] = {}
     # Not sys.stdin: of two lines that come together it would keep one, of which select does not know.
     stdin = io.FileIO(0)
-    say("ready", addr="127.0.0.1", port=26490, clients=len(clients))
-    say("stream_started", client=clients[0], stream="00ff", **{"from": 0}, path="x")
+    say("ready", addr="127.0.0.1", port=26490, clients=0)
     for number in range(1, 10_000):
-        say("round", round=number, seconds=0.5, clients=[measured(n, number, given[n]) for n in clients])
+        say("round", round=number, seconds=0.5, clients=[measured(n, number, given[n]) for n in given])
         ready, _, _ = select.select([stdin], [], [], 0.02)
         if not ready:
             continue
@@ -48,9 +45,16 @@ def serve() -> None:
             return
         with TOLD.open("ab") as told:
             told.write(line)
-        for each in json.loads(line)["tune"]:
+        order = json.loads(line)
+        if any(each["client"] == "unwanted" for each in order.get("clients", [])):
+            say("tune_refused", id=order["id"], field="request.clients", text="request.clients must be fewer")
+            continue
+        if "clients" in order:
+            names = [each["client"] for each in order["clients"]]
+            given = {name: given.get(name, {"window": None, "connections": 1}) for name in names}
+        for each in order["tune"]:
             given[each["client"]] = {"window": each["window"], "connections": each["connections"]}
-        say("tuned", id=json.loads(line)["id"], clients=1, seconds=0.0001)
+        say("tuned", id=order["id"], clients=1, seconds=0.0001)
 
 
 if sys.argv[1] == "gather-serve":

@@ -1,7 +1,6 @@
 """`groupflow controller`: runs the controller of a network."""
 
 import argparse
-import re
 from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -89,10 +88,12 @@ def register(subparsers: Subparsers) -> None:
         "/run/groupflow), or HOST=PATH or HOST=IP:PORT of one; repeatable",
     )
     run.add_argument(
-        "--gather",
-        type=_url,
-        metavar="URL",
-        help="API of the server that gathers, to which /v1/gather is passed on (default: none)",
+        "--policy-file",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Python file with tuning policies of one's own, for `ctl gather configure`; repeatable",
     )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)
@@ -106,11 +107,12 @@ def run_controller(args: argparse.Namespace) -> int:
     from groupflow.network.topology import TopologyError
     from groupflow.p4rt.program import ProgramError
     from groupflow.store.interface import StoreError
+    from groupflow.tuning.plugin import PolicyFileError
 
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
     log_to_stderr(args.log_level)
-    with failing_with(TopologyError, ProgramError, StoreError, ApiError, SplitError):
+    with failing_with(TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError):
         asyncio.run(_serve(args))
     return OK
 
@@ -123,7 +125,9 @@ async def _serve(args: argparse.Namespace) -> None:
     from groupflow.control.sessions.requests import Options
     from groupflow.network import topology
     from groupflow.p4rt.program import Program
+    from groupflow.tuning.plugin import load_policies
 
+    policies = load_policies(args.policy_file)
     network = topology.load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
     host, port = args.api
@@ -134,14 +138,15 @@ async def _serve(args: argparse.Namespace) -> None:
                 agent_token=args.agent_token, cache_bytes=args.cache_bytes, tcp_prefix=args.tcp_prefix
             )
             controller = await Controller.open(
-                network, program, store, options, split=_split_options(args.agent_control)
-            )
+                network, program, store, options,
+                split=_split_options(args.agent_control), policies=policies,
+            )  # fmt: skip
             stopped = asyncio.Event()
             on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
-                    tasks.create_task(serve(controller, listener, args.gather), name="api"),
+                    tasks.create_task(serve(controller, listener), name="api"),
                 ]
                 port = listener.getsockname()[1]
                 print(
@@ -165,12 +170,6 @@ def _prefix(text: str) -> IPv4Network:
             f"{text!r} is no prefix of 8 to 30 bits; write one like 10.200.0.0/16"
         )
     return prefix
-
-
-def _url(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/\s]+/?", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no URL; write one like http://10.0.0.1:9590")
-    return text
 
 
 def _split_options(places: list[str]) -> "SplitOptions":

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from groupflow.cli import diffusion, gather_ctl, placement, tcp
+from groupflow.cli import diffusion, gather_ctl, placement, status, tcp
 from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.rest_client import (
     DEFAULT_API,
@@ -51,6 +51,7 @@ def register(subparsers: Subparsers) -> None:
         help="the controller's API (default: $GROUPFLOW_API or " + DEFAULT_API + ")",
     )
     groups = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
+    status.add(groups)
     _sessions(groups)
     _members(groups)
     _switches(groups)
@@ -60,7 +61,7 @@ def register(subparsers: Subparsers) -> None:
     gather = _group(
         groups,
         "gather",
-        "clients of a server that gathers (--api: the server's own API, or a controller's)",
+        "tuning of a server that gathers, and its clients (also with --api of a server without controller)",
     )
     gather_ctl.add(gather)
     agents = _group(groups, "agents", "the cache agents")

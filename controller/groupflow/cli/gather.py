@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from pathlib import Path
@@ -27,7 +28,8 @@ from groupflow.cli.transfer import ended
 
 if TYPE_CHECKING:
     from groupflow.endpoint.events import Event
-    from groupflow.endpoint.gather.options import GatherSendOptions
+    from groupflow.endpoint.gather.director import Director
+    from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 
 DEFAULT_API = "127.0.0.1:9590"
 """not the controller's default: a server that gathers may run on another machine"""
@@ -54,21 +56,34 @@ def _serve_arguments(commands: Subparsers) -> None:
         example="groupflow gather serve --clients clients.yaml --out gathered --policy sakajiri",
     )
     add = serve.add_argument
-    add("--clients", type=Path, required=True, metavar="FILE", help="YAML list of clients and targets")
+    told = serve.add_mutually_exclusive_group(required=True)
+    told.add_argument("--clients", type=Path, metavar="FILE", help="YAML list of clients and targets")
+    told.add_argument(
+        "--controller", type=values.url, metavar="URL",
+        help="API of the controller that has the clients and tunes them; its token in $GROUPFLOW_TOKEN",
+    )  # fmt: skip
+    add(
+        "--max-clients", type=values.count, metavar="N",
+        help="most clients, which share the memory (default: as many as --clients has, but at least 64)",
+    )  # fmt: skip
     where = serve.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FOLDER", help="folder where streams are written")
     where.add_argument("--discard", action="store_true", help="count the streams' bytes and keep nothing")
     add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="clients' address (default: %(default)s)")
     add(
         "--tls-cert", type=Path, metavar="FILE",
-        help="certificate, PEM (default: beside the list of clients, .crt; made if it does not exist)",
+        help="certificate, PEM (default: the list of clients as .crt, or gather.crt; made if there is none)",
     )  # fmt: skip
     add("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM (default: the same, .key)")
     add("--plain", action="store_true", help="do not encrypt: tokens and data can be read on the way")
-    add("--policy", default="sakajiri", metavar="NAME", help="tuning of the clients (default: %(default)s)")
+    add("--policy", metavar="NAME", help="tuning of the clients of --clients (default: sakajiri)")
+    add(
+        "--policy-file", type=Path, action="append", default=[], metavar="FILE",
+        help="Python file with policies of one's own; repeatable",
+    )  # fmt: skip
     add(
         "--api", type=_api, default=DEFAULT_API, metavar="HOST:PORT",
-        help="address of the REST API; none: no API (default: %(default)s)",
+        help="address of the REST API with --clients; none: no API (default: %(default)s)",
     )  # fmt: skip
     add("--json", action="store_true", help="print events as JSON lines, also those of every round")
     serve.set_defaults(run=run_serve)
@@ -112,45 +127,73 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.control.api.server import ApiError
     from groupflow.endpoint.errors import AgentError, ClientError
     from groupflow.endpoint.gather.clients import ClientListError
-    from groupflow.tuning.policies import POLICIES
+    from groupflow.tuning.plugin import PolicyFileError
 
-    if args.policy not in POLICIES:
-        raise CommandError(f"--policy {args.policy}: unknown; the policies are {', '.join(POLICIES)}", USAGE)
+    if args.controller and (args.policy or args.policy_file):
+        raise CommandError("--policy and --policy-file are the controller's; leave them out", USAGE)
     log_to_stderr()
+    logging.getLogger("httpx").setLevel("WARNING")  # it logs every request
 
     def code(error: Exception) -> int:
         if isinstance(error, AgentError):
             return of_agent(error.exit_code)
         return REFUSED if isinstance(error, ClientListError) else FAILURE
 
-    with failing_with(ClientListError, ApiError, ClientError, code=code):
-        asyncio.run(_serve(args))
+    with failing_with(ClientListError, PolicyFileError, ApiError, ClientError, code=code):
+        asyncio.run(_serve_controlled(args) if args.controller else _serve_alone(args))
     return OK
 
 
-async def _serve(args: argparse.Namespace) -> None:
+async def _serve_controlled(args: argparse.Namespace) -> None:
+    from groupflow.endpoint.gather.director import ControllerDirector
+
+    options = _options(args, args.max_clients)
+    async with ControllerDirector(args.controller, os.environ.get("GROUPFLOW_TOKEN", "")) as director:
+        await _serve(director, options, json_lines=args.json)
+
+
+async def _serve_alone(args: argparse.Namespace) -> None:
     from groupflow.control.api.gather import make_gather_app
     from groupflow.control.api.server import listen, serve_app
+    from groupflow.control.events import Events
+    from groupflow.control.gathering import DEFAULT_POLICY, Gathering
     from groupflow.endpoint.gather import clients
-    from groupflow.endpoint.gather.options import ServeOptions
-    from groupflow.endpoint.gather.service import GatherService
-    from groupflow.tuning.policies import POLICIES
+    from groupflow.store.memory import MemoryStore
+    from groupflow.tuning.plugin import load_policies
 
+    policies, policy = load_policies(args.policy_file), args.policy or DEFAULT_POLICY
+    if policy not in policies:
+        raise CommandError(f"--policy {policy}: unknown; the policies are {', '.join(policies)}", USAGE)
     listed = clients.load(args.clients)
-    options = ServeOptions(clients=args.clients, listen=args.listen, out=args.out, tls=_certificate(args))
+    options = _options(args, args.max_clients or max(64, len(listed.clients)))
+    gathering = Gathering(MemoryStore(), Events(), policies, listed=listed, policy=policy)
+    api = args.api and listen(*args.api)
+    serving = api and asyncio.create_task(serve_app(make_gather_app(gathering), api))
+    try:
+        await _serve(gathering, options, json_lines=args.json)
+    finally:
+        if serving:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+
+def _options(args: argparse.Namespace, max_clients: int | None) -> "ServeOptions":
+    """Raises CommandError."""
+    from groupflow.endpoint.gather.options import ServeOptions
+
+    tls = _certificate(args)
+    return ServeOptions(listen=args.listen, out=args.out, tls=tls, max_clients=max_clients)
+
+
+async def _serve(director: "Director", options: "ServeOptions", *, json_lines: bool) -> None:
+    from groupflow.endpoint.gather.service import GatherService
+
     stop = asyncio.Event()
     on_stop(stop.set)
-    api = args.api and listen(*args.api)
-    show = _print_json if args.json else _print_line
-    async with GatherService(listed, POLICIES[args.policy], options, on_event=show) as service:
+    show = _print_json if json_lines else _print_line
+    async with GatherService(director, options, on_event=show) as service:
         await service.ready()
-        serving = api and asyncio.create_task(serve_app(make_gather_app(service.tuner, args.policy), api))
-        try:
-            await service.agent.until(stop)
-        finally:
-            if serving:
-                serving.cancel()
-                await asyncio.gather(serving, return_exceptions=True)
+        await service.agent.until(stop)
 
 
 def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
@@ -163,7 +206,8 @@ def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
         return None
     if args.tls_cert is not None:
         return args.tls_cert, args.tls_key
-    return args.clients.with_suffix(".crt"), args.clients.with_suffix(".key")
+    beside = args.clients or Path("gather")
+    return beside.with_suffix(".crt"), beside.with_suffix(".key")
 
 
 def _print_json(event: "Event") -> None:

@@ -1,63 +1,148 @@
-"""`groupflow ctl gather`: the clients of a server that gathers, and their targets, over its REST API."""
+"""`groupflow ctl gather`: receiver-side tuning: its policy, its limits and its clients, over REST."""
 
 import argparse
+import re
+import secrets
+from pathlib import Path
 from typing import Any
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
+from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.rest_client import call, leaf, print_json, print_rows
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
 
 COLUMNS = (
-    *("name", "priority", "target", "throughput", "rtt_ms", "loss_ratio"),
+    *("name", "priority", "target", "throughput", "met", "rtt_ms", "loss_ratio"),
     *("window", "advertised", "connections", "wanted", "bytes"),
 )
 
 
 def add(group: Subparsers) -> None:
-    leaf(group, "show", "show the receive buffer of the server and its policy", "gather show", _show)
+    leaf(group, "show", "show the policy, the limits and the server", "gather show", _show)
     leaf(group, "list", "list clients with their targets and throughputs", "gather list", _list_clients)
-    example = "gather set cam1 --target 2mbit"
-    changed = leaf(group, "set", "change the targets of a client while it sends", example, _change)
-    changed.add_argument("client", metavar="NAME")
-    changed.add_argument("--target", type=values.rate, metavar="RATE", help="target throughput, e.g. 1mbit")
-    changed.add_argument(
+    _add_configure(group)
+    added = leaf(
+        group, "add", "let a client send, and print its token", "gather add cam3 --target 2mbit", _add
+    )
+    changed = leaf(
+        group, "set", "change the targets of a client while it sends",
+        "gather set cam1 --target 2mbit", _change,
+    )  # fmt: skip
+    removed = leaf(
+        group, "remove", "let a client send no more, and end its stream", "gather remove cam3", _remove
+    )
+    for parser in (added, changed, removed):
+        parser.add_argument("client", metavar="NAME")
+    for parser in (added, changed):
+        _targets(parser, required=parser is added)
+    added.add_argument(
+        "--token-file", type=Path, metavar="FILE",
+        help="file with the token of the client (default: a new token, which is printed once)",
+    )  # fmt: skip
+
+
+def _add_configure(group: Subparsers) -> None:
+    configure = leaf(
+        group, "configure", "change the policy and what the server has, while clients send",
+        "gather configure --policy sakajiri --link 10mbit --buffer 100000", _configure,
+    )  # fmt: skip
+    configure.add_argument(
+        "--policy", metavar="NAME", help="tuning of the clients; `show` lists the policies"
+    )
+    configure.add_argument("--link", type=values.rate, metavar="RATE", help="rate of the server's link")
+    configure.add_argument(
+        "--buffer", type=values.size, metavar="SIZE", help="bound of all receive buffers together"
+    )
+    configure.add_argument(
+        "--connections", type=values.count, metavar="N", help="most connections of a client"
+    )
+
+
+def _targets(parser: Parser, *, required: bool) -> None:
+    parser.add_argument(
+        "--target", type=values.rate, metavar="RATE", required=required, help="throughput, e.g. 1mbit"
+    )
+    parser.add_argument(
         "--minimum",
         type=_minimum,
         metavar="RATE",
         help="throughput if not all targets can be met; none: the smallest target",
     )
-    changed.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
+    parser.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
 
 
 def _show(args: argparse.Namespace) -> int:
-    found = call(args, "GET", "/gather")
+    return _print(args, call(args, "GET", "/gather"))
+
+
+def _print(args: argparse.Namespace, found: dict[str, Any]) -> int:
     if args.json:
         return print_json(found)
     print_pairs(found)
     return OK
 
 
+def _configure(args: argparse.Namespace) -> int:
+    given = {
+        "policy": args.policy, "link_bps": args.link,
+        "buffer": args.buffer, "connections": args.connections,
+    }  # fmt: skip
+    body = {name: value for name, value in given.items() if value is not None}
+    if not body:
+        raise CommandError("nothing to change; give --policy, --link, --buffer or --connections", USAGE)
+    return _print(args, call(args, "PATCH", "/gather", body=body))
+
+
 def _list_clients(args: argparse.Namespace) -> int:
     found = call(args, "GET", "/gather/clients")
-    return print_rows(args, found if args.json else [_row(client) for client in found], COLUMNS)
+    return print_rows(args, found if args.json else [client_row(client) for client in found], COLUMNS)
+
+
+def _add(args: argparse.Namespace) -> int:
+    from groupflow.endpoint.gather.clients import TOKEN, token_hash
+
+    # The token stays here: the controller and the server know only its hash.
+    token = secrets.token_hex(16)
+    if args.token_file:
+        try:
+            token = args.token_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no text"
+            raise CommandError(f"--token-file {args.token_file}: {str(reason).lower()}") from None
+        if not re.fullmatch(TOKEN, token):
+            raise CommandError(f"--token-file {args.token_file}: no token; write 1 to 255 hexadecimal digits")
+    body = {"name": args.client, "token_sha256": token_hash(token), **_given_targets(args)}
+    added = call(args, "POST", "/gather/clients", body=body)
+    if args.token_file is None:
+        added["token"] = token
+    if args.json:
+        return print_json(added)
+    print_pairs({"client": added["name"], "token": "as in the file" if args.token_file else token})
+    return OK
 
 
 def _change(args: argparse.Namespace) -> int:
-    body: dict[str, Any] = {}
-    if args.target is not None:
-        body["target_bps"] = args.target
-    if args.minimum is not None:
-        body["minimum_bps"] = None if args.minimum == "none" else args.minimum
-    if args.priority is not None:
-        body["priority"] = args.priority
+    body = _given_targets(args)
     if not body:
         raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
     return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=body))
 
 
-def _row(client: dict[str, Any]) -> dict[str, Any]:
+def _remove(args: argparse.Namespace) -> int:
+    call(args, "DELETE", f"/gather/clients/{args.client}")
+    return OK
+
+
+def _given_targets(args: argparse.Namespace) -> dict[str, Any]:
+    given = {
+        "target_bps": args.target, "minimum_bps": args.minimum, "priority": args.priority,
+    }  # fmt: skip
+    return {key: None if value == "none" else value for key, value in given.items() if value is not None}
+
+
+def client_row(client: dict[str, Any]) -> dict[str, Any]:
+    """A client's view with rates for people."""
     rate = client["throughput_bps"]
     return client | {
         "target": units.format_rate(client["target_bps"]),

@@ -1,5 +1,6 @@
 """Values on the command line: argparse says why it refuses a value, and how to write it."""
 
+import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import fields
@@ -46,6 +47,14 @@ def rate(text: str) -> int:
     if found is None:
         raise units.UnitError("'unlimited' is no rate here; leave it out, or write a rate like 50mbit")
     return found
+
+
+@value
+def url(text: str) -> str:
+    """The address of a REST API, without a path."""
+    if not re.fullmatch(r"https?://[^/\s]+/?", text):
+        raise units.UnitError(f"{text!r} is no URL; write one like http://10.0.0.1:9580")
+    return text
 
 
 @value

@@ -55,9 +55,10 @@ class Caching:
     def __init__(self, topology: Topology, post: Post, max_bytes: int) -> None:
         self.agents: dict[str, Agent] = {}
         """by switch"""
+        self.max_bytes = max_bytes
+        """bound of each stream's cache; 0: the agent's own"""
         self._topology = topology
         self._post = post
-        self._max_bytes = max_bytes
         self._told: dict[tuple[str, Stream], Delegation] = {}
 
     @property
@@ -108,7 +109,7 @@ class Caching:
             policy=session.record.policy,
             window=session.record.window,
             branches=len(node.branches) if node else 0,
-            max_bytes=self._max_bytes,
+            max_bytes=self.max_bytes,
             rate=lowest_branch_rate(self._topology, node) if node else 0,
         )
 

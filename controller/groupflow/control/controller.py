@@ -8,6 +8,7 @@ from pathlib import Path
 from groupflow.control.caching import Caching
 from groupflow.control.diffusion.service import Diffusion
 from groupflow.control.events import Events
+from groupflow.control.gathering import Gathering
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.packet_in import ControlPlane
@@ -23,6 +24,7 @@ from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.store.memory import MemoryStore
 from groupflow.store.sqlite import SqliteStore
+from groupflow.tuning.policies import POLICIES, Policies
 
 _ELECTION, _SECRET = "controller/election", "controller/secret"
 
@@ -43,6 +45,7 @@ class Controller:
         options: Options,
         *,
         split: SplitOptions | None = None,
+        policies: Policies = POLICIES,
         connector: Connector | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -65,6 +68,7 @@ class Controller:
             self.manager, self.fabric, store, post, self.caching, self.events, clock=clock, wall=wall
         )
         self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
+        self.gathering = Gathering(store, self.events, policies, clock=clock)
         self.splitting = Splitting(
             self.fabric,
             self.manager,
@@ -85,6 +89,7 @@ class Controller:
         options: Options,
         *,
         split: SplitOptions | None = None,
+        policies: Policies = POLICIES,
         connector: Connector | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -96,11 +101,12 @@ class Controller:
         secret, election_id = await _identity(store, int(wall()))
         controller = Controller(
             topology, program, store, secret, election_id, options,
-            split=split, connector=connector, clock=clock, wall=wall,
+            split=split, policies=policies, connector=connector, clock=clock, wall=wall,
         )  # fmt: skip
         await controller.watchdog.restore()
         await controller.splitting.restore()
         await controller.diffusion.restore()
+        await controller.gathering.restore()
         return controller
 
     async def run(self) -> None:

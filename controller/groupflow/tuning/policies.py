@@ -1,7 +1,7 @@
 """The policies by name."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from groupflow.tuning.climber import Climber
 from groupflow.tuning.comparison import Comparison
@@ -9,11 +9,14 @@ from groupflow.tuning.model import Policy
 from groupflow.tuning.sakajiri import Sakajiri
 from groupflow.tuning.untuned import Untuned
 
-POLICIES: Mapping[str, Policy[Any]] = {
+Policies: TypeAlias = Mapping[str, Policy[Any]]
+"""by name"""
+
+POLICIES: Policies = {
     "sakajiri": Sakajiri(),
     "buffer": Sakajiri(connections=False),
     "none": Untuned(),
     "comparison": Comparison(),
     "climber": Climber(),
 }
-"""Values of `groupflow gather serve --policy`. A new policy is a line here."""
+"""The built-in policies. A new one is a line here, or a file of one's own (`plugin`)."""

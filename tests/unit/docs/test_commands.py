@@ -88,7 +88,7 @@ def _depth(program: str, path: list[str]) -> int:
         return 1
     groups = {"controller": 2, "gather": 2, "bone": 2, "tree": 2, "sim": 2}
     if path[:1] == ["ctl"]:
-        return 2 if path[1:] and path[1] in ("place", "counters", "events", "token") else 3
+        return 2 if path[1:] and path[1] in ("status", "place", "counters", "events", "token") else 3
     return groups.get(path[0], 1) if path else 1
 
 

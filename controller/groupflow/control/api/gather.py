@@ -1,98 +1,145 @@
-"""The REST API of a server that gathers, /v1/gather: its measurements and targets of each client, live."""
+"""The REST API of receiver-side tuning, /v1/gather: policy, limits, clients with their targets, live."""
 
-from dataclasses import replace
+import hmac
+from typing import Any
 
-from fastapi import APIRouter, FastAPI, HTTPException
+from fastapi import APIRouter, FastAPI, Header, HTTPException
 
-from groupflow.control.api.gather_schemas import ClientChange, ClientView, GatherView
-from groupflow.control.api.rest import answer_errors_in_one_line
+from groupflow.control.api.gather_schemas import (
+    ClientChange,
+    ClientView,
+    GatherChange,
+    GatherView,
+    NewClient,
+    Orders,
+    Round,
+)
+from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import Problem
-from groupflow.endpoint.gather.tuner import Tuner
+from groupflow.control.gathering import Gathering
+from groupflow.endpoint.events import Event, EventError
+from groupflow.endpoint.gather.clients import Registered
 from groupflow.tuning.model import Client
 
 
-def make_gather_app(tuner: Tuner, policy: str) -> FastAPI:
-    """The application; `policy` is the name of the policy that tunes the clients."""
+def make_gather_app(gathering: Gathering) -> FastAPI:
+    """The application of a server that gathers without a controller."""
     app = FastAPI(
         title="groupflow gather",
         version="1",
         responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
     )
-    app.include_router(gather_routes(tuner, policy), prefix="/v1")
+    app.include_router(gather_routes(gathering), prefix="/v1")
     answer_errors_in_one_line(app)
     return app
 
 
-def gather_routes(tuner: Tuner, policy: str) -> APIRouter:
+def gather_routes(gathering: Gathering) -> APIRouter:
     router = APIRouter(tags=["gather"])
-
-    def find(name: str) -> Client:
-        if name not in tuner.clients:
-            raise HTTPException(404, f"no client {name!r}; list the clients")
-        return tuner.clients[name]
 
     @router.get("/gather")
     async def show() -> GatherView:
-        return GatherView(
-            policy=policy,
-            round=tuner.round,
-            tuning_ms=round(tuner.seconds * 1000, 3),
-            clients=len(tuner.clients),
-            sending=len(tuner.measured),
-            buffer=tuner.limits.buffer,
-            windows=sum(setting.window or 0 for setting in tuner.settings.values()),
-            link_bps=tuner.link,
-        )
+        return gather_view(gathering)
+
+    @router.patch("/gather")
+    async def configure(change: GatherChange) -> GatherView:
+        """Changes the policy and what the server has, from the next round on."""
+        await gathering.configure(**change.settings())
+        return gather_view(gathering)
 
     @router.get("/gather/clients")
     async def list_clients() -> list[ClientView]:
-        return [client_view(tuner, client) for client in tuner.clients.values()]
+        return [client_view(gathering, each.client) for each in gathering.tuner.registered.values()]
+
+    @router.post("/gather/clients", status_code=201)
+    async def add_client(new: NewClient) -> ClientView:
+        client = Client(new.name, new.target_bps, new.priority, new.minimum_bps)
+        await gathering.add(Registered(client, new.token_sha256.lower()))
+        return client_view(gathering, client)
 
     @router.get("/gather/clients/{name}")
     async def show_client(name: str) -> ClientView:
-        return client_view(tuner, find(name))
+        return client_view(gathering, gathering.get(name))
 
     @router.patch("/gather/clients/{name}")
     async def change_client(name: str, change: ClientChange) -> ClientView:
         """Changes target, minimum or priority of a client, from the next round on."""
-        client = find(name)
-        target = client.target if change.target_bps is None else change.target_bps
-        minimum = change.minimum_bps if "minimum_bps" in change.model_fields_set else client.minimum
-        if target > tuner.link:
-            raise HTTPException(400, f"target_bps: {target} is beyond the link's {tuner.link}; write less")
-        if minimum is not None and minimum > target:
-            raise HTTPException(400, f"minimum_bps: {minimum} is above the target, {target}; write less")
-        priority = client.priority if change.priority is None else change.priority
-        tuner.change(replace(client, target=target, minimum=minimum, priority=priority))
-        return client_view(tuner, tuner.clients[name])
+        await gathering.change(name, **change.targets())
+        return client_view(gathering, gathering.get(name))
+
+    @router.delete("/gather/clients/{name}", status_code=204)
+    async def remove_client(name: str) -> None:
+        """Ends the client's stream with a refusal."""
+        await gathering.remove(name)
 
     return router
 
 
-def client_view(tuner: Tuner, client: Client) -> ClientView:
+def round_routes(gathering: Gathering, token: str | None) -> APIRouter:
+    """The route that a server uses; `token`: of agents, if they must show one."""
+    router = APIRouter(tags=["gather"])
+
+    @router.post("/gather/rounds")
+    async def take_round(measured: Round, authorization: str = Header("")) -> Orders:
+        """A server's measurements of a round, answered by the message that the server passes to gfagent."""
+        if token is not None and not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
+            raise HTTPException(403, "the token of agents does not match; set GROUPFLOW_TOKEN")
+        name = "ready" if measured.clients is None else "round"
+        event = Event(name, 0.0, {"round": measured.round, "clients": measured.clients})
+        try:
+            message = gathering.take(
+                measured.started, event, repeat=measured.repeat, refused=measured.refused
+            )
+        except EventError as error:
+            raise HTTPException(422, str(error)) from None
+        return Orders(message=message)
+
+    return router
+
+
+def gather_view(gathering: Gathering) -> GatherView:
+    tuner, settings = gathering.tuner, gathering.settings
+    return GatherView(
+        policy=settings.policy,
+        policies=list(gathering.policies),
+        server=gathering.server,
+        problem=tuner.problem,
+        round=tuner.round,
+        tuning_ms=round(tuner.seconds * 1000, 3),
+        clients=len(tuner.registered),
+        sending=len(tuner.measured) if gathering.server == "up" else 0,
+        buffer=settings.buffer,
+        windows=sum(setting.window or 0 for setting in tuner.settings.values()),
+        connections=settings.connections,
+        link_bps=settings.link,
+    )
+
+
+def client_view(gathering: Gathering, client: Client) -> ClientView:
     """A client's targets, and its measurements in the last round."""
+    tuner = gathering.tuner
     wanted = ClientView(
         name=client.name,
         target_bps=client.target,
         minimum_bps=client.minimum,
         priority=client.priority,
-        sending=client.name in tuner.measured,
+        sending=client.name in tuner.measured and gathering.server == "up",
     )
     if not wanted.sending:
         return wanted
     reading, fields = tuner.measured[client.name].reading, tuner.measured[client.name].fields
     setting = tuner.settings.get(client.name)
-    return wanted.model_copy(
-        update={
-            "stream": fields.get("stream"),
-            "throughput_bps": reading.throughput,
-            "bytes": fields.get("bytes"),
-            "rtt_ms": None if reading.rtt is None else round(reading.rtt * 1000, 3),
-            "rto_ms": None if reading.timeout is None else round(reading.timeout * 1000, 3),
-            "loss_ratio": reading.loss,
-            "window": setting.window if setting else reading.window,
-            "advertised": fields.get("advertised"),
-            "connections": reading.connections,
-            "wanted": setting.connections if setting else fields.get("wanted"),
-        }
-    )
+    measured: dict[str, Any] = {
+        "met": reading.throughput >= client.target,
+        "stream": fields.get("stream"),
+        "throughput_bps": reading.throughput,
+        "bytes": fields.get("bytes"),
+        "rtt_ms": None if reading.rtt is None else round(reading.rtt * 1000, 3),
+        "rto_ms": None if reading.timeout is None else round(reading.timeout * 1000, 3),
+        "loss_ratio": reading.loss,
+        "window": setting.window if setting else reading.window,
+        "advertised": fields.get("advertised"),
+        "connections": reading.connections,
+        "wanted": setting.connections if setting else fields.get("wanted"),
+    }
+    return wanted.model_copy(update=measured)

@@ -1,17 +1,42 @@
-"""Requests and answers of /v1/gather, at a server that gathers and at a controller."""
+"""Requests and answers of /v1/gather, at a controller and at a server that gathers without one."""
+
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from groupflow.control.gathering import ServerState
+from groupflow.endpoint.gather.clients import MOST_CONNECTIONS, NAME
 
 
 class GatherView(BaseModel):
     policy: str
+    policies: list[str] = Field(description="the policies that can be chosen")
+    server: ServerState = Field(description="away: no measurements came for 3 s")
+    problem: str | None = Field(description="why the last settings are not in effect")
     round: int = Field(description="tunings so far; one every half second")
     tuning_ms: float = Field(description="duration of the last tuning")
     clients: int
     sending: int
     buffer: int = Field(description="bytes of all receive buffers together")
     windows: int = Field(description="bytes of them that are given to clients")
+    connections: int = Field(description="the most connections of a client")
     link_bps: int
+
+
+class GatherChange(BaseModel):
+    """A change of the policy or the limits; fields that are left out keep their values."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: str | None = None
+    link_bps: int | None = Field(None, ge=1, description="rate of the server's link, the largest target")
+    buffer: int | None = Field(None, ge=1, le=1 << 40)
+    connections: int | None = Field(None, ge=1, le=MOST_CONNECTIONS)
+
+    def settings(self) -> dict[str, Any]:
+        """The changes, by the names of GatherSettings."""
+        given = self.model_dump(exclude_none=True)
+        return {key.removesuffix("_bps"): value for key, value in given.items()}
 
 
 class ClientView(BaseModel):
@@ -20,6 +45,7 @@ class ClientView(BaseModel):
     minimum_bps: int | None = Field(description="null: the smallest target of all clients")
     priority: int
     sending: bool
+    met: bool | None = Field(default=None, description="whether the last round reached the target")
     stream: str | None = None
     throughput_bps: float | None = Field(default=None, description="throughput in the last round")
     bytes: int | None = Field(default=None, description="bytes of the stream, delivered in order")
@@ -32,6 +58,18 @@ class ClientView(BaseModel):
     wanted: int | None = Field(default=None, description="N")
 
 
+class NewClient(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=NAME)
+    token_sha256: str = Field(
+        pattern="^[0-9a-fA-F]{64}$", description="of the token's digits in lower case; kept, and never shown"
+    )
+    target_bps: int = Field(ge=1)
+    minimum_bps: int | None = Field(None, ge=1, description="null: the smallest target of all clients")
+    priority: int = Field(0, ge=0, le=1000)
+
+
 class ClientChange(BaseModel):
     """A change of a client; fields that are left out keep their values."""
 
@@ -40,3 +78,23 @@ class ClientChange(BaseModel):
     target_bps: int | None = Field(None, ge=1)
     minimum_bps: int | None = Field(None, ge=1, description="null: the smallest target of all clients")
     priority: int | None = Field(None, ge=0, le=1000)
+
+    def targets(self) -> dict[str, Any]:
+        """The changes, by the names of Client's fields."""
+        given = self.model_dump(exclude_unset=True).items()
+        changes = {key.removesuffix("_bps"): value for key, value in given}
+        return {key: value for key, value in changes.items() if value is not None or key == "minimum"}
+
+
+class Round(BaseModel):
+    """Measurements of a server that gathers: the `round` line of gfagent, or none yet."""
+
+    started: int = Field(ge=0, description="start of the server's process, ns since 1970")
+    repeat: bool = Field(description="the last message may not have been carried out")
+    refused: str | None = Field(None, max_length=1000, description="the server's reason")
+    round: int = Field(0, ge=0)
+    clients: list[dict[str, Any]] | None = Field(None, max_length=65536)
+
+
+class Orders(BaseModel):
+    message: dict[str, Any] | None = Field(description="for gfagent's stdin; null: nothing changes")

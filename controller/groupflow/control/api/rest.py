@@ -5,14 +5,13 @@ import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
-from starlette.exceptions import HTTPException as StarletteHTTPException
+from fastapi import APIRouter, FastAPI, HTTPException, Query
+from fastapi.responses import StreamingResponse
 
 from groupflow.control.api.diffusion import diffusion_routes
-from groupflow.control.api.gather_proxy import gather_proxy_routes
+from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.placement import placement_routes
+from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import (
     AgentView,
     CountView,
@@ -43,29 +42,12 @@ from groupflow.control.api.views import (
     tokens_of,
 )
 from groupflow.control.controller import Controller
-from groupflow.control.diffusion.coefficients import CoefficientError
-from groupflow.control.diffusion.model import DiffusionError
-from groupflow.control.sessions.model import RefusalError
-from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.counters import read_counter
-from groupflow.p4rt.device import ApplyError
-from groupflow.p4rt.entries import TABLE_ORDER, UnknownEntityError, decode, wildcards
-from groupflow.placement import PlacementError
-from groupflow.store.interface import StoreError
-
-_STATUS = {
-    "unknown_session": 404,
-    "no_source": 404,
-    "wrong_token": 403,
-    "full": 409,
-    "bad_request": 400,
-    "expired": 410,
-    "unavailable": 503,
-}
+from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
 
 
-def make_app(controller: Controller, gather: str | None = None) -> FastAPI:
-    """The application. `gather`: URL of the API of the network's server that gathers, if it has one."""
+def make_app(controller: Controller) -> FastAPI:
+    """The application."""
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
     app = FastAPI(title="groupflow controller", version="1", responses=problems)
     for router in (
@@ -74,7 +56,8 @@ def make_app(controller: Controller, gather: str | None = None) -> FastAPI:
         _switches(controller),
         diffusion_routes(controller),
         placement_routes(controller),
-        gather_proxy_routes(gather),
+        gather_routes(controller.gathering),
+        round_routes(controller.gathering, controller.manager.options.agent_token),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")
@@ -237,38 +220,3 @@ def _rest(controller: Controller) -> APIRouter:
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     return router
-
-
-def answer_errors_in_one_line(app: FastAPI) -> None:
-    """Makes every error of the application a `Problem`."""
-
-    def problem(status: int, text: str) -> JSONResponse:
-        return JSONResponse({"error": text.splitlines()[0] if text else "failed"}, status)
-
-    async def refused(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RefusalError)
-        return problem(_STATUS[error.code], error.text)
-
-    async def http(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, StarletteHTTPException)
-        return problem(error.status_code, str(error.detail))
-
-    async def invalid(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        return problem(422, f"{where}: {first['msg'].lower()}; see /docs")
-
-    async def unavailable(_: Request, error: Exception) -> JSONResponse:
-        return problem(503, str(error))
-
-    async def uncontrolled(_: Request, error: Exception) -> JSONResponse:
-        return problem(error.status if isinstance(error, DiffusionError) else 400, str(error))
-
-    for kind in (DiffusionError, CoefficientError, PlacementError):
-        app.add_exception_handler(kind, uncontrolled)
-    app.add_exception_handler(RefusalError, refused)
-    app.add_exception_handler(StarletteHTTPException, http)
-    app.add_exception_handler(RequestValidationError, invalid)
-    for kind in (ConnectionFailedError, ApplyError, StoreError, UnknownEntityError):
-        app.add_exception_handler(kind, unavailable)

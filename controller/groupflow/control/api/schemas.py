@@ -210,6 +210,7 @@ class AgentView(BaseModel):
     udp_port: int
     joined: int
     cached_bytes: int
+    cache_bytes: int = Field(description="bound of each stream's cache; 0: the agent's own")
     repairs: int
     full: bool
     streams: int = Field(description="streams it is to cache")

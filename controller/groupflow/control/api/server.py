@@ -34,9 +34,9 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-async def serve(controller: Controller, listener: socket.socket, gather: str | None = None) -> None:
-    """Serves a controller until cancelled. `gather`: URL of the API of a server that gathers."""
-    await serve_app(make_app(controller, gather), listener)
+async def serve(controller: Controller, listener: socket.socket) -> None:
+    """Serves a controller until cancelled."""
+    await serve_app(make_app(controller), listener)
 
 
 async def serve_app(app: FastAPI, listener: socket.socket) -> None:

@@ -97,6 +97,7 @@ def agent_views(controller: Controller) -> list[AgentView]:
                 id=agent.id,
                 udp_port=agent.udp_port,
                 joined=agent.joined,
+                cache_bytes=controller.caching.max_bytes,
                 cached_bytes=heard.next * 1024 if heard else 0,
                 repairs=heard.repairs if heard else 0,
                 full=agent.full,

@@ -12,8 +12,9 @@ class ServeOptions(RoleOptions):
 
     role = "gather-serve"
     name: str = field(default="gather-serve", metadata=flag(None))
-    clients: Path
-    """JSON list of the clients that may send"""
+    clients: Path | None = None
+    """JSON list of the clients that may send; None: stdin brings the list"""
+    max_clients: int | None = None
     listen: str = "0.0.0.0:26490"
     out: Path | None = None
     """folder for streams; None: they are counted and thrown away"""

@@ -1,23 +1,19 @@
-"""A running server that gathers: gfagent measures and applies settings, the policy decides, and a REST API
-tells the state."""
+"""A running server that gathers: gfagent measures and applies settings, which a director decides on."""
 
+import asyncio
 import json
 import logging
-import os
-import tempfile
-from collections.abc import Callable, Generator
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from signal import SIGTERM
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.events import Event, EventError
-from groupflow.endpoint.gather.clients import ClientList
+from groupflow.endpoint.gather.director import Director, DirectorError
 from groupflow.endpoint.gather.options import ServeOptions
-from groupflow.endpoint.gather.tuner import Tuner
-from groupflow.tuning.model import Policy
+from groupflow.endpoint.gather.tuner import Message
 
 log = logging.getLogger(__name__)
 
@@ -30,32 +26,30 @@ class GatherService:
 
     def __init__(
         self,
-        listed: ClientList,
-        policy: Policy[Any],
+        director: Director,
         options: ServeOptions,
         *,
         on_event: Callable[[Event], None] = lambda _: None,
         launcher: tuple[str, ...] = (),
     ) -> None:
-        """`options.clients` is not used: the list goes to a file that only its owner can read."""
-        self.tuner = Tuner(listed, policy)
-        self.agent: AgentProcess
-        self._listed = listed
-        self._options = options
+        """gfagent gets its clients from the director, on stdin, and accepts nobody before."""
+        self.agent = AgentProcess(options, on_event=self._take, piped_input=True, launcher=launcher)
+        self._director = director
         self._on_event = on_event
-        self._launcher = launcher
         self._stack = AsyncExitStack()
+        self._event: Event | None = None
+        """the measurements that the director has not seen yet"""
+        self._arrived = asyncio.Event()
+        self._repeat = True
+        self._refused: str | None = None
+        self._failure: str | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            clients = stack.enter_context(_written(self._listed))
-            limits = self._listed.limits
-            options = replace(
-                self._options, clients=clients, buffer=limits.buffer, max_connections=limits.connections
-            )
-            self.agent = await stack.enter_async_context(
-                AgentProcess(options, on_event=self._take, piped_input=True, launcher=self._launcher)
-            )
+            await stack.enter_async_context(self.agent)
+            following = asyncio.create_task(self._follow(), name="director")
+            following.add_done_callback(self._followed)
+            stack.callback(following.cancel)
             self._stack = stack.pop_all()
         return self
 
@@ -70,36 +64,47 @@ class GatherService:
 
     def _take(self, event: Event) -> None:
         self._on_event(event)
-        if event.name == "tune_refused":
-            log.error("tuning refused: %s", event.fields.get("text"))
-            self.tuner.forget_given()
-        if event.name == "ready":
-            self._tell(self.tuner.begin())
-        if event.name == "round":
-            try:
-                self._tell(self.tuner.take(event))
-            except EventError as error:
-                log.error("round not understood: %s", error)
+        match event.name:
+            case "ready" | "round":
+                self._event = event
+                self._arrived.set()
+            case "tune_refused":
+                self._repeat, self._refused = True, f"the server refused: {event.fields.get('text')}"
+            case "tuned":
+                self._refused = None
+            case _:
+                pass
 
-    def _tell(self, change: dict[str, object] | None) -> None:
-        if change is None:
+    async def _follow(self) -> None:
+        """Passes measurements to the director and its messages to gfagent, the latest first and only."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            assert self._event is not None
+            repeat, self._repeat = self._repeat, False
+            try:
+                message = await self._director.direct(self._event, repeat=repeat, refused=self._refused)
+            except (DirectorError, EventError) as error:
+                self._repeat = True
+                if self._failure is None:
+                    log.warning("%s; the server goes on with its last settings and clients", error)
+                self._failure = str(error)
+                continue
+            if self._failure is not None:
+                log.warning("the server gets settings again")
+                self._failure = None
+            self._tell(message)
+
+    def _followed(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            log.critical("tuning ended, so the server ends", exc_info=task.exception())
+            self.agent.signal(SIGTERM)
+
+    def _tell(self, message: Message | None) -> None:
+        if message is None:
             return
         if self.agent.data_in.transport.get_write_buffer_size() > _BACKLOG:
-            log.warning("round=%d not tuned: the server does not read", self.tuner.round)
-            self.tuner.forget_given()
+            log.warning("message=%s left out: the server does not read", message.get("id"))
+            self._repeat = True
             return
-        self.agent.data_in.write(json.dumps(change).encode() + b"\n")
-
-
-@contextmanager
-def _written(listed: ClientList) -> Generator[Path]:
-    """A file with the list as gfagent reads it, removed at the end of the block."""
-    form = {"clients": [{"client": each.client.name, "token": each.token} for each in listed.clients]}
-    handle, name = tempfile.mkstemp(prefix="groupflow-clients-", suffix=".json")  # for its owner only
-    path = Path(name)
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(form, file)
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
+        self.agent.data_in.write(json.dumps(message).encode() + b"\n")

@@ -1,14 +1,20 @@
 """From a round measured by the server to its new settings: readings, the policy's settings, and the
 changes."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from groupflow.endpoint.events import Event, EventError
-from groupflow.endpoint.gather.clients import ClientList
-from groupflow.tuning.model import Client, Policy, Reading, Setting, Settings
+from groupflow.endpoint.gather.clients import ClientList, Registered
+from groupflow.tuning.model import Limits, Policy, Reading, Readings, Setting, Settings
+
+log = logging.getLogger(__name__)
+
+Message: TypeAlias = dict[str, Any]
+"""a line for gfagent's stdin (docs/reference/gather.md)"""
 
 
 class Measured(NamedTuple):
@@ -21,16 +27,14 @@ class Measured(NamedTuple):
 
 
 class Tuner:
-    """The state between rounds: the clients' targets, the policy's memory, and the settings given to clients.
+    """The state between rounds: who may send, the targets, the policy's memory, and the settings given.
 
     The server remembers the settings of absent clients, and counts their windows, which are the least that
     a connection can have. So the sum of windows stays within the buffer also when a client comes.
     """
 
     def __init__(self, listed: ClientList, policy: Policy[Any]) -> None:
-        self.clients: dict[str, Client] = {each.client.name: each.client for each in listed.clients}
-        self.limits = listed.limits
-        self.link = listed.link
+        self.registered: dict[str, Registered] = {each.client.name: each for each in listed.clients}
         self.measured: dict[str, Measured] = {}
         """the reports of clients that have a stream"""
         self.settings: dict[str, Setting] = {}
@@ -38,46 +42,94 @@ class Tuner:
         self.round = 0
         self.seconds = 0.0
         """duration of the last tuning"""
+        self.problem: str | None = None
+        """why the last settings are not those that were wanted: the policy failed, or the server refused"""
+        self.set_limits(listed.limits, listed.link)
+        self.set_policy(policy)
+
+    def set_limits(self, limits: Limits, link: int) -> None:
+        self.limits = limits
+        self.link = link
+        self._away = Setting(limits.segment, 1)
+        self._is_told = False
+
+    def set_policy(self, policy: Policy[Any]) -> None:
+        """The policy begins without a memory."""
         self._policy = policy
         self._state: Any = None
-        self._away = Setting(listed.limits.segment, 1)
 
-    def begin(self) -> dict[str, object] | None:
-        """The message to the server before any client has come; None: no message."""
-        return self._tell({})
+    def put(self, registered: Registered) -> None:
+        """Adds a client, or changes its token, target, minimum or priority, from the next round on."""
+        before = self.registered.get(registered.client.name)
+        self._is_told &= before is not None and before.token_sha256 == registered.token_sha256
+        self.registered[registered.client.name] = registered
 
-    def take(self, event: Event) -> dict[str, object] | None:
-        """The message to the server after a `round` event; None: nothing changes. Raises EventError."""
+    def remove(self, name: str) -> None:
+        """Ends a client's right to send, from the next round on."""
+        del self.registered[name]
+        self.measured.pop(name, None)
+        self._is_told = False
+
+    async def direct(self, event: Event, *, repeat: bool, refused: str | None) -> Message | None:
+        """The tuner of a server in this process, as its `Director`."""
+        return self.take(event, repeat=repeat, refused=refused)
+
+    def take(self, event: Event, *, repeat: bool = False, refused: str | None = None) -> Message | None:
+        """The message to the server after its `ready` or `round` event; None: nothing changes.
+
+        `repeat`: the server may not have carried out the last message, so this one has everything.
+        `refused`: the server's reason for not carrying it out. Raises EventError.
+        """
         started = perf_counter()
-        found = [each for each in measurements(event) if each.client in self.clients]
-        self.round = event.integer("round")
+        found = [each for each in measurements(event) if each.client in self.registered]
+        if repeat:
+            self.settings, self._is_told = {}, False
+        self.round = event.integer("round") if event.name == "round" else 0
         self.measured = {each.client: each for each in found}
-        readings = {each.client: each.reading for each in found}
-        here = [self.clients[name] for name in readings]
-        kept = self.limits.segment * (len(self.clients) - len(here))
-        limits = replace(self.limits, buffer=self.limits.buffer - kept)
-        self._state, settings = self._policy.tune(self._state, here, readings, limits)
-        line = self._tell(settings)
+        settings, failure = self._tune({each.client: each.reading for each in found})
+        self._report(failure or refused)
+        message = self._tell(settings)
         self.seconds = perf_counter() - started
-        return line
+        return message
 
-    def change(self, client: Client) -> None:
-        """Changes target, minimum or priority of a client, from the next round on."""
-        self.clients[client.name] = client
+    def _tune(self, readings: Readings) -> tuple[Settings, str | None]:
+        """The policy's settings; if it fails, those of before, and why."""
+        here = [self.registered[name].client for name in readings]
+        kept = self.limits.segment * (len(self.registered) - len(here))
+        limits = replace(self.limits, buffer=self.limits.buffer - kept)
+        try:
+            self._state, settings = self._policy.tune(self._state, here, readings, limits)
+            return {name: Setting(*settings[name]) for name in readings}, None
+        except Exception as error:  # noqa: BLE001 (the policy may be anybody's code)
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            return self.settings, f"the policy failed, settings stay as they are ({reason})"
 
-    def forget_given(self) -> None:
-        """Makes the next message repeat all settings, if the server did not get or apply the last one."""
-        self.settings = {}
+    def _report(self, problem: str | None) -> None:
+        if problem is not None and problem != self.problem:
+            log.error("round=%d %s", self.round, problem)
+        self.problem = problem
 
-    def _tell(self, settings: Settings) -> dict[str, object] | None:
-        """The message with each client's setting that has changed; None: no setting has."""
-        before, self.settings = self.settings, {name: settings.get(name, self._away) for name in self.clients}
+    def _tell(self, settings: Settings) -> Message | None:
+        """The message with all that has changed; None: nothing has."""
+        before, self.settings = (
+            self.settings,
+            {name: settings.get(name, self._away) for name in self.registered},
+        )
         changes = [
             {"client": name, "window": setting.window, "connections": setting.connections}
             for name, setting in self.settings.items()
             if setting != before.get(name)
         ]
-        return {"id": self.round, "tune": changes} if changes else None
+        if self._is_told:
+            return {"id": self.round, "tune": changes} if changes else None
+        self._is_told = True
+        listed = [
+            {"client": name, "token_sha256": each.token_sha256} for name, each in self.registered.items()
+        ]
+        bounds = {"max_connections": self.limits.connections}
+        if self.limits.buffer > 0:
+            bounds["buffer"] = self.limits.buffer
+        return {"id": self.round, **bounds, "clients": listed, "tune": changes}
 
 
 _NAME: frozenset[type] = frozenset({str})
@@ -97,8 +149,8 @@ _KINDS = {
 
 
 def measurements(event: Event) -> Sequence[Measured]:
-    """The clients of a `round` event. Raises EventError naming the field."""
-    clients = event.fields.get("clients")
+    """The clients of a `round` event; none of `ready`. Raises EventError naming the field."""
+    clients: object = event.fields.get("clients") if event.name == "round" else []
     if not isinstance(clients, list):
         raise EventError(f"round.clients: {clients!r} is no list")
     rows = cast(list[dict[str, Any]], clients)

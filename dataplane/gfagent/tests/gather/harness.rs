@@ -44,12 +44,23 @@ impl GatherLab {
         self.serve_at("127.0.0.1:0", options)
     }
 
+    /// A server that gets its list from stdin.
+    pub fn serve_without_list(&self) -> ServerProcess {
+        self.start("127.0.0.1:0", &["--discard"], false)
+    }
+
     pub fn serve_at(&self, listen: &str, options: &[&str]) -> ServerProcess {
+        self.start(listen, options, true)
+    }
+
+    fn start(&self, listen: &str, options: &[&str], listed: bool) -> ServerProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
         command.args(["gather-serve", "--json", "--listen", listen, "--round-ms", "50"]);
         // Loopback's own segments are larger than small windows.
         command.args(["--mss", "1448"]);
-        command.arg("--clients").arg(self.folder.join("clients.json"));
+        if listed {
+            command.arg("--clients").arg(self.folder.join("clients.json"));
+        }
         if !options.contains(&"--tls-cert") {
             command.arg("--plain");
         }

@@ -3,6 +3,7 @@
 mod faults;
 mod harness;
 mod library;
+mod listing;
 mod proxy;
 mod refusals;
 mod reports;

@@ -14,11 +14,10 @@ import httpx
 import pytest
 
 from groupflow.cli.main import main
-from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import ApiError, listen
 from tests.support.api import ctl, served
 from tests.support.waiting import until
-from tests.support.world import JSON, P4INFO, TOPOLOGY, world
+from tests.support.world import JSON, P4INFO, TOPOLOGY
 
 Ctl = Callable[..., Any]
 
@@ -53,14 +52,6 @@ async def test_a_session_shows_members_and_trees() -> None:
         ]
         assert [b["node"] for b in stream["tree"][0]["branches"]] == ["h2", "s2"]
         assert len((await client.get("/members")).json()) == 3
-
-
-async def test_a_server_that_gathers_is_where_it_was_said() -> None:
-    async with world() as w:
-        for server, status in ((None, 404), ("http://127.0.0.1:0", 502)):
-            transport = httpx.ASGITransport(app=make_app(w.running, server))
-            async with httpx.AsyncClient(transport=transport, base_url="http://x/v1") as client:
-                assert (await client.get("/gather")).status_code == status
 
 
 async def test_switches_agents_links_and_health() -> None:
@@ -255,6 +246,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
             f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
         ),
         ({"p4info": str(JSON)}, f"groupflow: {JSON}: not P4Info text"),
+        ({"policy-file": "none.py"}, "groupflow: none.py: no such file or directory"),
         ({"store": "/no/folder/x.db"}, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.endpoint.gather.clients import ClientListError, load, parse
+from groupflow.endpoint.gather.clients import ClientListError, load, parse, token_hash
 from groupflow.tuning.model import Client, Limits
 from tests.support.gather import GOOD
 
@@ -58,7 +58,7 @@ def test_a_list_is_read() -> None:
         Client("cam1", 1_000_000, 1),
         Client("cam2", 500_000, 0, 100_000),
     ]
-    assert [each.token for each in listed.clients] == ["c0ffee", "decade"]
+    assert [each.token_sha256 for each in listed.clients] == [token_hash("C0FFEE"), token_hash("decade")]
     assert listed.limits == Limits(100_000, 16)
     assert listed.link == 10_000_000
     assert "c0ffee" not in repr(listed)

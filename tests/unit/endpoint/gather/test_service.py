@@ -11,9 +11,13 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.control.api.gather import make_gather_app
-from groupflow.endpoint.gather.clients import parse
+from groupflow.control.events import Events
+from groupflow.control.gathering import Gathering
+from groupflow.endpoint.gather.clients import parse, token_hash
 from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
+from groupflow.endpoint.gather.tuner import Tuner
+from groupflow.store.memory import MemoryStore
 from groupflow.tuning.policies import POLICIES
 from tests.support.gather import GOOD
 from tests.support.waiting import until
@@ -24,30 +28,25 @@ def tunings(told: Path) -> list[Any]:
     return [json.loads(line) for line in told.read_text().splitlines()]
 
 
-def look(file: Path) -> tuple[int, Any]:
-    """Mode and JSON of a file."""
-    return file.stat().st_mode, json.loads(file.read_text())
-
-
-def in_effect(service: GatherService) -> bool:
+def in_effect(tuner: Tuner) -> bool:
     """Whether the server reports the windows that it was given."""
-    tuner = service.tuner
     return all(each.reading.window == tuner.settings[name].window for name, each in tuner.measured.items())
 
 
 @asynccontextmanager
-async def served() -> AsyncGenerator[tuple[GatherService, httpx.AsyncClient]]:
-    service = GatherService(parse(GOOD, "c"), POLICIES["sakajiri"], ServeOptions(clients=Path("unused")))
-    async with service:
+async def served() -> AsyncGenerator[tuple[GatherService, Gathering, httpx.AsyncClient]]:
+    """A server that runs alone, with a list of clients."""
+    gathering = Gathering(MemoryStore(), Events(), POLICIES, listed=parse(GOOD, "c"))
+    async with GatherService(gathering, ServeOptions()) as service:
         await service.ready()
-        transport = httpx.ASGITransport(app=make_gather_app(service.tuner, "sakajiri"))
+        transport = httpx.ASGITransport(app=make_gather_app(gathering))
         async with httpx.AsyncClient(transport=transport, base_url="http://x/v1") as client:
-            yield service, client
+            yield service, gathering, client
 
 
 async def test_rounds_lead_to_tunings_until_nothing_changes(told: Path) -> None:
-    async with served() as (service, client):
-        await until(lambda: len(tunings(told)) == 2 and in_effect(service))
+    async with served() as (_, gathering, client):
+        await until(lambda: len(tunings(told)) == 2 and in_effect(gathering.tuner))
         (cam1, cam2) = (await client.get("/gather/clients")).json()
         assert (cam1["name"], cam1["target_bps"], cam1["priority"]) == ("cam1", 1_000_000, 1)
         assert cam1["sending"] and cam1["rtt_ms"] == 100.0
@@ -58,14 +57,14 @@ async def test_rounds_lead_to_tunings_until_nothing_changes(told: Path) -> None:
         assert 99_990 <= show["windows"] <= show["buffer"] == 100_000
         assert show["tuning_ms"] < 1000
     lines = tunings(told)
-    assert [line["id"] for line in lines] == [0, 1], "nothing changed after the first round"
+    assert len(lines) == 2 and lines[0]["id"] == 0, "nothing changed after the first round with clients"
     assert {each["window"] for each in lines[0]["tune"]} == {1152}
     assert {each["client"] for each in lines[1]["tune"]} == {"cam1", "cam2"}
 
 
 async def test_targets_change_while_clients_send(told: Path) -> None:
-    async with served() as (service, client):
-        await until(lambda: len(tunings(told)) == 2 and in_effect(service))
+    async with served() as (_, gathering, client):
+        await until(lambda: len(tunings(told)) == 2 and in_effect(gathering.tuner))
         body = {"target_bps": 4_000_000, "minimum_bps": None, "priority": 7}
         changed = (await client.patch("/gather/clients/cam2", json=body)).json()
         assert (changed["target_bps"], changed["minimum_bps"], changed["priority"]) == (4_000_000, None, 7)
@@ -79,29 +78,41 @@ async def test_targets_change_while_clients_send(told: Path) -> None:
     [
         ("GET", "/gather/clients/x", None, 404, "no client 'x'; list the clients"),
         ("PATCH", "/gather/clients/cam1", {"target_bps": 0}, 422, "target_bps: input should be greater"),
-        ("PATCH", "/gather/clients/cam1", {"target_bps": 20_000_000}, 400, "target_bps: 20000000 is beyond"),
-        ("PATCH", "/gather/clients/cam1", {"minimum_bps": 2_000_000}, 400, "minimum_bps: 2000000 is above"),
+        ("PATCH", "/gather/clients/cam1", {"target_bps": 20_000_000}, 400, "target_bps: 20mbit is beyond"),
+        ("PATCH", "/gather/clients/cam1", {"minimum_bps": 2_000_000}, 400, "minimum_bps: 2mbit is above"),
         ("PATCH", "/gather/clients/cam1", {"tokn": 1}, 422, "tokn: extra inputs are not permitted"),
     ],
 )
 async def test_errors_are_one_clear_line(
     told: Path, method: str, path: str, body: dict[str, Any] | None, status: int, error: str
 ) -> None:
-    async with served() as (_, client):
+    async with served() as (_, _, client):
         answer = await client.request(method, path, json=body)
         assert (answer.status_code, answer.json()["error"].startswith(error)) == (status, True), answer.text
 
 
-async def test_the_list_with_tokens_is_for_its_owner_and_goes(told: Path) -> None:
-    async with served() as (service, _):
-        arguments = service.agent.options.arguments()
-        file = Path(arguments[arguments.index("--clients") + 1])
-        mode, form = look(file)
-        assert mode & 0o077 == 0
-        assert form["clients"][0] == {"client": "cam1", "token": "c0ffee"}
-        assert arguments[5:9] == ["--buffer", "100000", "--max-connections", "16"]
-    with pytest.raises(FileNotFoundError):
-        look(file)
+async def test_tokens_are_in_no_argument_file_or_message(told: Path) -> None:
+    async with served() as (service, _, client):
+        await until(lambda: bool(tunings(told)))
+        said = [*service.agent.options.arguments(), str(tunings(told)), (await client.get("/gather")).text]
+        said.append((await client.get("/gather/clients")).text)
+    assert not [text for text in said if "c0ffee" in text or "decade" in text]
+    (first, *_) = tunings(told)
+    assert (first["buffer"], first["max_connections"]) == (100_000, 16)
+    assert first["clients"][0] == {"client": "cam1", "token_sha256": token_hash("c0ffee")}
+
+
+async def test_a_refused_message_is_repeated_and_told(told: Path) -> None:
+    async with served() as (_, gathering, client):
+        await until(lambda: len(gathering.tuner.measured) == 2)
+        new = {"name": "unwanted", "token_sha256": token_hash("c3"), "target_bps": 10**6}
+        assert (await client.post("/gather/clients", json=new)).status_code == 201
+        await until(lambda: gathering.tuner.problem is not None)
+        problem = "the server refused: request.clients must be fewer"
+        assert (await client.get("/gather")).json()["problem"] == problem
+        assert (await client.delete("/gather/clients/unwanted")).status_code == 204
+        await until(lambda: gathering.tuner.problem is None)
+        assert len(gathering.tuner.measured) == 2
 
 
 def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +180,9 @@ def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureF
         (["--plain", "--tls-cert", "c", "--tls-key", "k"], 2, "--plain and --tls-cert exclude each other"),
         (["--api", "here"], 2, "--api: 'here' is no address; write HOST:PORT"),
         (["--clients", "none.yaml"], 4, "none.yaml: no such file or directory"),
+        (["--controller", "http://x:1"], 2, "--controller: not allowed with argument --clients"),
+        (["--max-clients", "0"], 2, "--max-clients: '0' is not a count"),
+        (["--policy-file", "none.py"], 1, "none.py: no such file or directory"),
     ],
 )
 def test_serve_refuses_in_one_line(

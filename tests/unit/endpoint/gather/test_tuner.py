@@ -1,14 +1,15 @@
 """From a round to the message to the server."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from groupflow.endpoint.events import Event, EventError, parse_event
-from groupflow.endpoint.gather.clients import parse
+from groupflow.endpoint.gather.clients import Registered, parse, token_hash
 from groupflow.endpoint.gather.tuner import Tuner, measurements
-from groupflow.tuning.model import Client, Reading
+from groupflow.tuning.model import Client, Limits, Reading, Readings, Settings
 from groupflow.tuning.policies import POLICIES
 from tests.support.gather import GOOD
 
@@ -56,16 +57,32 @@ AWAY = {"window": 1152, "connections": 1}
 BOTH = (CAM, CAM | {"client": "cam2"})
 
 
+LISTED = [
+    {"client": "cam1", "token_sha256": token_hash("c0ffee")},
+    {"client": "cam2", "token_sha256": token_hash("decade")},
+]
+BOUNDS = {"max_connections": 16, "buffer": 100_000}
+READY = Event("ready", 1.5, {})
+
+
+def begun(policy: str = "buffer") -> Tuner:
+    """A tuner whose server has been told who may send."""
+    tuned = tuner(policy)
+    tuned.take(READY)
+    return tuned
+
+
 def test_who_is_away_has_the_least() -> None:
     """So that windows are never more than the buffer, when it comes, too."""
     tuned = tuner()
-    assert tuned.begin() == {"id": 0, "tune": [{"client": name} | AWAY for name in ("cam1", "cam2")]}
+    away = [{"client": name} | AWAY for name in ("cam1", "cam2")]
+    assert tuned.take(READY) == {"id": 0, **BOUNDS, "clients": LISTED, "tune": away}
     change = {"client": "cam1", "window": 100_000 - 1152, "connections": 1}
     assert tuned.take(event(CAM)) == {"id": 1, "tune": [change]}
 
 
 def test_what_changes_is_told_once() -> None:
-    tuned = tuner()
+    tuned = begun()
     line: Any = tuned.take(event(*BOTH))
     assert line["id"] == 1
     told = line["tune"]
@@ -78,27 +95,77 @@ def test_what_changes_is_told_once() -> None:
     change = [one, {"client": "cam2"} | AWAY]
     assert tuned.take(event(CAM, number=3)) == {"id": 3, "tune": change}, "cam2 left"
     assert tuned.take(event(CAM, number=4)) is None
-    tuned.forget_given()
-    assert tuned.take(event(CAM, number=5)) == {"id": 5, "tune": change}, "it was refused"
+    again = {"id": 5, **BOUNDS, "clients": LISTED, "tune": change}
+    assert tuned.take(event(CAM, number=5), repeat=True, refused="no") == again, "it was refused"
+    assert tuned.problem == "no"
+    assert tuned.take(event(CAM, number=6)) is None and tuned.problem is None
 
 
 def test_the_kernel_gets_its_buffers_back() -> None:
-    tuned = tuner("none")
-    tuned.begin()
+    tuned = begun("none")
     change = {"client": "cam1", "window": None, "connections": 1}
     assert tuned.take(event(CAM)) == {"id": 1, "tune": [change]}
 
 
 def test_who_is_not_on_the_list_is_left_alone() -> None:
-    tuned = tuner()
-    tuned.begin()
+    tuned = begun()
     assert tuned.take(event(CAM | {"client": "stranger"})) is None
 
 
 def test_another_target_counts_from_the_next_round_on() -> None:
     tuned = tuner()
     tuned.take(event(*BOTH))
-    tuned.change(Client("cam2", 4_000_000))
+    tuned.put(Registered(Client("cam2", 4_000_000), token_hash("decade")))
     line: Any = tuned.take(event(*BOTH, number=2))
+    assert line.keys() == {"id", "tune"}, "who may send is the same"
     windows = {each["client"]: each["window"] for each in line["tune"]}
     assert windows["cam2"] == pytest.approx(4 * windows["cam1"], abs=5)
+
+
+def test_clients_come_and_go_and_the_sum_stays_within_the_buffer() -> None:
+    tuned = begun()
+    tuned.take(event(*BOTH))
+    tuned.put(Registered(Client("cam3", 1_000_000), token_hash("c3")))
+    tuned.remove("cam2")
+    line: Any = tuned.take(event(*BOTH, number=2))
+    assert [each["client"] for each in line["clients"]] == ["cam1", "cam3"]
+    assert sum(setting.window or 0 for setting in tuned.settings.values()) == 100_000
+    assert {"client": "cam3"} | AWAY in line["tune"]
+    tuned.put(Registered(Client("cam1", 1_000_000), token_hash("c4")))
+    line = tuned.take(event(CAM, number=3))
+    assert line["clients"][0] == {"client": "cam1", "token_sha256": token_hash("c4")}, "another token"
+
+
+def test_another_policy_and_other_limits_count_from_the_next_round_on() -> None:
+    tuned = begun("none")
+    assert tuned.take(event(*BOTH)) is not None
+    tuned.set_policy(POLICIES["buffer"])
+    line: Any = tuned.take(event(*BOTH, number=2))
+    assert all(each["window"] > 1152 for each in line["tune"])
+    tuned.set_limits(Limits(50_000, 2), tuned.link)
+    line = tuned.take(event(*BOTH, number=3))
+    assert (line["buffer"], line["max_connections"]) == (50_000, 2)
+    assert 49_990 < sum(each["window"] for each in line["tune"]) <= 50_000
+
+
+class Broken:
+    """A policy that knows only cam1."""
+
+    def tune(
+        self, state: None, clients: Sequence[Client], readings: Readings, limits: Limits
+    ) -> tuple[None, Settings]:
+        settings: Settings = POLICIES["buffer"].tune(None, clients, readings, limits)[1]
+        return None, {name: setting for name, setting in settings.items() if name == "cam1"}
+
+
+def test_a_policy_that_fails_leaves_settings_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    tuned = begun()
+    tuned.take(event(*BOTH))
+    before = dict(tuned.settings)
+    tuned.set_policy(Broken())
+    assert tuned.take(event(*BOTH, number=2)) is None and tuned.take(event(*BOTH, number=3)) is None
+    assert tuned.settings == before
+    assert tuned.problem == "the policy failed, settings stay as they are (KeyError: 'cam2')"
+    assert [record.message for record in caplog.records] == [f"round=2 {tuned.problem}"], "told once"
+    tuned.take(event(CAM, number=4))
+    assert tuned.problem is None

@@ -15,7 +15,7 @@ use crate::machine::{Admitted, Epoch, GatherFrame, Incoming, RefusalCode, Refuse
 
 impl Server {
     pub(super) fn accept(&mut self) {
-        loop {
+        while self.listed {
             let (socket, peer) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if is_exhausted(&error) && self.spare.take().is_some() => {

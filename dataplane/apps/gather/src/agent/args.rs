@@ -22,9 +22,12 @@ pub struct GatherServeArgs {
     /// Whether connections are encrypted.
     #[command(flatten)]
     pub secure: SecureServe,
-    /// JSON file with the clients that may send, and their tokens
+    /// JSON file with the clients that may send, and their tokens [default: stdin brings the list]
     #[arg(long, value_name = "PATH")]
-    pub clients: PathBuf,
+    pub clients: Option<PathBuf>,
+    /// Most clients on the list [default: as many as --clients has, or 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub max_clients: Option<u32>,
     /// Folder for the streams
     #[arg(long, value_name = "DIR", required_unless_present = "discard", conflicts_with = "discard")]
     pub out: Option<PathBuf>,
@@ -35,7 +38,7 @@ pub struct GatherServeArgs {
     #[arg(long, value_name = "MS", default_value_t = 500)]
     #[arg(value_parser = clap::value_parser!(u64).range(10..=60_000))]
     pub round_ms: u64,
-    /// Memory for reassembly, shared by all clients on the list
+    /// Memory for reassembly, of which each client has a share: this, divided by --max-clients
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     pub memory: u64,
     /// Bound on the sum of all receive windows [default: none]

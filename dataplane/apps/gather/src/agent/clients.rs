@@ -1,4 +1,4 @@
-//! The list of clients that may send.
+//! The list of clients that may send: read from a file, and replaced while the server runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,40 +8,98 @@ use groupflow_host::error::{plain, AgentError};
 use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
-use crate::machine::ClientName;
+use super::server::Server;
+use super::tune::Setting;
+use crate::machine::{ClientName, GatherFrame, RefusalCode, TokenHash};
 
 /// The most clients on a list.
-const MOST: usize = 65_536;
+pub const MOST: usize = 65_536;
+
+/// The clients that may send, and how each is recognized.
+pub type ClientList = BTreeMap<ClientName, TokenHash>;
 
 /// Reads `{"clients": [{"client": NAME, "token": TOKEN}, ...]}`.
-pub fn read(path: &Path) -> Result<BTreeMap<ClientName, Token>, AgentError> {
+pub fn read(path: &Path) -> Result<ClientList, AgentError> {
     let refused = |cause: String| AgentError::new("clients", cause, "correct the list named by --clients");
     let shown = path.display();
     let text = std::fs::read(path).map_err(|e| refused(format!("cannot read {shown}: {}", plain(&e))))?;
     let value = serde_json::from_slice(&text).map_err(|e| refused(format!("{shown} is no JSON: {e}")))?;
-    parse(&value).map_err(|e| refused(format!("{shown}: {e}")))
+    parse_file(&value).map_err(|e| refused(format!("{shown}: {e}")))
 }
 
-fn parse(value: &Value) -> Result<BTreeMap<ClientName, Token>, FieldError> {
+fn parse_file(value: &Value) -> Result<ClientList, FieldError> {
     let mut fields = ObjectReader::new("list", value)?;
     let list = fields.list("clients", MOST)?;
     fields.finish()?;
+    let clients = parse(list)?;
+    match clients.is_empty() {
+        true => Err(FieldError { field: "list.clients".to_owned(), text: "must have a client".to_owned() }),
+        false => Ok(clients),
+    }
+}
+
+/// Parses `[{"client": NAME, "token": TOKEN}, ...]`, where a token may be given as its `token_sha256`.
+pub fn parse(list: &[Value]) -> Result<ClientList, FieldError> {
     let mut clients = BTreeMap::new();
     for (index, value) in list.iter().enumerate() {
         let mut fields = ObjectReader::new(format!("clients[{index}]"), value)?;
         let name = ClientName::parse(fields.text("client", 255)?)
             .ok_or_else(|| fields.wrong("client", &format!("a name of {}", ClientName::RULE)))?;
-        let token =
-            Token::parse(fields.text("token", 255)?).ok_or_else(|| fields.wrong("token", Token::RULE))?;
+        let token = match fields.optional_text("token_sha256", 64)? {
+            Some(hash) => {
+                TokenHash::parse(hash).ok_or_else(|| fields.wrong("token_sha256", TokenHash::RULE))?
+            }
+            None => {
+                let token = Token::parse(fields.text("token", 255)?);
+                TokenHash::of(&token.ok_or_else(|| fields.wrong("token", Token::RULE))?)
+            }
+        };
         let again = fields.wrong("client", "another one than those before");
         fields.finish()?;
         if clients.insert(name, token).is_some() {
             return Err(again);
         }
     }
-    match clients.is_empty() {
-        true => Err(FieldError { field: "list.clients".to_owned(), text: "must have a client".to_owned() }),
-        false => Ok(clients),
+    Ok(clients)
+}
+
+impl Server {
+    /// Makes these the clients that may send. A client that is no longer among them, or has another token,
+    /// is refused, and its stream ends.
+    pub(super) fn list_clients(&mut self, list: ClientList) {
+        let gone: Vec<ClientName> =
+            self.numbers.keys().filter(|name| !list.contains_key(*name)).cloned().collect();
+        for name in gone {
+            let Some(number) = self.numbers.remove(&name) else {
+                continue;
+            };
+            let text = format!("client {name} has been taken off the server's list");
+            self.dismiss(number, RefusalCode::UnknownClient, text);
+            self.roster.remove(&name);
+            self.settings[number] = Setting::default();
+            self.free.push(number);
+        }
+        for (name, token) in list {
+            if self.roster.put(name.clone(), token) {
+                let text = format!("the token of client {name} has been changed");
+                self.dismiss(self.numbers[&name], RefusalCode::WrongToken, text);
+            } else if !self.numbers.contains_key(&name) {
+                let number = self.free.pop().unwrap_or(self.names.len());
+                if number == self.names.len() {
+                    self.names.push(name.clone());
+                    self.settings.push(Setting::default());
+                }
+                self.names[number] = name.clone();
+                self.numbers.insert(name, number);
+            }
+        }
+        if !std::mem::replace(&mut self.listed, true) {
+            self.accept();
+        }
+    }
+
+    fn dismiss(&mut self, client: usize, code: RefusalCode, text: String) {
+        self.end_flow(client, "removed", Some(&GatherFrame::Refusal { code, text }));
     }
 }
 
@@ -51,8 +109,10 @@ mod tests {
 
     #[test]
     fn lists_are_read_or_refused() {
+        let hash = "0".repeat(64);
         let cases = [
             (r#"{"clients":[{"client":"a","token":"c0"},{"client":"b","token":"c0"}]}"#, Ok(2)),
+            (&format!(r#"{{"clients":[{{"client":"a","token_sha256":"{hash}"}}]}}"#), Ok(1)),
             (r#"{"clients":[]}"#, Err("list.clients must have a client")),
             (
                 r#"{"clients":[{"client":"a","token":"c0"},{"client":"a","token":"c1"}]}"#,
@@ -66,6 +126,10 @@ mod tests {
                 r#"{"clients":[{"client":"a","token":"x"}]}"#,
                 Err("clients[0].token must be 1 to 255 hexadecimal digits"),
             ),
+            (
+                r#"{"clients":[{"client":"a","token_sha256":"c0"}]}"#,
+                Err("clients[0].token_sha256 must be 64 hexadecimal digits"),
+            ),
             (r#"{"clients":[{"client":"a"}]}"#, Err("clients[0].token must be a text of 1 to 255 bytes")),
             (
                 r#"{"clients":[{"client":"a","token":"c0","target":"1mbit"}]}"#,
@@ -74,7 +138,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let value = serde_json::from_str(text).expect("JSON");
-            let got = parse(&value).map(|clients| clients.len()).map_err(|e| e.to_string());
+            let got = parse_file(&value).map(|clients| clients.len()).map_err(|e| e.to_string());
             assert_eq!(got, expected.map_err(str::to_owned), "{text}");
         }
     }

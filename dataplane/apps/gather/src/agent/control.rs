@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::round::{self, RoundReport};
 use super::server::Server;
-use super::tune::{self, Setting};
+use super::tune::{self, Known, Order, Setting};
+use super::window;
 use crate::machine::GatherFrame;
 
 impl Server {
@@ -26,7 +27,7 @@ impl Server {
         self.events.tell("round", round, None);
     }
 
-    /// Reads tunings and carries them out.
+    /// Reads orders and carries them out.
     pub(super) fn obey(&mut self) {
         let lines = match self.requests.read() {
             Ok(lines) => lines,
@@ -37,15 +38,20 @@ impl Server {
         };
         for line in lines {
             let (began, spent) = (Instant::now(), processor_time());
-            match tune::parse(&line, &self.numbers, &self.settings, self.options.bounds) {
-                (id, Ok(changes)) => {
-                    for &(client, setting) in &changes {
-                        self.set(client, setting);
-                    }
+            let known = Known {
+                numbers: &self.numbers,
+                settings: &self.settings,
+                bounds: self.options.bounds,
+                max_clients: self.options.max_clients,
+            };
+            match tune::parse(&line, known) {
+                (id, Ok(order)) => {
+                    let changes = order.tune.len();
+                    self.carry_out(order);
                     let seconds = began.elapsed().as_secs_f64();
                     let spent = processor_time().saturating_sub(spent).as_secs_f64();
                     let fields = json!({
-                        "id": id, "clients": changes.len(), "seconds": seconds, "processor_seconds": spent,
+                        "id": id, "clients": changes, "seconds": seconds, "processor_seconds": spent,
                     });
                     self.events.tell("tuned", fields, None);
                 }
@@ -53,6 +59,23 @@ impl Server {
                     let fields = json!({"id": id, "field": error.field, "text": error.to_string()});
                     self.events.tell("tune_refused", fields, Some(format!("tuning refused: {error}")));
                 }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        let before = std::mem::replace(&mut self.options.bounds, order.bounds);
+        self.roster.allow(order.bounds.connections);
+        if let Some(bytes) = order.bounds.buffer.filter(|_| before.buffer != order.bounds.buffer) {
+            // Without the clamp, windows of new connections are coarser.
+            let _ = window::prepare(&self.listener, bytes);
+        }
+        if let Some(list) = order.clients {
+            self.list_clients(list);
+        }
+        for (name, setting) in order.tune {
+            if let Some(&client) = self.numbers.get(&name) {
+                self.set(client, setting);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `gfagent gather-serve`: opens the sockets, the list of clients and the output folder, and runs the server.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use groupflow_host::error::{plain, AgentError};
@@ -15,11 +16,16 @@ use super::lines::EventWriter;
 use super::server::{Server, ServerOptions};
 use super::{clients, tune, window};
 
+/// The most clients if nobody says how many, and no list does.
+const CLIENTS: usize = 64;
+
 /// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.
 pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
-    let clients = clients::read(&args.clients)?;
+    let clients = args.clients.as_deref().map(clients::read).transpose()?;
+    let listed = clients.as_ref().map_or(0, BTreeMap::len);
+    let max_clients = max_clients(args, listed)?;
     let identity = args.secure.identity()?;
     let folder = match &args.out {
         None => StreamFolder::Discard,
@@ -31,9 +37,9 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
             StreamFolder::At(path.clone())
         }
     };
-    let room = args.memory / clients.len() as u64;
+    let room = args.memory / max_clients as u64;
     if room < 4096 {
-        let cause = format!("--memory gives each of {} clients {room} bytes", clients.len());
+        let cause = format!("--memory gives each of {max_clients} clients {room} bytes");
         return Err(AgentError::usage(cause, "give it 4096 bytes a client or more"));
     }
     let listener = tcp::listen(args.listen, &TcpOptions::default()).map_err(|e| {
@@ -50,18 +56,19 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     let address = listener.local_addr().map_err(|e| system(&e))?;
     let mut events = EventWriter::new(args.json, "gather-serve", &address.to_string());
     let ready = json!({
-        "addr": address.ip().to_string(), "port": address.port(), "clients": clients.len(),
+        "addr": address.ip().to_string(), "port": address.port(), "clients": listed,
         "tls_pin": identity.as_ref().map(|identity| &identity.fingerprint),
     });
     let known_by = match &identity {
         Some(Identity { fingerprint, .. }) => format!("known by --tls-pin {fingerprint}"),
         None => "not encrypted".to_owned(),
     };
-    let human = format!("gathering at {address} from {} clients, {known_by}", clients.len());
+    let human = format!("gathering at {address} from {listed} clients, {known_by}");
     events.tell("ready", ready, Some(human));
     let options = ServerOptions {
         round: Duration::from_millis(args.round_ms),
         room,
+        max_clients,
         handshake: Duration::from_millis(args.handshake_ms),
         max_pending: args.max_pending as usize,
         silence: Duration::from_secs(args.silence),
@@ -71,4 +78,17 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     let server = Server::new(listener, signals, clients, folder, options, events);
     server.and_then(|mut server| server.run()).map_err(|e| system(&e))?;
     Ok(0)
+}
+
+/// The number of clients that share the memory.
+fn max_clients(args: &GatherServeArgs, listed: usize) -> Result<usize, AgentError> {
+    match args.max_clients {
+        None if listed > 0 => Ok(listed),
+        None => Ok(CLIENTS),
+        Some(most) if (most as usize) < listed => {
+            let cause = format!("--max-clients {most} is too few for the {listed} clients of the list");
+            Err(AgentError::usage(cause, "raise it, or shorten the list"))
+        }
+        Some(most) => Ok(most as usize),
+    }
 }

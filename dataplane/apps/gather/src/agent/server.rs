@@ -8,13 +8,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groupflow_base::{CodecError, Token};
+use groupflow_base::CodecError;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::read_outcome::ReadOutcome;
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
+use super::clients::ClientList;
 use super::destination::StreamFolder;
 use super::flow::GatherFlow;
 use super::lines::{EventWriter, StdinLines};
@@ -46,6 +47,8 @@ pub struct ServerOptions {
     pub round: Duration,
     /// Bytes held for each client.
     pub room: u64,
+    /// The most clients on the list.
+    pub max_clients: usize,
     /// Time within which a connection must send its HELLO.
     pub handshake: Duration,
     /// The most connections that may wait without a HELLO.
@@ -63,9 +66,14 @@ pub struct Server {
     pub(super) listener: TcpListener,
     pub(super) roster: Roster,
     pub(super) folder: StreamFolder,
+    /// Clients by number.
     pub(super) names: Vec<ClientName>,
     pub(super) numbers: HashMap<ClientName, usize>,
     pub(super) settings: Vec<Setting>,
+    /// Numbers that no client has any more.
+    pub(super) free: Vec<usize>,
+    /// Whether the server has been told its clients; until then no connection is accepted.
+    pub(super) listed: bool,
     pub(super) flows: BTreeMap<usize, GatherFlow>,
     pub(super) stripes: HashMap<u64, ServerStripe>,
     /// Connections that have sent no HELLO yet, the oldest first.
@@ -90,11 +98,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with its sockets, which are registered here.
+    /// A server with its sockets, which are registered here. Without `clients` it accepts connections once
+    /// stdin has brought a list.
     pub fn new(
         listener: TcpListener,
         signals: SignalFd,
-        clients: BTreeMap<ClientName, Token>,
+        clients: Option<ClientList>,
         folder: StreamFolder,
         options: ServerOptions,
         events: EventWriter,
@@ -103,15 +112,16 @@ impl Server {
         poller.add(&listener, ServerPollKey::Listener)?;
         poller.add(&signals, ServerPollKey::Signals)?;
         let now = Instant::now();
-        let names: Vec<ClientName> = clients.keys().cloned().collect();
         let mut server = Server {
             listener,
-            roster: Roster::new(clients, options.bounds.connections),
+            roster: Roster::new(options.bounds.connections),
             options,
             folder,
-            numbers: names.iter().cloned().zip(0..).collect(),
-            settings: vec![Setting::default(); names.len()],
-            names,
+            numbers: HashMap::new(),
+            settings: Vec::new(),
+            names: Vec::new(),
+            free: Vec::new(),
+            listed: false,
             flows: BTreeMap::new(),
             stripes: HashMap::new(),
             pending: BTreeMap::new(),
@@ -130,6 +140,9 @@ impl Server {
             over: false,
             poller,
         };
+        if let Some(clients) = clients {
+            server.list_clients(clients);
+        }
         // A regular file or /dev/null is always ready and cannot be registered: it is read once, here.
         match server.poller.add(io::stdin().as_fd(), ServerPollKey::Stdin) {
             Ok(_) => {}

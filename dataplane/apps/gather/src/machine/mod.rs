@@ -38,4 +38,4 @@ pub use incoming::Incoming;
 pub use names::{ClientName, Epoch};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
 pub use repairs::Parity;
-pub use roster::{Admitted, Refused, Roster};
+pub use roster::{Admitted, Refused, Roster, TokenHash};

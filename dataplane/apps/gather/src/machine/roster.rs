@@ -3,9 +3,36 @@
 use std::collections::BTreeMap;
 
 use groupflow_base::{StreamId, Token};
+use sha2::{Digest as _, Sha256};
 
 use super::frame::{Hello, RefusalCode};
 use super::names::ClientName;
+
+/// The SHA-256 of a token's digits in lower case: enough to recognize the token, and not the secret itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// The rule for a hash's text.
+    pub const RULE: &'static str = "64 hexadecimal digits";
+
+    /// The hash of a token.
+    pub fn of(token: &Token) -> TokenHash {
+        TokenHash(Sha256::digest(token.digits()).into())
+    }
+
+    /// Parses [`TokenHash::RULE`].
+    pub fn parse(text: &str) -> Option<TokenHash> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(TokenHash(bytes))
+    }
+}
 
 /// The effect of a valid HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +56,7 @@ pub struct Refused {
 
 #[derive(Debug, Clone)]
 struct RosterEntry {
-    token: Token,
+    token: TokenHash,
     /// The remembered stream, and the number of its stripes.
     live: Option<(StreamId, u16)>,
 }
@@ -42,11 +69,25 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// A roster of clients with their tokens; each may have at most `max_stripes`.
-    pub fn new(clients: impl IntoIterator<Item = (ClientName, Token)>, max_stripes: u16) -> Roster {
-        let clients =
-            clients.into_iter().map(|(name, token)| (name, RosterEntry { token, live: None })).collect();
-        Roster { clients, max_stripes }
+    /// A roster without clients; each client may have at most `max_stripes`.
+    pub fn new(max_stripes: u16) -> Roster {
+        Roster { clients: BTreeMap::new(), max_stripes }
+    }
+
+    /// Changes the most stripes of a client; stripes that it has already stay.
+    pub fn allow(&mut self, max_stripes: u16) {
+        self.max_stripes = max_stripes;
+    }
+
+    /// Adds a client, or changes its token. True: the client had another token.
+    pub fn put(&mut self, name: ClientName, token: TokenHash) -> bool {
+        let entry = self.clients.entry(name).or_insert(RosterEntry { token, live: None });
+        std::mem::replace(&mut entry.token, token) != token
+    }
+
+    /// Removes a client. Its stream must have been forgotten.
+    pub fn remove(&mut self, name: &ClientName) {
+        self.clients.remove(name);
     }
 
     /// Checks a stripe's HELLO. An admitted stripe counts until [`Roster::leave`].
@@ -57,7 +98,7 @@ impl Roster {
             let text = format!("client {client} is not on the server's list");
             return refused(RefusalCode::UnknownClient, text);
         };
-        if entry.token != hello.token {
+        if entry.token != TokenHash::of(&hello.token) {
             let text = format!("the token of client {client} does not match");
             return refused(RefusalCode::WrongToken, text);
         }
@@ -107,6 +148,13 @@ impl Roster {
 mod tests {
     use super::*;
 
+    /// `printf c0ffee | sha256sum`
+    const HASH_OF_C0FFEE: &str = "fb0288872031fc4818c03a7253bd3a78de192d05e6bccd09ceabeda65b4d7c6f";
+
+    fn hash(token: &str) -> TokenHash {
+        TokenHash::of(&Token::parse(token).expect("a token"))
+    }
+
     fn hello(client: &str, token: &str, stream: u64) -> Hello {
         Hello {
             stream: StreamId(stream),
@@ -119,9 +167,10 @@ mod tests {
 
     #[test]
     fn who_may_send() {
-        let list = ["a", "b"].map(|name| (ClientName::parse(name).expect("a name"), "c0"));
-        let list = list.map(|(name, token)| (name, Token::parse(token).expect("a token")));
-        let mut roster = Roster::new(list, 2);
+        let mut roster = Roster::new(2);
+        for name in ["a", "b"] {
+            assert!(!roster.put(ClientName::parse(name).expect("a name"), hash("c0")));
+        }
         let code = |result: Result<Admitted, Refused>| result.map_err(|refused| refused.code);
         assert_eq!(code(roster.admit(&hello("x", "c0", 1))), Err(RefusalCode::UnknownClient));
         assert_eq!(code(roster.admit(&hello("a", "c1", 1))), Err(RefusalCode::WrongToken));
@@ -142,5 +191,22 @@ mod tests {
         );
         roster.forget(&a, StreamId(2));
         assert_eq!(roster.admit(&hello("a", "c0", 3)), Ok(Admitted::Begins));
+        roster.forget(&a, StreamId(3));
+        assert!(!roster.put(a.clone(), hash("c0")) && roster.put(a.clone(), hash("c1")), "another token");
+        assert_eq!(code(roster.admit(&hello("a", "c0", 4))), Err(RefusalCode::WrongToken));
+        assert_eq!(roster.admit(&hello("a", "c1", 4)), Ok(Admitted::Begins));
+        roster.allow(1);
+        assert_eq!(code(roster.admit(&hello("a", "c1", 4))), Err(RefusalCode::TooMany));
+        roster.forget(&a, StreamId(4));
+        roster.remove(&a);
+        assert_eq!(code(roster.admit(&hello("a", "c1", 5))), Err(RefusalCode::UnknownClient));
+    }
+
+    #[test]
+    fn a_hash_is_that_of_the_digits_in_lower_case() {
+        assert_eq!(TokenHash::parse(HASH_OF_C0FFEE), Some(hash("C0ffee")));
+        for wrong in ["", "c0", &HASH_OF_C0FFEE[1..], &format!("{}x", &HASH_OF_C0FFEE[1..])] {
+            assert_eq!(TokenHash::parse(wrong), None, "{wrong}");
+        }
     }
 }

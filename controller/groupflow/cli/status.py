@@ -1,0 +1,102 @@
+"""`groupflow ctl status`: the whole system on one page."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from groupflow.cli.command import OK, Subparsers
+from groupflow.cli.gather_ctl import client_row
+from groupflow.cli.rest_client import Rows, call, leaf, print_json
+from groupflow.cli.tables import print_table
+from groupflow.network import units
+
+MOST_ROWS = 8
+"""of a table: the page is to fit a screen"""
+
+PATHS = {
+    "health": "/health",
+    "switches": "/switches",
+    "sessions": "/sessions",
+    "members": "/members",
+    "caches": "/agents",
+    "split_agents": "/split-agents",
+    "diffusion": "/diffusion",
+    "tuning": "/gather",
+    "clients": "/gather/clients",
+}
+"""the parts of the page, which are the keys of --json"""
+
+
+def add(groups: Subparsers) -> None:
+    leaf(groups, "status", "show the whole system on one page", "status", _show)
+
+
+def _show(args: argparse.Namespace) -> int:
+    found: dict[str, Any] = {part: call(args, "GET", path) for part, path in PATHS.items()}
+    if args.json:
+        return print_json(found)
+    health, tuning = found["health"], found["tuning"]
+    print(
+        f"controller {health['status']}, up for {health['uptime']} s, "
+        f"{health['switches_up']} of {health['switches']} switches up"
+    )
+    _table("switches", found["switches"], ("name", "state", "streams", "entries", "problem"))
+    _table("sessions", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
+    _table("caches: agents list", _caches(found["caches"]), ("switch", "host", "streams", "held", "repairs"))
+    split = [
+        each | {"held": f"{each['cache_used']} of {each['cache_limit']}"} for each in found["split_agents"]
+    ]
+    _table("split agents: agents split", split, ("switch", "host", "state", "sessions", "streams", "held"))
+    _table("diffusion", found["diffusion"], ("flow", "kind", "name", "d", "warning"))
+    _tuning(tuning, found["clients"])
+    return OK
+
+
+def _tuning(tuning: dict[str, Any], clients: Rows) -> None:
+    if not tuning["clients"]:
+        return
+    print(
+        f"\ntuning: policy {tuning['policy']}, link {units.format_rate(tuning['link_bps'])}, "
+        f"{tuning['windows']} of {tuning['buffer']} bytes given, server {tuning['server']}, "
+        f"{tuning['sending']} of {tuning['clients']} clients send, "
+        f"{sum(1 for each in clients if each['met'])} meet their targets"
+    )
+    if tuning["problem"]:
+        print(f"tuning problem: {tuning['problem']}")
+    # First the clients that do not get what they should, the most important before.
+    order = sorted(clients, key=lambda each: (each["met"] is not False, -each["priority"]))
+    columns = ("name", "priority", "target", "throughput", "met", "window", "connections")
+    _table("gather", [client_row(each) for each in order], columns, titled=False)
+
+
+def _sessions(found: dict[str, Any]) -> Rows:
+    names: dict[int, list[str]] = {}
+    for member in found["members"]:
+        names.setdefault(member["session"], []).append(member["name"])
+    return [each | {"members": _some(names.get(each["id"], []))} for each in found["sessions"]]
+
+
+def _caches(agents: Rows) -> Rows:
+    """Bytes held; a bound that the controller does not set is the agent's own."""
+    rows: Rows = []
+    for agent in agents:
+        bound = f"{agent['cache_bytes']} a stream" if agent["cache_bytes"] else "its own bound"
+        full = ", full" if agent["full"] else ""
+        rows.append(agent | {"held": f"{agent['cached_bytes']} of {bound}{full}"})
+    return rows
+
+
+def _table(what: str, rows: Rows, columns: Sequence[str], *, titled: bool = True) -> None:
+    """Prints the first rows under a title; `what` also says which command lists all of them."""
+    if not rows:
+        return
+    title, _, command = what.partition(": ")
+    if titled:
+        print(f"\n{title}: {len(rows)}")
+    print_table(rows[:MOST_ROWS], columns)
+    if len(rows) > MOST_ROWS:
+        print(f"... and {len(rows) - MOST_ROWS} more: groupflow ctl {command or f'{what} list'}")
+
+
+def _some(names: Sequence[str]) -> str:
+    return " ".join(names[:MOST_ROWS]) + (" ..." if len(names) > MOST_ROWS else "")

@@ -1,0 +1,193 @@
+"""A controller tunes a server on loopback: clients come and go, the policy changes, the controller dies."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from groupflow.lab.controller_process import free_port
+from tests.support.api import ctl
+from tests.support.world import JSON, P4INFO, TOPOLOGY
+
+AGENTS_TOKEN = "let-me-in"
+BUFFER = 4_000_000
+"""windows are larger than a segment of loopback, 64 KiB"""
+
+
+class Program:
+    """A `groupflow` process with the last lines of its output."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.said = ""
+        self.events: dict[str, dict[str, Any]] = {}
+        self.readers = [
+            asyncio.create_task(self._read(stream)) for stream in (process.stdout, process.stderr)
+        ]
+
+    async def _read(self, stream: asyncio.StreamReader | None) -> None:
+        assert stream is not None
+        async for line in stream:
+            text = line.decode()
+            if text.startswith("{"):
+                event = json.loads(text)
+                self.events[event["event"]] = event
+            else:
+                self.said += text
+
+    async def ended(self) -> int:
+        code = await self.process.wait()
+        await asyncio.gather(*self.readers)
+        return code
+
+
+@asynccontextmanager
+async def running(*words: str, token: str = "") -> AsyncGenerator[Program]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "groupflow.cli.main", *words,
+        stdout=PIPE, stderr=PIPE, limit=1 << 20, env={**os.environ, "GROUPFLOW_TOKEN": token},
+    )  # fmt: skip
+    program = Program(process)
+    try:
+        yield program
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await program.ended()
+
+
+def command_lines() -> list[bytes]:
+    """The command lines of all processes, which every user can read."""
+    found: list[bytes] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    return found
+
+
+def is_in_a_file(text: str, folder: Path) -> bool:
+    return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def until(what: str, true: Callable[[], bool]) -> None:
+    try:
+        async with asyncio.timeout(30):
+            while not true():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(what) from None
+
+
+class Controller:
+    """How to start a controller whose switches are not there, and ask it."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "net.yaml").write_text(TOPOLOGY)
+        self.address = f"127.0.0.1:{free_port()}"
+        self.url = f"http://{self.address}"
+        self.words = (
+            *("controller", "run", "--topology", str(folder / "net.yaml"), "--api", self.address),
+            *("--p4info", str(P4INFO), "--p4-json", str(JSON), "--store", str(folder / "store.db")),
+            *("--agent-token", AGENTS_TOKEN),
+        )
+
+    async def get(self, path: str) -> Any:
+        async with httpx.AsyncClient(base_url=f"{self.url}/v1", trust_env=False) as client:
+            return (await client.get(path)).json()
+
+    async def sending(self, *names: str) -> dict[str, dict[str, Any]]:
+        """The clients, once these send and no others."""
+        async with asyncio.timeout(30):
+            while True:
+                clients = {each["name"]: each for each in await self.get("/gather/clients")}
+                if {name for name, each in clients.items() if each["sending"]} == set(names):
+                    return clients
+                await asyncio.sleep(0.05)
+
+    async def add(self, name: str, target: str, capsys: pytest.CaptureFixture[str]) -> str:
+        """Adds a client. Returns its token."""
+        capsys.readouterr()
+        assert await ctl(self.url, "gather", "add", name, "--target", target, "--json") == 0
+        return json.loads(capsys.readouterr().out)["token"]
+
+
+async def test_all_goes_on_while_clients_policy_and_controller_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    control = Controller(tmp_path)
+    async with asyncio.timeout(150), AsyncExitStack() as stack:
+
+        async def start(*words: str, token: str = "") -> Program:
+            return await stack.enter_async_context(running(*words, token=token))
+
+        async def send(name: str, token: str) -> Program:
+            to = f"127.0.0.1:{server.events['ready']['port']}"
+            line = ("gather", "send", "--to", to, "--client", name, "--plain", "--duration", "600")
+            return await start(*line, "--file", "/dev/zero", token=token)
+
+        killed = await start(*control.words)
+        await until("controller ready", lambda: "ready" in killed.said)
+        limits = ("--link", "1gbit", "--buffer", str(BUFFER), "--policy", "buffer")
+        assert await ctl(control.url, "gather", "configure", *limits) == 0
+        tokens = {name: await control.add(name, "10mbit", capsys) for name in ("cam1", "cam2")}
+        words = ("gather", "serve", "--controller", control.url, "--listen", "127.0.0.1:0", "--discard")
+        server = await start(*words, "--plain", "--json", token=AGENTS_TOKEN)
+        await until("server ready", lambda: "ready" in server.events)
+        first, second = [await send(name, token) for name, token in tokens.items()]
+        await control.sending("cam1", "cam2")
+
+        tokens["cam3"] = await control.add("cam3", "20mbit", capsys)
+        third = await send("cam3", tokens["cam3"])
+        assert await ctl(control.url, "gather", "remove", "cam2") == 0
+        clients = await control.sending("cam1", "cam3")
+        assert await second.ended() == 4
+        assert "client cam2 has been taken off the server's list" in second.said
+        assert second.said.count("\n") == 1
+        assert clients["cam1"]["window"] and clients["cam3"]["window"]
+        assert await ctl(control.url, "gather", "configure", "--policy", "none") == 0
+        assert await ctl(control.url, "gather", "set", "cam1", "--target", "30mbit", "--priority", "7") == 0
+
+        def windows() -> list[int | None]:
+            return [each["window"] for each in server.events["round"]["clients"]]
+
+        await until("the kernel tunes", lambda: windows() == [None, None])
+
+        killed.process.send_signal(signal.SIGKILL)
+        await killed.ended()
+        await until("it is told", lambda: "no controller at" in server.said)
+        before = server.events["round"]["clients"]
+        await until(
+            "streams go on",
+            lambda: all(
+                now["bytes"] > then["bytes"] + 10**6
+                for then, now in zip(before, server.events["round"]["clients"], strict=True)
+            ),
+        )
+        again = await start(*control.words)
+        await until("controller again", lambda: "ready" in again.said)
+        clients = await control.sending("cam1", "cam3")
+        assert (clients["cam1"]["target_bps"], clients["cam1"]["priority"]) == (30_000_000, 7)
+        shown = await control.get("/gather")
+        assert (shown["policy"], shown["buffer"], shown["server"]) == ("none", BUFFER, "up")
+        assert await ctl(control.url, "gather", "configure", "--policy", "buffer") == 0
+        await until("tuned again", lambda: 0 < sum(each or 0 for each in windows()) <= BUFFER)
+        assert await ctl(control.url, "status") == 0
+        page = capsys.readouterr().out
+        assert "2 of 2 clients send" in page and "server up" in page
+
+        lines = command_lines()
+        said = killed.said + again.said + server.said + first.said + third.said + page
+        said += json.dumps(await control.get("/gather/clients")) + json.dumps(server.events)
+        for token in tokens.values():
+            assert token not in said and not [line for line in lines if token.encode() in line]
+            assert not is_in_a_file(token, tmp_path)
+        assert server.said.count("no controller at") == server.said.count("gets settings again") == 1
