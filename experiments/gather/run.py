@@ -17,7 +17,7 @@ from experiments.gather.measured import LabOutcome, Part
 from groupflow.study.errors import RefusedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
-from groupflow.study.report import claims_table, holding
+from groupflow.study.report import shown
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import Run
 from papers.sakajiri.studies import STUDIES
@@ -81,8 +81,8 @@ def find(parts: Sequence[Part], measured: Sequence[Outcome]) -> Findings:
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }
-    shown = [*(_compared(compared) if compared else []), claims_table(claims), holding(claims)]
-    return Findings({"results.json": form}, form, shown)
+    tables = [*(_compared(compared) if compared else []), *shown(claims)]
+    return Findings({"results.json": form}, form, tables)
 
 
 def _compared(compared: Sequence[Comparison]) -> list[RenderableType]:

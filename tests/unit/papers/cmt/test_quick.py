@@ -63,7 +63,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", "queue", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
-    assert "claims hold" in capsys.readouterr().out
+    assert "findings hold" in capsys.readouterr().out
     found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {claim["figure"] for claim in found.values()} == {"study queue"}
     assert found["study-queue-interference-beyond-5"]["holds"], "a short queue makes twenty interfere"
