@@ -20,7 +20,6 @@ from groupflow.study.options import ExperimentOptions
 from groupflow.study.report import shown
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import Run
-from papers.sakajiri.studies import STUDIES
 
 
 def run(options: ExperimentOptions) -> None:
@@ -52,8 +51,8 @@ def chosen(options: ExperimentOptions) -> list[Part]:
         if name not in plan.MODELS:
             raise RefusedError(f"--scenario {name}: there are {', '.join(plan.MODELS)}")
     for name in options.studies:
-        if name not in STUDIES:
-            raise RefusedError(f"--study {name}: there are {', '.join(STUDIES)}")
+        if name not in plan.STUDIES:
+            raise RefusedError(f"--study {name}: there are {', '.join(plan.STUDIES)}")
     scenarios, studies = options.scenarios, options.studies
     if not scenarios and not studies:
         scenarios = tuple(plan.MODELS)
@@ -121,5 +120,5 @@ EXPERIMENT = Experiment(
     "receiver-side tuning and kernel TCP, in the network of sakajiri",
     run,
     scenarios=tuple(plan.MODELS),
-    studies=tuple(STUDIES),
+    studies=tuple(plan.STUDIES),
 )
