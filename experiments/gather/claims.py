@@ -46,22 +46,22 @@ def _each_tcp(found: Outcomes, judge: Callable[[Outcomes], list[Claim]]) -> list
 
 
 def _all_high(found: Outcomes, spans: Spans) -> list[Claim]:
-    """The claim on all three high priority clients; the paper shows Terminals 3 and 4 only."""
+    """The finding on all three high priority clients; the paper shows Terminals 3 and 4 only."""
     proposal = found[claims.MODEL_2["both"]]
     return [
         meets(f"m2-high-{when}", "Model 2", f"proposal: all high priority clients have their target {when}",
-              proposal, HIGH, spans[when])
+              proposal, HIGH, spans[when], kind="finding")
         for when in ("before", "after")
     ]  # fmt: skip
 
 
 def _others(found: Outcomes, model: str, spans: Spans) -> list[Claim]:
-    """Claims that all clients have their targets with the policies that the paper does not have."""
+    """Findings that all clients have their targets with the policies that the paper does not have."""
     return [
         meets(
             f"{model.lower().replace(' ', '-')}-{method}-{group}", model,
             f"{NAMES[method]}: {group} priority clients have their target {when}".rstrip(),
-            found[case], names, span,
+            found[case], names, span, kind="finding",
         )
         for method in OTHERS
         if (case := Case(method, interference=model == "Model 2")) in found

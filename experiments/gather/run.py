@@ -17,10 +17,9 @@ from experiments.gather.measured import LabOutcome, Part
 from groupflow.study.errors import RefusedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
-from groupflow.study.report import claims_table, holding
+from groupflow.study.report import shown
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import Run
-from papers.sakajiri.studies import STUDIES
 
 
 def run(options: ExperimentOptions) -> None:
@@ -52,8 +51,8 @@ def chosen(options: ExperimentOptions) -> list[Part]:
         if name not in plan.MODELS:
             raise RefusedError(f"--scenario {name}: there are {', '.join(plan.MODELS)}")
     for name in options.studies:
-        if name not in STUDIES:
-            raise RefusedError(f"--study {name}: there are {', '.join(STUDIES)}")
+        if name not in plan.STUDIES:
+            raise RefusedError(f"--study {name}: there are {', '.join(plan.STUDIES)}")
     scenarios, studies = options.scenarios, options.studies
     if not scenarios and not studies:
         scenarios = tuple(plan.MODELS)
@@ -81,8 +80,8 @@ def find(parts: Sequence[Part], measured: Sequence[Outcome]) -> Findings:
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }
-    shown = [*(_compared(compared) if compared else []), claims_table(claims), holding(claims)]
-    return Findings({"results.json": form}, form, shown)
+    tables = [*(_compared(compared) if compared else []), *shown(claims)]
+    return Findings({"results.json": form}, form, tables)
 
 
 def _compared(compared: Sequence[Comparison]) -> list[RenderableType]:
@@ -121,5 +120,5 @@ EXPERIMENT = Experiment(
     "receiver-side tuning and kernel TCP, in the network of sakajiri",
     run,
     scenarios=tuple(plan.MODELS),
-    studies=tuple(STUDIES),
+    studies=tuple(plan.STUDIES),
 )

@@ -1,4 +1,8 @@
-"""The paper's claims about Table 1 against the measurements, and the quality of the predictions."""
+"""The paper's Table 1 against the measurements, and the quality of the predictions.
+
+The paper has no words on its figures: the claims are orders and growth that its table shows, with margins
+that its own figures keep.
+"""
 
 from itertools import pairwise
 from statistics import fmean, median
@@ -11,8 +15,14 @@ from papers.amcb.paper import METHODS, NAMES, SIZES, TABLE, Case
 TENTH = 0.1
 NEAR = 0.2
 """relative error up to which a prediction is called near"""
-LEVEL = 0.95
-"""ratio to the size before, from which on a value did not shrink"""
+SLOWER = 1.005
+"""ratio from which on a latency is longer: the paper's least, of unicast over unscheduled, is 1.008"""
+MORE = 1.05
+"""ratio from which on more is sent again: the standard error of a mean over twenty seeds is up to 4 %"""
+LEVEL = 0.9
+"""ratio to the size before, from which on a value did not shrink: the paper's least is 0.94"""
+GROWS = 1.5
+"""ratio of the largest file's to the smallest file's retransmission: the paper has 2.4 to 3.2"""
 FIGURE = "Table 1"
 
 
@@ -39,10 +49,11 @@ def _order(sizes: list[int], time: Figures) -> list[Claim]:
     for slow, fast in pairs:
         ratios = {size: time[size, slow] / time[size, fast] for size in sizes}
         worst = min(ratios.values())
-        good = [f"{size:,}" for size, ratio in ratios.items() if ratio > 1]
+        good = [f"{size:,}" for size, ratio in ratios.items() if ratio >= SLOWER]
         claims.append(
             Claim(f"order-{fast}", FIGURE, f"{fast} is faster than {slow} at every size", "> 1", worst,
-                  f"{slow} over {fast}, the least", worst > 1, f"so at {', '.join(good) or 'none'} bytes")
+                  f"{slow} over {fast}, the least", worst >= SLOWER,
+                  f"at least {SLOWER:g} at {', '.join(good) or 'none'} bytes")
         )  # fmt: skip
     return claims
 
@@ -54,7 +65,8 @@ def _ratios(largest: int, time: Figures) -> list[Claim]:
         ratio = time[largest, method] / time[largest, "scheduled"]
         claims.append(
             Claim(f"ratio-{method}", FIGURE, f"latency of {method} over scheduled at {largest:,} bytes",
-                  round(paper, 2), ratio, "times", abs(ratio / paper - 1) <= TENTH, "within a tenth")
+                  round(paper, 2), ratio, "times", abs(ratio / paper - 1) <= TENTH,
+                  f"within a tenth; {method} at this size was used to infer the link", "fitted")
         )  # fmt: skip
     return claims
 
@@ -64,12 +76,12 @@ def _growth(sizes: list[int], more: Figures) -> list[Claim]:
     for method in METHODS:
         series = [more[size, method] for size in sizes]
         least = min(later / earlier for earlier, later in pairwise(series))
-        grows = series[-1] > series[0] and least >= LEVEL
+        grows = series[-1] >= GROWS * series[0] and least >= LEVEL
         listed = ", ".join(f"{value:.0f}" for value in series)
         claims.append(
             Claim(f"growth-{method}", FIGURE, f"{method}: retransmission grows with the size", "grows",
                   series[-1] / series[0], "the largest over the smallest", grows,
-                  f"no step below {LEVEL:g} of the one before; per cent: {listed}")
+                  f"at least {GROWS:g}, no step below {LEVEL:g} of the one before; per cent: {listed}")
         )  # fmt: skip
     return claims
 
@@ -81,7 +93,7 @@ def _lowest(sizes: list[int], more: Figures) -> list[Claim]:
     worst = min(ratios)
     return [
         Claim("lowest-scheduled", FIGURE, "retransmission is lowest when scheduled, at every size", "> 1",
-              worst, "the next over scheduled, the least", worst > 1)
+              worst, "the next over scheduled, the least", worst >= MORE, f"at least {MORE:g}")
     ]  # fmt: skip
 
 

@@ -6,15 +6,17 @@ docs/results/icn2011.md lists the parameters that the paper leaves open, and the
   agents sit in the node, and TCP's packets enter its queue at once.)
 - A split agent is s1 or s2 with its agent host; with unicast they are ordinary routers. P4 switches do the
   same to the packet (tests/unit/papers/icn2011/test_runs.py) and take longer.
-- A sender writes its messages into one connection that stays: unicast has one for each member.
+- A sender writes its messages into one connection that stays: unicast has one for each member. With
+  `each_message` a message has connections of its own (studies/connections.py).
 
 Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).
 """
 
+import random
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from typing import Any, cast
 
 import yaml
@@ -29,23 +31,31 @@ FIG5 = TOPOLOGIES / "fig5.yaml"
 AGENTS = ("s1", "s2")
 SWITCH_OF = {"ma1": "s1", "mb1": "s1", "mc1": "s2", "md1": "s2"}
 NANOSECONDS = 10**9
+MESSAGE = "/"
+"""before the number of a message, in the name of its stream"""
 NARROW_BPS = LINK_BPS // 2
 """rate of the last link before SA2, where there are routers between the agents"""
 
 
 def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scenario:
     """The scenario of one run of the case."""
-    traffic = sim.TcpTraffic(
+    stays = sim.TcpTraffic(
         case.tcp,
         case.window,
         packet=PACKET_BYTES,
         profile="ns2",
         messages=sim.Messages(MESSAGE_BYTES, case.period_ns),
     )
+    traffic = replace(stays, messages=None, size=MESSAGE_BYTES) if case.each_message else stays
+    starts = {source: _starts(case, source, seconds, seed) for source in case.sources}
     duration_ns = round(seconds * NANOSECONDS)
     base = sim.Scenario(
         name=f"{case.method}-{case.senders}-{case.members}-{case.delay_ms}ms-{case.load}-{seed}",
-        topology=topology(replace(case, method="n2n", load=0.0, tcp="sack", agent_pps=None, diffusion=None)),
+        topology=topology(
+            replace(
+                case, method="n2n", load=0.0, tcp="sack", agent_pps=None, diffusion=None, each_message=False
+            )
+        ),
         flows=(),
         duration_ns=duration_ns,
         sample_ns=duration_ns,
@@ -55,14 +65,17 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
     )
     if case.method == "unicast":
         flows = tuple(
-            sim.Flow(flow_name(source, member), source, member, traffic)
+            sim.Flow(flow_name(name, member), source, member, traffic, start_ns)
             for source in case.sources
+            for name, start_ns in starts[source].items()
             for member in case.receivers(source)
         )
         return replace(base, flows=flows)
     mode = "n2n" if case.method == "n2n" else "e2e"
     splits = tuple(
-        sim.SplitSession(source, source, case.receivers(source), traffic, mode) for source in case.sources
+        sim.SplitSession(name, source, case.receivers(source), traffic, mode, start_ns)
+        for source in case.sources
+        for name, start_ns in starts[source].items()
     )
     split = replace(base, splits=splits)
     return split if case.diffusion is None else sim.with_diffusion(split, _control(case))
@@ -78,9 +91,20 @@ def _control(case: Case) -> sim.Diffusion:
     )
 
 
-def flow_name(source: str, member: str) -> str:
+def _starts(case: Case, source: str, seconds: float, seed: int) -> dict[str, int]:
+    """A sender's streams, by their names, and when each starts (ns): one; or one for each message i, at
+    (tr + ti)(x + i), where x is between -0.5 and 0.5."""
+    if not case.each_message:
+        return {source: 0}
+    draw = random.Random(f"{seed}/{source}")
+    times = (round(case.period_ns * (draw.uniform(-0.5, 0.5) + i)) for i in count(1))
+    within = takewhile(lambda at: at < seconds * NANOSECONDS, times)
+    return {f"{source}{MESSAGE}{number}": at for number, at in enumerate(within)}
+
+
+def flow_name(stream: str, member: str) -> str:
     """Name of a unicast connection."""
-    return f"{source}-{member}"
+    return f"{stream}-{member}"
 
 
 def _link_delay_ns(case: Case) -> int:

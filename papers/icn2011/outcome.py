@@ -1,14 +1,16 @@
 """Measurements of one run, by the paper's indices (section IV.B), and their means over seeds."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from statistics import fmean, pstdev
 from typing import TypeAlias
 
 from groupflow import sim
+from groupflow.sim.results import FlowResult
 from groupflow.study.files import Row
-from papers.icn2011.network import SWITCH_OF, flow_name
-from papers.icn2011.paper import MEGABIT, MSS, Case
+from papers.icn2011.network import AGENTS, MESSAGE, SWITCH_OF, flow_name
+from papers.icn2011.paper import MEGABIT, MESSAGE_PACKETS, MSS, Case
 from papers.icn2011.plan import Run
 
 FULL = "queue_full"
@@ -31,6 +33,8 @@ class Indices:
     """the most that a member received of a stream; the mean over the streams"""
     cache_ratio: float
     """the most that SA1 cached over all that senders transmitted (Cmax / Dmax); 0 with unicast"""
+    own_cache_ratio: float
+    """the same over what the senders beside SA1 transmitted"""
     acknowledgements_mbps: float
     """frames sent to a sender, except those of other senders' streams; the mean over the senders"""
     lost_at_senders: float
@@ -67,11 +71,11 @@ def measure(run: Run, results: sim.Results) -> Outcome:
     """The indices of a run."""
     case = run.case
     seconds = results.simulated_s
-    flows = results.flows
+    flows = _by_stream(results.flows)
     streams: list[list[float]] = []
     received: dict[str, float] = {}
     offered: list[float] = []
-    transmitted = 0
+    transmitted: dict[str, int] = dict.fromkeys(AGENTS, 0)
     for source in case.sources:
         members = case.receivers(source)
         names = [_last_hop(case, source, member) for member in members]
@@ -81,7 +85,9 @@ def measure(run: Run, results: sim.Results) -> Outcome:
             received[member] = received.get(member, 0.0) + rate
         firsts = [flows[name] for name in _first_hops(case, source)]
         offered.append((firsts[0].offered_bytes or 0) * 8 / seconds / MEGABIT)
-        transmitted += sum(flow.sent_packets - (flow.retransmissions or 0) for flow in firsts) * MSS
+        sent = sum(flow.sent_packets - (flow.retransmissions or 0) for flow in firsts)
+        transmitted[SWITCH_OF[source]] += sent * MSS
+    cached = results.peak_cached_bytes.get("s1", 0)
     links = results.link_bytes
     up = [links[case.entry(source), SWITCH_OF[source]] for source in case.sources]
     at_senders = sum(results.dropped(case.entry(source), FULL) for source in case.sources)
@@ -95,11 +101,12 @@ def measure(run: Run, results: sim.Results) -> Outcome:
                 min(rates) / rate if rate else 0.0 for rates, rate in zip(streams, offered, strict=True)
             ),
             nearest_mbps=fmean(max(rates) for rates in streams),
-            cache_ratio=results.peak_cached_bytes.get("s1", 0) / max(transmitted, 1),
-            acknowledgements_mbps=_acknowledgements(case, results),
+            cache_ratio=cached / max(sum(transmitted.values()), 1),
+            own_cache_ratio=cached / max(transmitted["s1"], 1),
+            acknowledgements_mbps=_acknowledgements(case, results, flows),
             lost_at_senders=at_senders,
             lost_in_network=results.dropped(reason=FULL) - at_senders,
-            timeouts=sum(flow.timeouts or 0 for flow in flows.values()),
+            timeouts=sum(flow.timeouts or 0 for flow in results.flows.values()),
         ),
         simulated_s=seconds,
         packet_hops=results.packet_hops,
@@ -107,15 +114,39 @@ def measure(run: Run, results: sim.Results) -> Outcome:
     )
 
 
-def _acknowledgements(case: Case, results: sim.Results) -> float:
+def _acknowledgements(case: Case, results: sim.Results, flows: Mapping[str, FlowResult]) -> float:
     """Rate of frames on the links to senders that carry no data for them."""
     data = 0
     for source in case.sources:
         for member in set(case.receivers(source)) & set(case.sources):
-            flow = results.flows[_last_hop(case, source, member)]
+            flow = flows[_last_hop(case, source, member)]
             data += flow.delivered_packets * (MSS + 54)
     down = sum(results.link_bytes[SWITCH_OF[source], case.entry(source)] for source in case.sources)
     return (down - data) * 8 / results.simulated_s / MEGABIT / len(case.sources)
+
+
+def _by_stream(flows: Mapping[str, FlowResult]) -> Mapping[str, FlowResult]:
+    """Flows by the names of their streams: the connections of a stream's messages are one flow."""
+    found: dict[str, FlowResult] = {}
+    for name, flow in flows.items():
+        stream = re.sub(rf"{MESSAGE}\d+", "", name)
+        if stream != name:
+            before = found.get(stream)
+            flow = replace(flow, offered_bytes=MESSAGE_PACKETS * MSS)
+            flow = flow if before is None else _together(before, flow)
+        found[stream] = flow
+    return found
+
+
+def _together(one: FlowResult, other: FlowResult) -> FlowResult:
+    return replace(
+        one,
+        sent_packets=one.sent_packets + other.sent_packets,
+        offered_bytes=(one.offered_bytes or 0) + (other.offered_bytes or 0),
+        delivered_packets=one.delivered_packets + other.delivered_packets,
+        delivered_bytes=one.delivered_bytes + other.delivered_bytes,
+        retransmissions=(one.retransmissions or 0) + (other.retransmissions or 0),
+    )
 
 
 def _last_hop(case: Case, source: str, member: str) -> str:

@@ -59,6 +59,8 @@ class Case:
     """P4 switches between the split agents; their links share the delay, and the last one is narrow"""
     diffusion: float | None = None
     """D of the flow control on those switches; None: TCP alone"""
+    each_message: bool = False
+    """whether each message has connections of its own, instead of all messages those of their stream"""
 
     @property
     def period_ns(self) -> int:

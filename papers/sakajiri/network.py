@@ -22,6 +22,7 @@ from groupflow.tuning.model import Limits, Policy
 from groupflow.tuning.sakajiri import Sakajiri
 from groupflow.tuning.untuned import Untuned
 from papers.sakajiri.paper import HIGH, LOW, Case, Method, Run
+from papers.sakajiri.patient import Patient
 from papers.sakajiri.situations import SITUATIONS
 
 SERVER, RIVAL_SERVER = "server", "iserver"
@@ -42,6 +43,7 @@ POLICIES: Mapping[Method, Policy[Any]] = {
     "kernel-4": Untuned(4),
     "kernel-16": Untuned(16),
     "climber": Climber(),
+    "patient": Patient(),
 }
 
 
@@ -79,7 +81,7 @@ def gathering(run: Run) -> Gathering:
         server=SERVER,
         traffic=sim.TcpTraffic(case.tcp, RIVAL_WINDOW, packet=PACKET, profile="ns2"),
         limits=Limits(situation.buffer, case.links.connections, segment=MSS),
-        policy=POLICIES[case.method],
+        policy=Sakajiri(gamma=case.gamma, xi=case.xi) if case.method == "both" else POLICIES[case.method],
         stretches=stretches,
     )
 

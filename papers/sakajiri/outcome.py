@@ -115,6 +115,7 @@ def rows(outcome: Outcome) -> Iterable[Row]:
     """Rows of a table, one for each client and ten seconds."""
     run = outcome.run
     case = {"method": run.case.method, "tcp": run.case.tcp, "situation": run.case.situation}
+    case |= {"gamma": run.case.gamma, "xi": run.case.xi}
     link = asdict(run.case.links)
     for client, series in outcome.series.items():
         for step in range(round(run.seconds / TABLE_S)):

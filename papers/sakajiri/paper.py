@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from groupflow.sim.model import Variant
+from groupflow.tuning.connections import GAMMA, XI
 from groupflow.tuning.model import Client
 
-Method: TypeAlias = Literal["both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber"]
+Method: TypeAlias = Literal[
+    "both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber", "patient"
+]
 NAMES: dict[Method, str] = {
     "both": "proposal",
     "buffer": "buffer tuning only",
@@ -16,6 +19,7 @@ NAMES: dict[Method, str] = {
     "kernel-4": "no tuning, 4 connections",
     "kernel-16": "no tuning, 16 connections",
     "climber": "throughput climber",
+    "patient": "connections tuned after slow start",
 }
 TCPS: dict[Variant, str] = {"cubic": "CUBIC", "compound": "Compound TCP", "vegas": "Vegas", "reno": "Reno"}
 
@@ -93,6 +97,10 @@ class Case:
     links: Links = Links()
     situation: str = "paper"
     """the paper's, or one of a study: `situations.SITUATIONS`"""
+    gamma: float = GAMMA
+    """initialization parameter of the proposal"""
+    xi: float = XI
+    """safety coefficient of the proposal; infinite: none, so that the target alone decides"""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ judge.py draws the conclusion from several runs.
 
 from collections.abc import Callable
 
+import numpy as np
+
 from groupflow.study.claims import Claim
 from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
@@ -21,25 +23,38 @@ FEW_SHARE = 0.25
 """largest share of the stored packets in one node that are spread along the path, when most are stored"""
 PILED = 0.9
 """smallest share of the stored packets that is piled up at a node"""
+USED = 0.25
+"""efficiency below which nothing follows from the absence of losses: half of a fair share"""
+RECOVERED_TRIPS = 10
+"""round trips within which a recovery from congestion is rapid; TCP alone takes several for each loss"""
 COLLAPSED = 0.8
 """ratio to the efficiency with DFC below which it is degraded remarkably"""
 
 
-def _low_and_unstable(tcp: Outcome) -> list[Claim]:
+def _low_and_unstable(outcome: Outcome) -> list[Claim]:
+    case, control = outcome.case, outcome.run.control
+    words = "TCP alone" if control == "tcp" else "with DFC"
+    where = f"4.2, {case.figure}"
+    return [
+        Claim(
+            f"{case.name}-{control}-low", where, f"{words}: the efficiency is low", f"< {HALF}",
+            outcome.mean_efficiency, "", outcome.mean_efficiency < LOW, f"low: a mean below {LOW}",
+        ),
+        Claim(
+            f"{case.name}-{control}-unstable", where, f"{words}: the efficiency is unstable", "unstable",
+            outcome.efficiency_spread, "standard deviation", outcome.efficiency_spread > NEAR,
+        ),
+    ]  # fmt: skip
+
+
+def _loses_at_the_background(tcp: Outcome) -> list[Claim]:
     case = tcp.case
     at = case.background_at
     there = tcp.drops.get(at, 0)
     return [
         Claim(
-            f"{case.name}-tcp-low", case.figure, "TCP alone: the efficiency is low", f"< {HALF}",
-            tcp.mean_efficiency, "", tcp.mean_efficiency < LOW, f"low: a mean below {LOW}",
-        ),
-        Claim(
-            f"{case.name}-tcp-unstable", case.figure, "TCP alone: the efficiency is unstable", "unstable",
-            tcp.efficiency_spread, "standard deviation", tcp.efficiency_spread > NEAR,
-        ),
-        Claim(
-            f"{case.name}-tcp-loss", case.figure, f"TCP alone: packets are lost at node {at}", "losses",
+            f"{case.name}-tcp-loss", f"4.2, {case.figure}",
+            f"TCP alone: the background, which enters at node {at}, causes losses there", "losses",
             there, "packets", there > tcp.dropped / 2,
             f"{tcp.dropped - there} at other nodes, {tcp.early_drops} before the background",
         ),
@@ -47,23 +62,24 @@ def _low_and_unstable(tcp: Outcome) -> list[Claim]:
 
 
 def _high_and_stable(dfc: Outcome) -> list[Claim]:
+    """Claims on the control: near 0.5 "the target flow is sharing the link bandwidth fairly" (4.2)."""
     case = dfc.case
+    where = f"{SECTIONS[case.name]}, {case.figure}"
     near_half = abs(dfc.mean_efficiency - HALF) <= NEAR
     return [
         Claim(
-            f"{case.name}-dfc-half", case.figure, "with DFC the target flow's efficiency is near 0.5", HALF,
-            dfc.mean_efficiency, "", near_half,
+            f"{case.name}-dfc-half", where,
+            "with DFC the target flow's efficiency is near 0.5: both flows share the link fairly", HALF,
+            dfc.mean_efficiency, "", near_half and dfc.fairness >= FAIR,
+            f"within {NEAR}, and the slower flow's throughput at least {FAIR} of the faster's"
+            f" ({dfc.fairness:.3f})",
         ),
         Claim(
-            f"{case.name}-dfc-stable", case.figure, "with DFC the efficiency is stable", "stable",
+            f"{case.name}-dfc-stable", where, "with DFC the efficiency is stable", "stable",
             dfc.efficiency_spread, "standard deviation", dfc.efficiency_spread <= NEAR,
         ),
         Claim(
-            f"{case.name}-dfc-fair", case.figure, "with DFC both flows share the link fairly", 1.0,
-            dfc.fairness, "slower over faster", dfc.fairness >= FAIR,
-        ),
-        Claim(
-            f"{case.name}-dfc-no-loss", case.figure, "with DFC no packet is lost", 0,
+            f"{case.name}-dfc-no-loss", where, "with DFC no packet is lost", 0,
             dfc.dropped + dfc.early_drops, "packets", dfc.dropped + dfc.early_drops == 0,
         ),
     ]  # fmt: skip
@@ -74,46 +90,67 @@ def _buffer_too_small(outcome: Outcome) -> list[Claim]:
     words = "TCP alone" if control == "tcp" else "with DFC"
     return [
         Claim(
-            f"{case.name}-{control}-unstable", case.figure, f"{words}: the efficiency is unstable",
-            "unstable", outcome.efficiency_spread, "standard deviation", outcome.efficiency_spread > NEAR,
-        ),
-        Claim(
-            f"{case.name}-{control}-loss", case.figure, f"{words}: the buffer is too small", "losses",
-            outcome.dropped, "packets", outcome.dropped > 0,
+            f"{case.name}-{control}-loss", f"4.2, {case.figure}", f"{words}: the buffer is too small",
+            "losses", outcome.dropped, "packets", outcome.dropped > 0,
         ),
     ]  # fmt: skip
 
 
 def _vegas_oscillates(tcp: Outcome) -> list[Claim]:
     case = tcp.case
+    last, before = _last_quarters(tcp)
+    moving = abs(last - before)
     return [
         Claim(
-            f"{case.name}-oscillation", case.figure, "Vegas: strong oscillation of the efficiency",
+            f"{case.name}-oscillation", f"6.2, {case.figure}", "Vegas: strong oscillation of the efficiency",
             "oscillates", tcp.efficiency_spread, "standard deviation", tcp.efficiency_spread > NEAR,
         ),
+        Claim(
+            f"{case.name}-slow", f"6.2, {case.figure}",
+            "Vegas: the throughput decreases, and converges slowly", "slowly", moving,
+            "difference between the means of the last two quarters of the run",
+            tcp.mean_efficiency < HALF - NEAR and moving > NEAR,
+            f"a mean below {HALF - NEAR:g} ({tcp.mean_efficiency:.3f}), and a difference above {NEAR}",
+        ),
     ]  # fmt: skip
+
+
+def _last_quarters(outcome: Outcome) -> tuple[float, float]:
+    """Mean efficiencies: of the run's last quarter, and of the one before it."""
+    quarter = len(outcome.efficiency) // 4
+    last, before = outcome.efficiency[-quarter:], outcome.efficiency[-2 * quarter : -quarter]
+    return float(last.mean()), float(before.mean())
 
 
 def _vegas_is_the_same(tcp: Outcome, dfc: Outcome) -> list[Claim]:
     case = tcp.case
     difference = abs(tcp.mean_efficiency - dfc.mean_efficiency)
+    lost = tcp.dropped + dfc.dropped
+    used, note = _used(tcp, dfc)
     return [
         Claim(
-            f"{case.name}-no-loss", case.figure, "Vegas: no packet is lost, with and without DFC", 0,
-            tcp.dropped + dfc.dropped, "packets", tcp.dropped + dfc.dropped == 0,
+            f"{case.name}-no-loss", f"6.2, {case.figure}", "Vegas: no packet is lost, with and without DFC",
+            0, lost, "packets", used and lost == 0, note,
         ),
         Claim(
-            f"{case.name}-same", case.figure, "Vegas: DFC makes almost no difference", 0,
-            difference, "difference of means", difference <= NEAR,
+            f"{case.name}-same", f"6.2, {case.figure}", "Vegas: DFC makes almost no difference", 0,
+            difference, "difference of means", used and difference <= NEAR, note,
         ),
     ]  # fmt: skip
+
+
+def _used(*outcomes: Outcome) -> tuple[bool, str]:
+    """Whether the flows use enough of the line to meet its buffers at all; and the note."""
+    least = min(outcome.mean_efficiency for outcome in outcomes)
+    return least >= USED, f"where the efficiency is {USED} at least: less never meets a buffer ({least:.3f})"
 
 
 def _vegas_loses(tcp: Outcome) -> list[Claim]:
     case = tcp.case
     return [
         Claim(
-            f"{case.name}-tcp-loss", case.figure, "Vegas, 400 packets, alone: packets are lost", "losses",
+            f"{case.name}-tcp-loss", f"6.2, {case.figure}",
+            "Vegas, 400 packets, alone: packets are lost", "losses",
             tcp.dropped, "packets", tcp.dropped > 0,
         ),
     ]  # fmt: skip
@@ -123,7 +160,8 @@ def _vegas_collapses(tcp: Outcome, dfc: Outcome) -> list[Claim]:
     case = tcp.case
     return [
         Claim(
-            f"{case.name}-tcp-collapse", case.figure, "Vegas, 400 packets, alone: the efficiency collapses",
+            f"{case.name}-tcp-collapse", f"6.2, {case.figure}",
+            "Vegas, 400 packets, alone: the efficiency collapses",
             "degraded remarkably", tcp.mean_efficiency / max(dfc.mean_efficiency, 1e-9), "of that with DFC",
             tcp.mean_efficiency < COLLAPSED * dfc.mean_efficiency, f"collapse: below {COLLAPSED} of it",
         ),
@@ -133,33 +171,53 @@ def _vegas_collapses(tcp: Outcome, dfc: Outcome) -> list[Claim]:
 def _where_tcp_s_packets_are(tcp: Outcome) -> list[Claim]:
     at = tcp.case.background_at
     column = tcp.queues[:, at - 1]
-    peak = float(column.max())
-    stored = tcp.queues[int(column.argmax())]
+    peak_at = int(column.argmax())
+    peak = float(column[peak_at])
+    stored = tcp.queues[peak_at]
     share = float(stored[at - 1] / max(stored.sum(), 1.0))
     buffer = tcp.case.buffer
+    left = float(column[peak_at:].min()) / max(peak, 1.0)
+    window = tcp.window_packets
+    window_left = float(window[peak_at:].min()) / max(float(window[peak_at]), 1.0)
     return [
         Claim(
-            "4-tcp-pile", "Fig. 12", f"TCP alone: stored packets at node {at} reach the buffer size", buffer,
-            peak, "packets", peak >= 0.99 * buffer,
+            "4-tcp-pile", "4.2, Fig. 12",
+            f"TCP alone: all stored packets are at node {at}, and reach the buffer size", buffer,
+            peak, "packets", peak >= 0.99 * buffer and share >= PILED,
+            f"{share:.2f} of all that are stored; all: at least {PILED}",
         ),
         Claim(
-            "4-tcp-pile-share", "Fig. 12", f"TCP alone: all stored packets are at node {at}", 1.0,
-            share, "share at the peak", share >= PILED,
+            "4-tcp-falls", "4.2, Fig. 12",
+            f"TCP alone: then the window is reduced, and the packets stored at node {at} decrease",
+            "decrease", left, "of the peak, the least after it", left <= HALF and window_left <= HALF,
+            f"decrease: to half; the window: to {window_left:.2f} of that at the peak",
         ),
     ]  # fmt: skip
 
 
 def _where_dfc_s_packets_are(dfc: Outcome) -> list[Claim]:
-    buffer = dfc.case.buffer
+    case = dfc.case
+    joined = int((dfc.time_s < case.background_start_s).sum())
+    window = dfc.window_packets[joined:]
+    kept = float((window / np.maximum(np.maximum.accumulate(window), 1.0)).min())
+    trip_s = 2 * sum(case.link_delays_ns) / 1e9
+    away = np.flatnonzero(np.abs(dfc.efficiency - HALF) > NEAR)
+    settled_s = float(dfc.time_s[away[-1]]) if away.size else 0.0
+    late = max(0.0, settled_s - case.background_start_s)
     return [
         Claim(
-            "4-dfc-spread", "Fig. 13", "with DFC stored packets spread along the path", "spread",
+            "4-dfc-spread", "4.2, Fig. 13", "with DFC stored packets spread along the path", "spread",
             dfc.fullest_share, "largest node's share", 0 < dfc.fullest_share <= FEW_SHARE,
             f"spread: when most are stored no node holds more than {FEW_SHARE:.0%}",
         ),
         Claim(
-            "4-dfc-below-buffer", "Fig. 13", "with DFC no node's buffer fills", f"< {buffer}",
-            dfc.fullest_queue, "packets", dfc.fullest_queue < buffer,
+            "4-dfc-window", "4.2, Fig. 13", "with DFC the TCP window is not reduced", 1, kept,
+            "of the largest before, the least", kept >= 1, "after the background has joined",
+        ),
+        Claim(
+            "4-dfc-recovers", "7", "with DFC the network recovers rapidly from congestion", "rapidly",
+            late / trip_s, "round trips until the efficiency stays near 0.5",
+            late <= RECOVERED_TRIPS * trip_s, f"rapidly: {RECOVERED_TRIPS} of {1000 * trip_s:.1f} ms",
         ),
     ]  # fmt: skip
 
@@ -168,9 +226,9 @@ def _size_matters(small: Outcome, medium: Outcome, large: Outcome) -> list[Claim
     means = [outcome.mean_efficiency for outcome in (small, medium, large)]
     return [
         Claim(
-            "size-tcp", "Figs. 14, 9, 15", "TCP alone: the larger the network, the worse", "4S > 4 > 4L",
-            means[0] - means[2], "4S less 4L", means[0] > means[1] > means[2],
-            ", ".join(f"{mean:.2f}" for mean in means),
+            "size-tcp", "5.2, Figs. 14, 9, 15", "TCP alone: the larger the network, the worse", "4S > 4 > 4L",
+            means[0] - means[2], "4S less 4L", min(means[0] - means[1], means[1] - means[2]) > NEAR,
+            ", ".join(f"{mean:.2f}" for mean in means) + f"; each more than {NEAR} below the one before",
         ),
     ]  # fmt: skip
 
@@ -180,7 +238,7 @@ def _size_does_not_matter(*sizes: Outcome) -> list[Claim]:
     spread = max(means) - min(means)
     return [
         Claim(
-            "size-dfc", "Figs. 14, 9, 15", "with DFC the network's size makes no difference", 0,
+            "size-dfc", "5.2, Figs. 14, 9, 15", "with DFC the network's size makes no difference", 0,
             spread, "largest difference", spread <= NEAR,
         ),
     ]  # fmt: skip
@@ -191,9 +249,9 @@ def _better_than_tahoe(tahoe: Outcome, other: Outcome) -> list[Claim]:
     better = other.mean_efficiency - tahoe.mean_efficiency
     return [
         Claim(
-            f"{case.name}-better-than-tahoe", case.figure,
+            f"{case.name}-better-than-tahoe", f"6.2, {case.figure}",
             f"{_said(case.tcp)} alone does better than Tahoe alone", "better",
-            better, "difference of means", better > 0,
+            better, "difference of means", better > NEAR, f"more than {NEAR}",
         ),
     ]  # fmt: skip
 
@@ -203,8 +261,9 @@ def _worse_than_dfc(alone: Outcome, dfc: Outcome) -> list[Claim]:
     better = dfc.mean_efficiency - alone.mean_efficiency
     return [
         Claim(
-            f"{case.name}-worse-than-dfc", case.figure, f"{_said(case.tcp)} alone does worse than with DFC",
-            "worse", better, "difference of means", better > 0,
+            f"{case.name}-worse-than-dfc", f"6.2, {case.figure}",
+            f"{_said(case.tcp)} alone does worse than with DFC",
+            "worse", better, "difference of means", better > NEAR, f"more than {NEAR}",
         ),
     ]  # fmt: skip
 
@@ -216,22 +275,32 @@ def _said(tcp: str) -> str:
 
 def _small_buffer_is_enough(large: Outcome, small: Outcome) -> list[Claim]:
     difference = abs(large.mean_efficiency - small.mean_efficiency)
+    used, note = _used(large, small)
     return [
         Claim(
-            "4V2-dfc-as-4V", "Fig. 19", "with DFC a buffer of 400 packets does as one of 1800", 0,
-            difference, "difference of means", difference <= NEAR,
+            "4V2-dfc-as-4V", "6.2, Fig. 19", "with DFC a buffer of 400 packets does as one of 1800", 0,
+            difference, "difference of means", used and difference <= NEAR, note,
         ),
     ]  # fmt: skip
 
 
+SECTIONS = {
+    name: "5.2" if name in ("4S", "4L") else "6.2" if name in ("4R", "4N") else "4.2" for name in CASES
+}
+"""sections of the paper that speak of the scenarios' figures"""
 _Judge = Callable[..., list[Claim]]
 _COMPLEMENTARY: tuple[tuple[tuple[Control, ...], _Judge], ...] = (
     (("tcp",), _low_and_unstable),
+    (("tcp",), _loses_at_the_background),
     (("dfc",), _high_and_stable),
 )
+_CONTROLLED = _COMPLEMENTARY[2:]
+"""of sizes and TCPs other than Tahoe the paper does not say that TCP alone is low and unstable"""
+_BOTH: tuple[Control, ...] = ("tcp", "dfc")
 _ABOUT: dict[str, tuple[tuple[tuple[Control, ...], _Judge], ...]] = {
-    **dict.fromkeys(CASES, _COMPLEMENTARY),
-    "6": ((("tcp",), _buffer_too_small), (("dfc",), _buffer_too_small)),
+    **dict.fromkeys(("1", "2", "3", "4", "5"), _COMPLEMENTARY),
+    "6": tuple(((c,), judge) for c in _BOTH for judge in (_low_and_unstable, _buffer_too_small)),
+    **dict.fromkeys(("4S", "4L", "4R", "4N"), _CONTROLLED),
     "4V": ((("tcp",), _vegas_oscillates), (("tcp", "dfc"), _vegas_is_the_same)),
     "4V2": ((("tcp",), _vegas_loses), (("tcp", "dfc"), _vegas_collapses)),
 }

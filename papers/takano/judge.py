@@ -1,7 +1,9 @@
 """From measurements of runs to claims: each claim is judged in every repetition.
 
-The rule, for all claims: **a claim holds when its criterion is met in every run**; `measured` is the mean
-over the runs; the note has the range, and how many runs met it. If a claim compares scenarios, run i
+The rule, for all claims: **a claim holds when its criterion is met in the first run**, which is the paper's:
+the paper made one, with nothing moved. `measured` is that run's; the note says in how many of all runs the
+criterion is met, and their range, which shows how firm the verdict is. A finding beyond the paper holds when
+its criterion is met in every run, and `measured` is the mean over them. If a claim compares scenarios, run i
 of one is compared with run i of the other, whose background starts at the same instant; a scenario with fewer
 runs is used again from its first. The criteria are beside the claims, the number of runs is in plan.py.
 """
@@ -48,7 +50,7 @@ def evaluate(rules: Iterable[Rule], outcomes: Outcomes) -> list[Claim]:
 
 
 def over_runs(claims: Sequence[Claim]) -> Claim:
-    """One claim, from its verdicts in several runs."""
+    """The first run's claim, whose note tells the verdicts in all runs; a finding from all runs."""
     if len(claims) == 1:
         return claims[0]
     values = [claim.measured for claim in claims]
@@ -56,12 +58,11 @@ def over_runs(claims: Sequence[Claim]) -> Claim:
     seen = f"in {held} of {len(claims)} runs, {_short(min(values))} to {_short(max(values))}"
     notes = {claim.note for claim in claims}
     said = notes.pop() if len(notes) == 1 else f"first run: {claims[0].note}"
-    return replace(
-        claims[0],
-        measured=sum(values) / len(values),
-        holds=held == len(claims),
-        note=f"{seen}; {said}" if said else seen,
-    )
+    note = f"{seen}; {said}" if said else seen
+    if claims[0].kind == "claim":
+        return replace(claims[0], note=note)
+    mean = sum(values) / len(values)
+    return replace(claims[0], measured=mean, holds=held == len(claims), note=note)
 
 
 def _short(value: float) -> str:

@@ -1,10 +1,15 @@
 """Claims of a paper, each with the measured value and its verdict."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 BEYOND = "beyond the paper"
+
+Kind: TypeAlias = Literal["claim", "finding", "fitted"]
+"""claim: a statement of the paper. finding: a statement beyond the paper. fitted: a figure of the paper from
+which a parameter was inferred or chosen, which is shown and not counted"""
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class Claim:
     unit: str
     holds: bool
     note: str = ""
+    kind: Kind = "claim"
 
     def __post_init__(self) -> None:
         """Turns numbers of numpy into Python's, which JSON can hold."""
@@ -38,4 +44,14 @@ class Claim:
 
 def finding(study: str, name: str, claim: str, measured: float, unit: str, holds: bool, note: str) -> Claim:
     """A claim of a study beyond the paper; the note states its criterion."""
-    return Claim(f"study-{study}-{name}", f"study {study}", claim, BEYOND, measured, unit, holds, note)
+    return Claim(
+        f"study-{study}-{name}", f"study {study}", claim, BEYOND, measured, unit, holds, note, "finding"
+    )
+
+
+def counts(claims: Iterable[Claim]) -> dict[Kind, tuple[int, int]]:
+    """Of each kind: how many hold, and how many there are."""
+    found: dict[Kind, list[bool]] = {"claim": [], "finding": [], "fitted": []}
+    for claim in claims:
+        found[claim.kind].append(claim.holds)
+    return {kind: (sum(held), len(held)) for kind, held in found.items()}

@@ -1,14 +1,14 @@
 """The results of a reproduction: `claims.json` and `run.json`, and their printed form."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from groupflow.study.claims import Claim
+from groupflow.study.claims import Claim, Kind, counts
 from groupflow.study.files import into, write_json
 from groupflow.study.options import ExperimentOptions
 from groupflow.study.part import Outcome
@@ -41,7 +41,7 @@ def report(
 
     Raises StudyError where they cannot be written; they are printed all the same.
     """
-    results = {"claims": [claim.form() for claim in claims], "run": asdict(summary)}
+    results = {"claims": [claim.form() for claim in claims], "run": {**asdict(summary), **counted(claims)}}
     hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
     last = f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}"
     try:
@@ -64,24 +64,43 @@ def _print(
     if options.json:
         print(json.dumps(results, indent=2))
         return
-    print_claims(console, claims)
+    for each in shown(claims):
+        console.print(each)
     console.print(last, markup=False)
 
 
-def print_claims(console: Console, claims: Sequence[Claim]) -> None:
-    """Prints the table of claims, then the number that hold."""
-    console.print(claims_table(claims))
-    console.print(holding(claims))
+def counted(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
+    """How many claims of the paper, and how many findings beyond it, hold; for JSON."""
+    found = counts(claims)
+    kinds: tuple[tuple[str, Kind], ...] = (("claims", "claim"), ("findings", "finding"))
+    return {name: dict(zip(("hold", "of"), found[kind], strict=True)) for name, kind in kinds}
 
 
-def holding(claims: Sequence[Claim]) -> str:
-    """One line with the number of claims that hold."""
-    return f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold"
+def shown(claims: Sequence[Claim]) -> list[RenderableType]:
+    """A table for each kind of claim that there is, then a line with the numbers that hold."""
+    tables = [_table(says, [claim for claim in claims if claim.kind == kind]) for kind, says in _SAYS.items()]
+    return [*(table for table in tables if table.row_count), holding(claims)]
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
+def holding(claims: Iterable[Claim]) -> str:
+    """One line with the numbers of claims and of findings that hold, each apart."""
+    found = counts(claims)
+    parts = [f"{found['claim'][0]} of {found['claim'][1]} claims hold"] if found["claim"][1] else []
+    parts += [f"{found['finding'][0]} of {found['finding'][1]} findings hold"] if found["finding"][1] else []
+    parts += [f"{found['fitted'][1]} fitted values are not counted"] if found["fitted"][1] else []
+    return "; ".join(parts) or "no claims"
+
+
+_SAYS: Mapping[Kind, str] = {
+    "claim": "the paper says",
+    "fitted": "the paper says; a parameter was inferred from it: no prediction",
+    "finding": "found beyond the paper",
+}
+
+
+def _table(says: str, claims: Sequence[Claim]) -> Table:
     """A table with a row and a verdict for each claim; texts of claims are never taken for markup."""
-    table = Table("figure", "the paper says", "paper", "measured", "", "note")
+    table = Table("figure", says, "paper", "measured", "", "note")
     for claim in claims:
         verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"
         measured = f"{claim.measured:.4g} {claim.unit}".rstrip()

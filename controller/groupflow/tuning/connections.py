@@ -44,15 +44,24 @@ class Tuned(NamedTuple):
     search: Search | None
 
 
-def tune_connections(search: Search | None, target: float, reading: Reading, most: int) -> Tuned:
+def tune_connections(
+    search: Search | None,
+    target: float,
+    reading: Reading,
+    most: int,
+    *,
+    gamma: float = GAMMA,
+    xi: float = XI,
+) -> Tuned:
     """One round of one client's search. `target`: T_t in bit/s; `most`: the largest number of connections."""
     now = max(1, min(reading.connections, most))
     if search is None:
-        return _begin(target, reading, now, most) if is_due(target, reading) else Tuned(now, None)
+        due = is_due(target, reading, xi)
+        return _begin(target, reading, now, most, gamma) if due else Tuned(now, None)
     return _go_on(search, target, reading, now, most)
 
 
-def is_due(target: float, reading: Reading) -> bool:
+def is_due(target: float, reading: Reading, xi: float = XI) -> bool:
     """Whether throughput is below the target and below xi times the buffer's throughput (eq. 2).
 
     Not before a round trip is known: until a connection is established its throughput means nothing.
@@ -60,12 +69,12 @@ def is_due(target: float, reading: Reading) -> bool:
     if reading.rtt is None:
         return False
     estimated = float("inf") if reading.window is None else rate_of(reading.window, reading.rtt_or_std)
-    return reading.throughput < target and reading.throughput < XI * estimated
+    return reading.throughput < target and reading.throughput < xi * estimated
 
 
-def _begin(target: float, reading: Reading, now: int, most: int) -> Tuned:
+def _begin(target: float, reading: Reading, now: int, most: int, gamma: float) -> Tuned:
     """Steps (II) and (III): begins a search."""
-    initial = max(1, int(GAMMA * now))
+    initial = max(1, int(gamma * now))
     alpha, beta = _renewed(target, reading, now, initial)
     return Tuned(min(most, initial + alpha), Search(alpha, beta, now, reading.throughput))
 

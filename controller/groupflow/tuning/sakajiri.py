@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupflow.tuning.buffers import share_buffers
-from groupflow.tuning.connections import Search, tune_connections
+from groupflow.tuning.connections import GAMMA, XI, Search, tune_connections
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 Searches = Mapping[str, Search]
@@ -18,6 +18,8 @@ class Sakajiri:
 
     connections: bool = True
     """whether connections are tuned, too; without, each client has one (Fig. 5)"""
+    gamma: float = GAMMA
+    xi: float = XI
 
     def tune(
         self, state: Searches | None, clients: Sequence[Client], readings: Readings, limits: Limits
@@ -31,7 +33,9 @@ class Sakajiri:
             window = windows[client.name]
             most = max(1, min(limits.connections, window // limits.segment))
             under_way = state.get(client.name) if state else None
-            tuned = tune_connections(under_way, client.target, readings[client.name], most)
+            tuned = tune_connections(
+                under_way, client.target, readings[client.name], most, gamma=self.gamma, xi=self.xi
+            )
             settings[client.name] = Setting(window, tuned.connections)
             if tuned.search is not None:
                 searches[client.name] = tuned.search

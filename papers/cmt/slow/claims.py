@@ -1,8 +1,12 @@
-"""The gain from moving a slow host down (in words, section 3.1.2), against the measurements."""
+"""The gain from moving a slow host down, against the measurements.
+
+The paper (3.1.2) moves "the host with the largest total latency", which then "will no longer adversely affect
+other hosts": these are its claims. What holds without moving, and with another rule, are findings.
+"""
 
 from statistics import median
 
-from groupflow.study.claims import Claim
+from groupflow.study.claims import Claim, Kind
 from papers.cmt.slow.outcome import Group, Outcome, Outcomes, of
 from papers.cmt.slow.plan import NONE_SLOW, RATE_MBPS, SLOW_AT_S, SLOW_MBPS, STREAM_S, WIDE_MBPS
 
@@ -36,10 +40,10 @@ def behind_routers(outcomes: Outcomes) -> list[Claim]:
 
 def _cases(outcomes: Outcomes, soon: float) -> list[Claim]:
     return [
-        _whole("none-slow", "nobody is slow: all have the stream's rate", of(outcomes, NONE_SLOW)),
+        _whole("none-slow", "nobody is slow: all have the stream's rate", of(outcomes, NONE_SLOW), "finding"),
         _bounded(of(outcomes, "never", "skip")),
         _whole("never-others", "nobody is moved: the others do not notice",
-               of(outcomes, "never", "isolate", "skip")),
+               of(outcomes, "never", "isolate", "skip"), "finding"),
         *(
             claim
             for mode in ("skip", "isolate")
@@ -51,6 +55,7 @@ def _cases(outcomes: Outcomes, soon: float) -> list[Claim]:
 
 def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float, more: str = "") -> list[Claim]:
     what = f"{MOVES[rule]}, {mode}" + (f", links of {outcomes[0].run.link_mbps:g} Mbit/s" if more else "")
+    kind: Kind = "claim" if rule == "largest_latency" else "finding"
     below = [outcome.groups["below"] for outcome in outcomes]
     soon = [group.caught_up for group in below if group.caught_up is not None]
     longest = max(soon) if len(soon) == len(below) else float(STREAM_S - SLOW_AT_S)
@@ -63,18 +68,19 @@ def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float, more: str = 
     return [
         Claim(f"{rule}-{mode}{more}-below", "3.1.2",
               f"{what}: those that were below it are caught up, and have lost nothing",
-              f"within {soon_s:g} s", longest, "s", longest <= soon_s and lost == (0, 0), note),
-        _whole(f"{rule}-{mode}{more}-others", f"{what}: the others do not notice", outcomes),
+              f"within {soon_s:g} s", longest, "s", longest <= soon_s and lost == (0, 0), note, kind),
+        _whole(f"{rule}-{mode}{more}-others", f"{what}: the others do not notice", outcomes, kind),
     ]  # fmt: skip
 
 
-def _whole(name: str, claim: str, outcomes: Outcomes) -> Claim:
+def _whole(name: str, claim: str, outcomes: Outcomes, kind: Kind) -> Claim:
     groups = [outcome.groups["others"] for outcome in outcomes]
     least = min(_share(group) for group in groups)
     lost = sum(group.cut_off for group in groups) + sum(group.skipped for group in groups)
     lag = max(group.lag_most for group in groups)
     return Claim(name, "3.1.2", claim, 1, least, "of the stream's rate, the least",
-                 least >= WHOLE and lost == 0, f"{len(groups)} runs; at most {lag:.2f} s behind")  # fmt: skip
+                 least >= WHOLE and lost == 0, f"{len(groups)} runs; at most {lag:.2f} s behind",
+                 kind)  # fmt: skip
 
 
 def _bounded(outcomes: Outcomes) -> Claim:
@@ -83,7 +89,7 @@ def _bounded(outcomes: Outcomes) -> Claim:
     lag = min(outcome.groups["below"].lag_end for outcome in outcomes)
     return Claim("never-below", "3.1.2", "nobody is moved: those below the slow one have its rate at most",
                  SLOW_MBPS, most, "Mbit/s, median of a run's hosts, the most", most <= SLOW_MBPS * BOUND,
-                 f"skip; in the end {lag:.0f} s behind or more")  # fmt: skip
+                 f"skip; in the end {lag:.0f} s behind or more", "finding")  # fmt: skip
 
 
 def _own(moved: Outcomes, stays: Outcomes) -> Claim:
@@ -92,7 +98,7 @@ def _own(moved: Outcomes, stays: Outcomes) -> Claim:
     moves = median(outcome.slow_moves for outcome in moved)
     return Claim("slowest-own", "", "the slow one, moved down, has as much as before", 1, ratio,
                  "of what it has where it is not moved, skip", ratio >= 0.9,
-                 f"it is moved {moves:g} times in the median")  # fmt: skip
+                 f"it is moved {moves:g} times in the median", "finding")  # fmt: skip
 
 
 def _waited_for(never: Outcomes, slowest: Outcomes) -> Claim:
@@ -103,7 +109,8 @@ def _waited_for(never: Outcomes, slowest: Outcomes) -> Claim:
     most = max(ends)
     return Claim("wait", "", "wait: nothing is lost, and in the end all have the slow one's rate at most",
                  SLOW_MBPS, most, "Mbit/s in the last 10 s", most <= SLOW_MBPS * BOUND and lost == 0,
-                 f"median {median(ends):.2f}; {median(without):.2f} where nobody is moved")  # fmt: skip
+                 f"median {median(ends):.2f}; {median(without):.2f} where nobody is moved",
+                 "finding")  # fmt: skip
 
 
 def _own_goodput(outcome: Outcome) -> float:

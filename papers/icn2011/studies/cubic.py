@@ -30,7 +30,7 @@ def _judge(points: Points) -> list[Claim]:
     """The paper's claims on each figure, on runs with CUBIC."""
     loads = tuple(sorted({case.load for case in points}))
     return [
-        replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}, {claim.figure}")
+        replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}, {claim.figure}", kind="finding")
         for figure in FIGURES
         for claim in claims.evaluate(figure.number, _of(frozenset(figure.cases(loads)), points))
     ]

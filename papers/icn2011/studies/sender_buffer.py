@@ -35,7 +35,7 @@ def _as_the_papers(points: Points) -> Points:
 def _judge(points: Points) -> list[Claim]:
     """The paper's claims on Fig. 7."""
     return [
-        replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}", paper=BEYOND)
+        replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}", paper=BEYOND, kind="finding")
         for claim in claims.evaluate(FIG7.number, _as_the_papers(points))
     ]
 

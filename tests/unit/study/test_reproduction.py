@@ -129,11 +129,16 @@ def test_parts_share_runs_and_claims_that_do_not_hold_are_results(
     # Four squares each, of which those of 2 are the same.
     assert json.loads((tmp_path / "run.json").read_text()) | {"wall_s": 0} == {
         "wall_s": 0, "simulated_s": 3.0, "packet_hops": 12, "seed": 4, "quick": False,
+        "claims": {"hold": 1, "of": 1}, "findings": {"hold": 1, "of": 2},
     }  # fmt: skip
     assert (tmp_path / "large.csv").read_text().split() == ["case,value", *["2,4"] * 2, *["9,81"] * 2]
     assert (tmp_path / "large.png").exists()
     printed = capsys.readouterr().out
-    assert "2 of 3 claims hold" in printed and "6 runs, " in printed and NO_VERDICT not in printed
+    assert (
+        "1 of 1 claims hold; 1 of 2 findings hold" in printed
+        and "6 runs, " in printed
+        and NO_VERDICT not in printed
+    )
 
 
 @pytest.mark.parametrize("json_asked", [False, True])
@@ -269,6 +274,7 @@ def test_each_part_is_chosen_once(tmp_path: Path) -> None:
 def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
     found = finding("tea", "hot", "tea is hot", 80.0, "C", True, "at least 60")
     assert (found.id, found.figure, found.paper) == ("study-tea-hot", "study tea", BEYOND)
+    assert found.kind == "finding"
 
 
 @pytest.mark.parametrize(

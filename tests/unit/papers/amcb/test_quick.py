@@ -46,7 +46,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", name, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
-    assert "claims hold" in capsys.readouterr().out
+    assert "findings hold" in capsys.readouterr().out
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert {claim["figure"] for claim in claims} == {f"study {name}"}
     held = {claim["id"].removeprefix(f"study-{name}-") for claim in claims if claim["holds"]}

@@ -39,7 +39,7 @@ def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "stress-unicast",
         "delay-chain",
         "join-time",
-        "churn-reached",
+        "study-tree-churn-reached",
         "churn-end",
     } <= held
     assert "stress-multicast" not in held, "hosts on the way of others pass it over the same link"

@@ -16,7 +16,7 @@ from papers.icn2011.paper import LOADS, SEEDS, Case
 from papers.icn2011.plan import Run
 from papers.icn2011.simulation import runs
 
-NOTHING = Indices(*[0.0] * 10)
+NOTHING = Indices(*[0.0] * 11)
 
 
 def as_the_paper_says(case: Case) -> Indices:
@@ -36,9 +36,10 @@ def as_the_paper_says(case: Case) -> Indices:
             received_mbps=received,
             effective=received / 100,
             cache_ratio={"unicast": 0.0, "n2n": 0.8 * load, "e2e": 0.2 * load}[case.method],
+            acknowledgements_mbps=(20 if case.method == "n2n" else 5) * load,
         )
     if case.method == "unicast":
-        received = 6.0 * (1 - load)
+        received = 6.0 * (1 - load) * (1 if case.delay_ms == 10 else 0.5)
         return replace(
             NOTHING,
             consumption_mbps=min(3 * case.members * load, 1.0) * LINK_MBPS * 0.999 + case.members / 1000,
@@ -79,6 +80,9 @@ def test_a_reproduction_as_the_paper_says_agrees() -> None:
 WRONG: dict[str, Callable[[Case, Indices], Indices]] = {
     "n2n-flat": lambda case, i: replace(i, consumption_mbps=i.consumption_mbps * (1 + 0.01 * case.members)),
     "e2e-only-data": lambda _, i: replace(i, consumption_mbps=i.consumption_mbps * 1.2),
+    "unicast-more-1": lambda case, i: replace(
+        i, consumption_mbps=i.consumption_mbps * (0.35 if case.method == "unicast" else 1)
+    ),
     "unicast-proportional": lambda case, i: replace(
         i, consumption_mbps=i.consumption_mbps / case.members if case.senders == 1 else i.consumption_mbps
     ),
@@ -89,9 +93,13 @@ WRONG: dict[str, Callable[[Case, Indices], Indices]] = {
         i, reception_mbps=i.reception_mbps * (0.5 if case.delay_ms == 100 else 1)
     ),
     "n2n-delay": lambda case, i: replace(
-        i, reception_mbps=i.reception_mbps * (0.5 if case.delay_ms == 100 else 1)
+        i, reception_mbps=i.reception_mbps * (0.5 if case.delay_ms == 100 and case.method == "n2n" else 1)
     ),
-    "unicast-zero-10ms": lambda _, i: replace(i, reception_mbps=i.reception_mbps + 2),
+    "unicast-zero-10ms": lambda _, i: replace(i, reception_mbps=i.reception_mbps + 4),
+    "unicast-zero-100ms": lambda _, i: replace(i, reception_mbps=2.0),
+    "e2e-delay": lambda case, i: replace(
+        i, reception_mbps=i.reception_mbps * (0.5 if case.delay_ms == 100 and case.method == "e2e" else 1)
+    ),
     "unicast-short-rtt-10ms": lambda _, i: replace(i, nearest_mbps=5.0, reception_mbps=4.0),
     "split-higher-10ms": lambda case, i: replace(
         i, reception_mbps=50.0 if case.method == "unicast" else i.reception_mbps
@@ -102,9 +110,12 @@ WRONG: dict[str, Callable[[Case, Indices], Indices]] = {
         i, consumption_mbps=min(i.consumption_mbps, 70.0) if case.senders == 4 else i.consumption_mbps
     ),
     "n2n-four-highest": lambda case, i: replace(i, consumption_mbps=99.0),
+    "four-low-load": lambda _, i: replace(i, consumption_mbps=99.0),
+    "e2e-four-held-back": lambda case, i: replace(i, consumption_mbps=90 * case.load),
     "n2n-four-reception": lambda _, i: replace(i, received_mbps=90.0),
+    "unicast-four-reception": lambda case, i: replace(i, received_mbps=30.0 + (case.load == 0.1)),
+    "n2n-four-acknowledgements": lambda _, i: replace(i, acknowledgements_mbps=2.0),
     "e2e-four-reception": lambda case, i: replace(i, received_mbps=i.received_mbps - 30 * case.load),
-    "e2e-four-reception-highest": lambda _, i: replace(i, received_mbps=90.0),
     "e2e-four-effective": lambda _, i: replace(i, effective=0.9),
     "n2n-one-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.06),
     "n2n-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio / 2),

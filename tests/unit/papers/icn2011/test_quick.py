@@ -41,7 +41,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--study", "diffusion", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
-    assert "claims hold" in capsys.readouterr().out
+    assert "findings hold" in capsys.readouterr().out
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert {claim["figure"] for claim in claims} == {"study diffusion"}
     assert {"study-diffusion-n2n-lost", "study-diffusion-e2e-lost"} <= {

@@ -53,6 +53,17 @@ def test_unicast_sends_a_copy_for_each_member_and_says_the_same_to_all() -> None
 
 
 @pytest.mark.parametrize("method", ["unicast", "n2n", "e2e"])
+def test_a_message_may_have_connections_of_its_own(method: Method) -> None:
+    case = Case(method, 0.25, members=2)
+    stays, _ = simulate(case)
+    measured, results = simulate(replace(case, each_message=True))
+    starts = {name.split("-")[0] for name in results.flows}
+    assert len(starts) >= 3 and all("/" in name for name in starts)
+    assert measured.indices.reception_mbps == pytest.approx(stays.indices.reception_mbps, rel=0.5)
+    assert 0 < measured.indices.effective <= 1
+
+
+@pytest.mark.parametrize("method", ["unicast", "n2n", "e2e"])
 def test_four_senders_each_reach_the_three_others(method: Method) -> None:
     measured, results = run(method, senders=4, load=0.2)
     assert min(flow.delivered_bytes for flow in results.flows.values()) > 1_000_000

@@ -58,7 +58,28 @@ def test_a_held_back_sender_is_judged_as_figure_7_is() -> None:
 
     assert found - held("sender-buffer", fair) == {
         *("unicast-zero-10ms", "unicast-zero-100ms", "unicast-short-rtt-10ms", "unicast-short-rtt-100ms"),
+        *("n2n-delay", "e2e-delay"),
     }
+
+
+def test_a_connection_a_message_is_judged_as_figure_7_is() -> None:
+    found = held("connections", as_the_paper_says)
+    assert {"unicast-zero-10ms", "unicast-zero-100ms", "e2e-delay", "e2e-reception-100ms"} <= found
+    same = held("connections", lambda _: replace(NOTHING, reception_mbps=6.0))
+    assert not same & {"unicast-zero-10ms", "e2e-delay", "e2e-reception-100ms"}
+
+
+def test_a_reading_of_the_cache_ratio_must_explain_all_of_figure_12() -> None:
+    def half(case: Case) -> Indices:
+        """All senders transmitted twice what those beside SA1 did, if there are four."""
+        says = as_the_paper_says(case)
+        return replace(
+            says, cache_ratio=says.cache_ratio / min(case.senders, 2), own_cache_ratio=says.cache_ratio
+        )
+
+    found = held("cache-ratio", half)
+    assert {"own-explains", "own-n2n-four-cache", "all-e2e-one-cache"} <= found
+    assert not found & {"all-explains", "all-n2n-four-cache"}
 
 
 def test_a_window_that_hides_the_delay_is_found() -> None:

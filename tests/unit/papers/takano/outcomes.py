@@ -28,7 +28,8 @@ def outcome(
     if control == "dfc":
         queues += 100.0
     else:
-        queues[:, case.background_at - 1] = case.buffer
+        queues[: STEPS // 2, case.background_at - 1] = case.buffer
+        queues[STEPS // 2 :, case.background_at - 1] = case.buffer / 4
     flows = [source.flow for source in case.sources]
     share = np.full(STEPS, case.goodput_bps / len(flows))
     return Outcome(
@@ -36,7 +37,7 @@ def outcome(
         time_s=time,
         efficiency=efficiency + swing * np.sign(np.sin(time * 100)),
         throughput_bps=dict.fromkeys(flows, share),
-        window_packets=np.full(STEPS, float(case.window)),
+        window_packets=case.window * (np.ones(STEPS) if control == "dfc" else np.linspace(1, 0.1, STEPS)),
         queues=queues,
         drops={case.background_at: drops} if drops else {},
         early_drops=0,

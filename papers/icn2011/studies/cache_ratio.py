@@ -1,0 +1,65 @@
+"""Two readings of the cache ratio Cmax/Dmax, whose Dmax is the "transmitted data size of all senders" (IV.B).
+
+The rule: a reading explains Fig. 12 if all of the paper's claims about it hold. Cmax is that of SA1 in both;
+Dmax is what all senders transmitted, or what those beside SA1 did, whose packets are the first it caches.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from groupflow.study.claims import BEYOND, Claim, finding
+from groupflow.study.drawing import save, subplots
+from papers.icn2011 import claims, figures, plan
+from papers.icn2011.outcome import Point, Points
+from papers.icn2011.paper import Case
+from papers.icn2011.simulation import SIMULATION, runs
+
+NAME = "cache-ratio"
+FIG12 = next(figure for figure in figures.FIGURES if figure.number == 12)
+READINGS = {"all": "all four senders", "own": "the two senders beside SA1"}
+
+
+def _cases(quick: bool) -> list[Case]:
+    return list(FIG12.cases(plan.loads(quick=quick)))
+
+
+def _read(reading: str, points: Points) -> Points:
+    """The points, whose cache ratio is the reading's."""
+    return points if reading == "all" else {case: _own(point) for case, point in points.items()}
+
+
+def _own(point: Point) -> Point:
+    own = (replace(each, cache_ratio=each.own_cache_ratio) for each in (point.mean, point.spread))
+    return Point(*own)
+
+
+def _judge(points: Points) -> list[Claim]:
+    found: list[Claim] = []
+    for reading, said in READINGS.items():
+        judged = claims.evaluate(FIG12.number, _read(reading, points))
+        found += [
+            replace(
+                claim, id=f"study-{NAME}-{reading}-{claim.id}", figure=f"study {NAME}", paper=BEYOND,
+                claim=f"Dmax of {said}: {claim.claim}", kind="finding",
+            )
+            for claim in judged
+        ]  # fmt: skip
+        held = sum(claim.holds for claim in judged)
+        found.append(
+            finding(
+                NAME, f"{reading}-explains", f"Dmax of {said} explains Fig. 12", held,
+                f"of {len(judged)} claims", held == len(judged), "all of them",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _draw(path: Path, points: Points) -> None:
+    figure, axes = subplots(1, 2, figsize=(10, 4.0), sharey=True)
+    for axis, (reading, said) in zip(axes, READINGS.items(), strict=True):
+        figures.panel(axis, FIG12, _read(reading, points))
+        axis.set_title(f"Fig. 12, Dmax of {said}", fontsize="medium")
+    save(figure, path)
+
+
+STUDY = SIMULATION.beyond(NAME, "two readings of the cache ratio's divisor", runs(_cases), _judge, _draw)

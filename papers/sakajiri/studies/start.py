@@ -1,0 +1,63 @@
+"""Table II's order, if connections that are added during the first slow start are not kept.
+
+The paper finds CUBIC and Compound TCP above Vegas and Reno. Here all are alike, as connections are added in
+the first half second, below every target, and kept when the target is met (step IV). The rule: the assumption
+explains the order if CUBIC and Compound TCP get more than Vegas and Reno (the criterion of Table II), and all
+clients have their targets; "patient" tunes connections after 10 s, "buffer" never does.
+"""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from groupflow.study.claims import BEYOND, Claim
+from groupflow.study.drawing import COLOURS, save, subplots
+from papers.sakajiri.claims import over, table_2
+from papers.sakajiri.outcome import Outcomes
+from papers.sakajiri.paper import HIGH, NAMES, TABLE_II, TCPS, Case, Method
+from papers.sakajiri.simulation import SIMULATION, runs
+
+NAME = "start"
+METHODS: tuple[Method, ...] = ("both", "patient", "buffer")
+
+
+def _cases(quick: bool) -> list[Case]:
+    return [Case(method, tcp) for method in METHODS for tcp in TCPS]
+
+
+def _judge(outcomes: Outcomes) -> list[Claim]:
+    """Table II's claims on its order and on targets, by method."""
+    found: list[Claim] = []
+    for method in METHODS:
+        as_the_papers = {Case("both", tcp): outcomes[Case(method, tcp)] for tcp in TCPS}
+        found += [
+            replace(
+                claim, id=f"study-{NAME}-{method}-{claim.id}", figure=f"study {NAME}", paper=BEYOND,
+                claim=f"{NAMES[method]}: {claim.claim}", kind="finding",
+            )
+            for claim in table_2(as_the_papers)
+            if claim.kind == "claim"
+        ]  # fmt: skip
+    return found
+
+
+def _draw(path: Path, outcomes: Outcomes) -> None:
+    figure, axis = subplots(figsize=(6.4, 3.6))
+    bars = partial(axis.bar, width=0.26)
+    for number, method in enumerate(METHODS):
+        rates = [over(outcomes[Case(method, tcp)], HIGH) for tcp in TCPS]
+        places = [place + 0.28 * (number - 1) for place in range(len(TCPS))]
+        bars(places, rates, color=COLOURS[number], label=NAMES[method])
+    for place, tcp in enumerate(TCPS):
+        axis.hlines(TABLE_II[tcp][0], place - 0.42, place + 0.42, color="black", linewidth=1)
+    axis.set_xticks(range(len(TCPS)), list(TCPS.values()))
+    axis.set(
+        ylabel="High priority [Mb/s]", ylim=(0, 2.4), title="Table II (lines), by when connections are tuned"
+    )
+    axis.legend(fontsize="x-small")
+    save(figure, path)
+
+
+STUDY = SIMULATION.beyond(
+    NAME, "connections that are first tuned after slow start", runs(_cases), _judge, _draw
+)
