@@ -161,6 +161,15 @@ async def test_only_a_server_with_the_agents_token_gets_hashes_and_is_believed()
         assert status == 200 and len(said["message"]["clients"]) == 2 and gathering.server == "up"
 
 
+@pytest.mark.parametrize(("peer", "status"), [("127.0.0.1", 200), ("::1", 200), ("10.0.0.9", 403)])
+async def test_without_a_token_only_this_machine_is_believed(peer: str, status: int) -> None:
+    gathering, app = make(MemoryStore())
+    transport = httpx.ASGITransport(app=app, client=(peer, 5000))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x/v1") as client:
+        answer = await client.post("/gather/rounds", json={"started": 5, "repeat": True})
+    assert (answer.status_code, gathering.server) == (status, "up" if status == 200 else "away")
+
+
 async def test_a_server_started_later_takes_over_and_a_silent_one_is_away() -> None:
     clock = Clock()
     gathering, app = make(MemoryStore(), clock=clock)
