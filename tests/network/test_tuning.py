@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -18,6 +19,7 @@ from groupflow.lab.controller_process import free_port
 from tests.support.api import ctl
 from tests.support.world import JSON, P4INFO, TOPOLOGY
 
+PAGE = Path(__file__).parents[2] / "docs/how-to/policy.md"
 AGENTS_TOKEN = "let-me-in"
 BUFFER = 4_000_000
 """windows are larger than a segment of loopback, 64 KiB"""
@@ -87,17 +89,24 @@ async def until(what: str, true: Callable[[], bool]) -> None:
         raise AssertionError(what) from None
 
 
+def example() -> str:
+    """The policy of the how-to, `gentle`."""
+    (text,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return text
+
+
 class Controller:
     """How to start a controller whose switches are not there, and ask it."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "net.yaml").write_text(TOPOLOGY)
+        (folder / "my_policy.py").write_text(example())
         self.address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{self.address}"
         self.words = (
             *("controller", "run", "--topology", str(folder / "net.yaml"), "--api", self.address),
             *("--p4info", str(P4INFO), "--p4-json", str(JSON), "--store", str(folder / "store.db")),
-            *("--agent-token", AGENTS_TOKEN),
+            *("--agent-token", AGENTS_TOKEN, "--policy-file", str(folder / "my_policy.py")),
         )
 
     async def get(self, path: str) -> Any:
@@ -178,7 +187,7 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         assert (clients["cam1"]["target_bps"], clients["cam1"]["priority"]) == (30_000_000, 7)
         shown = await control.get("/gather")
         assert (shown["policy"], shown["buffer"], shown["server"]) == ("none", BUFFER, "up")
-        assert await ctl(control.url, "gather", "configure", "--policy", "buffer") == 0
+        assert await ctl(control.url, "gather", "configure", "--policy", "gentle") == 0
         await until("tuned again", lambda: 0 < sum(each or 0 for each in windows()) <= BUFFER)
         assert await ctl(control.url, "status") == 0
         page = capsys.readouterr().out

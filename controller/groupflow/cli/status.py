@@ -40,7 +40,8 @@ def _show(args: argparse.Namespace) -> int:
         f"controller {health['status']}, up for {health['uptime']} s, "
         f"{health['switches_up']} of {health['switches']} switches up"
     )
-    _table("switches", found["switches"], ("name", "state", "streams", "entries", "problem"))
+    switches = sorted(found["switches"], key=lambda each: each["state"] == "up")
+    _table("switches", switches, ("name", "state", "streams", "entries", "problem"))
     _table("sessions", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
     _table("caches: agents list", _caches(found["caches"]), ("switch", "host", "streams", "held", "repairs"))
     split = [
@@ -59,12 +60,14 @@ def _tuning(tuning: dict[str, Any], clients: Rows) -> None:
         f"\ntuning: policy {tuning['policy']}, link {units.format_rate(tuning['link_bps'])}, "
         f"{tuning['windows']} of {tuning['buffer']} bytes given, server {tuning['server']}, "
         f"{tuning['sending']} of {tuning['clients']} clients send, "
-        f"{sum(1 for each in clients if each['met'])} meet their targets"
+        f"targets met: {sum(1 for each in clients if each['met'])}"
     )
     if tuning["problem"]:
         print(f"tuning problem: {tuning['problem']}")
-    # First the clients that do not get what they should, the most important before.
-    order = sorted(clients, key=lambda each: (each["met"] is not False, -each["priority"]))
+    # Clients below their targets come first, absent clients last, and the most important first among equals.
+    order = sorted(
+        clients, key=lambda each: (each["met"] is not False, not each["sending"], -each["priority"])
+    )
     columns = ("name", "priority", "target", "throughput", "met", "window", "connections")
     _table("gather", [client_row(each) for each in order], columns, titled=False)
 
