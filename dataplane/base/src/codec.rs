@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// Why bytes are no message. Every error names the field that is wrong.
+/// The reason why bytes are no message. Every error names the field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CodecError {
     /// Fewer bytes than the field needs.
@@ -172,7 +172,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// With memory for so many bytes.
+    /// A writer with memory for so many bytes.
     pub fn with_capacity(bytes: usize) -> Writer {
         Writer { bytes: Vec::with_capacity(bytes) }
     }
@@ -266,9 +266,9 @@ pub struct Envelopes {
 }
 
 impl Envelopes {
-    /// Takes the next envelope off the front of `input`; `None`: all of it is taken. Of the body as many
-    /// bytes are collected as `wanted` says for a kind and a length; the caller takes the others from
-    /// `input`. Nothing useful comes after an error.
+    /// Takes the next envelope off the front of `input`; `None`: all of it is taken. `wanted`
+    /// says how many bytes of a body are collected, for its kind and length; the caller takes the others
+    /// from `input`. Nothing useful comes after an error.
     pub fn next<'s>(
         &'s mut self,
         input: &mut &[u8],

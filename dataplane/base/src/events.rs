@@ -20,7 +20,7 @@ struct Scheduled<E, K> {
 }
 
 impl<E, K: Ord> EventQueue<E, K> {
-    /// The event comes at `time`, among others of that time by its key.
+    /// Schedules an event at `time`; its key orders it among others of that time.
     pub fn schedule_as(&mut self, time: Nanos, key: K, event: E) {
         self.scheduled += 1;
         self.events.push(Scheduled { at: (time, key, self.scheduled), event });
@@ -54,7 +54,7 @@ impl<E, K: Ord> EventQueue<E, K> {
 }
 
 impl<E> EventQueue<E> {
-    /// The event comes at `time`, after those that were scheduled for that time before.
+    /// Schedules an event at `time`, after those that were scheduled for that time before.
     pub fn schedule(&mut self, time: Nanos, event: E) {
         self.schedule_as(time, (), event);
     }
@@ -66,7 +66,7 @@ impl<E, K: Ord> Default for EventQueue<E, K> {
     }
 }
 
-/// The first event is the greatest: the heap gives that away.
+/// The first event is the greatest, because a heap gives out its greatest item.
 impl<E, K: Ord> Ord for Scheduled<E, K> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.at.cmp(&self.at)

@@ -43,7 +43,7 @@ pub struct Transmit {
 
 /// A protocol endpoint on datagrams. Times are those of the driver's clock.
 pub trait Machine {
-    /// Why a datagram is refused.
+    /// The reason why a datagram is refused.
     type Error;
 
     /// Takes a datagram in.
@@ -55,7 +55,7 @@ pub trait Machine {
     /// The next packet to send.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
 
-    /// The next packet whose answer is to come to this process, whichever others listen at the socket's port.
+    /// The next packet whose answer must come to this process, even if others listen at the socket's port.
     fn poll_private(&mut self, _now: Nanos) -> Option<Transmit> {
         None
     }

@@ -2,8 +2,8 @@
 
 use crate::Nanos;
 
-/// The time each of a fixed number of leaves is due, and the first of them. Of equal times the lowest
-/// leaf wins, so the order is total. An update costs the logarithm of the number of leaves.
+/// The times at which a fixed number of leaves are due, and the first of them. Of equal times the lowest leaf
+/// wins, so the order is total. An update costs the logarithm of the number of leaves.
 #[derive(Debug, Clone)]
 pub struct MinTree {
     /// The root is at 1, the leaves are the second half.

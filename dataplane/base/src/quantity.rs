@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::Nanos;
 
-/// Why a text is not a quantity.
+/// The reason why a text is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text:?} is not {wanted}")]
 pub struct QuantityError {

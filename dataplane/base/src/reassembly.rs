@@ -6,7 +6,7 @@ use crate::store::ByteStore;
 
 /// A sender cuts its stream in pieces of this size or more, but for a few: so the bytes held have few gaps.
 pub const MIN_BLOCK: u64 = 1024;
-/// Gaps that are granted besides.
+/// Further gaps that are granted.
 const FEW: usize = 64;
 /// The most pieces, however large the room: a piece in the middle moves half of the others.
 const MOST: usize = 1 << 16;
@@ -20,15 +20,15 @@ pub struct Reassembly {
     length: Option<u64>,
     /// The end of the bytes that came.
     reach: u64,
-    /// So many delivered bytes are kept.
+    /// Delivered bytes that are kept.
     keeps: u64,
-    /// The first one.
+    /// The offset of the first kept byte.
     kept_from: u64,
     store: ByteStore,
 }
 
 impl Reassembly {
-    /// A stream whose first `delivered` bytes are where they go; it holds at most `room` bytes.
+    /// A stream whose first `delivered` bytes were delivered already; it holds at most `room` bytes.
     pub fn new(delivered: u64, room: u64) -> Reassembly {
         Reassembly::keeping(delivered, room, 0)
     }

@@ -70,7 +70,7 @@ pub struct Shell {
     pub clock: Clock,
     /// The agent's socket.
     pub socket: GroupSocket,
-    /// A socket of the agent's own, for where others listen at the main socket's port, too.
+    /// A socket of the agent's own, for hosts on which others also listen at the main socket's port.
     private: Option<GroupSocket>,
     signals: SignalFd,
     busy: bool,

@@ -181,7 +181,7 @@ fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), Agen
     })
 }
 
-/// Enlarges the buffers. Without root the kernel's limits hold, and any size that it grants must do.
+/// Enlarges the buffers. Without root the kernel's limits hold, and the size that it grants must do.
 fn enlarge_buffers(socket: &Socket) {
     if setsockopt(socket, RcvBufForce, &RECEIVE_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);

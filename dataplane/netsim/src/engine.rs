@@ -1,8 +1,8 @@
 //! Runs islands side by side: each for one lookahead at a time, then they hand over frames.
 //!
 //! The lookahead is the least delay of a link between islands: nothing that happens in a window can
-//! reach another island within it, so islands need not know of each other until it ends. All events,
-//! and in which order, does not depend on windows or threads.
+//! reach another island within it, so islands need not know of each other until it ends. Neither
+//! the events nor their order depend on windows or threads.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

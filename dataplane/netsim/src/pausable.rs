@@ -1,7 +1,7 @@
 //! A router that obeys pause frames, and sends them: its frames stay in the queue until they may leave.
 //!
-//! A port without pauses sends to the nanosecond as [`Fifo`](crate::fifo::Fifo) does, at twice
-//! the events. Frames are counted by the port they came in by, as in IEEE 802.1Qbb.
+//! A port without pauses sends to the nanosecond as [`Fifo`](crate::fifo::Fifo) does, with
+//! twice as many events. Frames are counted by the port they came in by, as in IEEE 802.1Qbb.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a text is not a program this crate can run. Every variant names the place in the JSON.
+/// The reason why a text is not a program that this crate can run. Every variant names the place in the JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LoadError {
     /// The text is not JSON at all.
@@ -35,7 +35,7 @@ pub enum LoadError {
     Unsupported(String, String),
 }
 
-/// Why a table refused an operation. The table's state is as before.
+/// The reason why a table refused an operation. The table's state is as before.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     /// The id is of another program.
@@ -123,7 +123,7 @@ pub enum TableError {
     },
 }
 
-/// Why a register, counter or meter refused an access from outside.
+/// The reason why a register, counter or meter refused an access from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StateError {
     /// The id is of another program.

@@ -111,7 +111,7 @@ impl<P: Part> Machine for Endpoint<P> {
             return taken;
         }
         let packet = match self.seat.member.session() {
-            // A cache agent is of no session, and hears all of them.
+            // A cache agent belongs to no session, and hears all of them.
             SessionId(0) => GroupPacket::parse(datagram.bytes)?,
             session => GroupPacket::of_session(datagram.bytes, session)?,
         };

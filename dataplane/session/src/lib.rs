@@ -2,7 +2,7 @@
 //!
 //! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between
 //! endpoints that are given; it imports that crate and `groupflow-base`. An [`Endpoint`] is one [`Member`],
-//! one machine of the transport, and the [`Part`] that decides what the one does to the other: when the
+//! one machine of the transport, and the [`Part`] that decides how these act on each other: when the
 //! controller has said JOINED, the part makes the machine; when the machine is done or fails, the part ends
 //! the membership. Joining, keeping alive, leaving, the order of packets and of events exist once, for every
 //! part. A membership's events reach the endpoint's owner as they are ([`MemberEvent`]).

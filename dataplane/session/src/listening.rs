@@ -14,7 +14,7 @@ use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
 pub struct Listening;
 
 impl Part for Listening {
-    /// A listener never makes one.
+    /// A listener never makes a transport.
     type Transport = Receiver;
     type Event = MemberEvent;
 }
@@ -28,7 +28,7 @@ impl Endpoint<Listening> {
         Endpoint::new(Member::new(now, member, purpose, &mut rng), None, Listening)
     }
 
-    /// Whether a notice says that this very member was put out: its split agent could not serve it.
+    /// Whether a notice says that this member was put out because its split agent could not serve it.
     pub fn lost(&self, notice: &Notice) -> bool {
         notice.what == NoticeKind::MemberLost
             && notice.about == self.seat.member.id()

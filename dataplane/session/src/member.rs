@@ -67,7 +67,7 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// The purpose of this role, from the packets that are sent from now on.
+    /// The purpose of a member in this role, which begins with the packets that are sent from now on.
     pub fn new(role: Role) -> Purpose {
         Purpose { role, source: MemberId::NONE, start: StartAt::Now, port: 0 }
     }
@@ -78,7 +78,7 @@ impl Purpose {
 pub enum MembershipState {
     /// JOIN is on its way.
     Joining,
-    /// A member.
+    /// The host is a member.
     Joined,
     /// LEAVE is on its way.
     Leaving,
@@ -86,7 +86,7 @@ pub enum MembershipState {
     Over,
 }
 
-/// The reason why a membership ends that was not asked to.
+/// The reason why a membership ends unasked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MemberError {
     /// The controller does not want the member.
@@ -108,11 +108,11 @@ pub enum MemberError {
 /// An event of a membership, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberEvent {
-    /// Taken in (again).
+    /// The host was taken in, or taken in again.
     Joined {
         /// The controller's answer.
         joined: Joined,
-        /// It was a member before.
+        /// Whether the host was a member before.
         again: bool,
         /// From the first JOIN to the answer.
         took: Nanos,
@@ -121,9 +121,9 @@ pub enum MemberEvent {
     Receivers(u16),
     /// Something happened in the session.
     Notice(Notice),
-    /// No answer for this long.
+    /// The controller has not answered for this long.
     ControllerSilent(Nanos),
-    /// It answers again.
+    /// The controller answers again.
     ControllerBack,
     /// The membership ended, not as asked.
     Failed(MemberError),
@@ -200,7 +200,7 @@ impl Member {
         self.position = (next, repairs);
     }
 
-    /// Tells the controller something. Does nothing but in [`MembershipState::Joined`].
+    /// Sends a report to the controller. Does nothing except in [`MembershipState::Joined`].
     pub fn report(&mut self, now: Nanos, source: MemberId, kind: ReportKind, about: MemberId, value: u32) {
         if self.state != MembershipState::Joined {
             return;

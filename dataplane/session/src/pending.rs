@@ -9,7 +9,7 @@ use crate::control::{Request, RequestId};
 
 /// A request is repeated this long after it was sent.
 pub const RETRY: Nanos = Nanos::from_millis(200);
-/// Requests that wait for an answer at most; further ones push the oldest out.
+/// The most requests that wait for an answer; further ones push the oldest out.
 const BOUND: usize = 64;
 
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::endpoint::{Endpoint, Part, Seat};
 use crate::health::Health;
 use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
 
-/// When to send, and how fast.
+/// The start of the stream, and its rate.
 #[derive(Debug, Clone)]
 pub struct SendConfig {
     /// Begin when this many receivers have joined.
@@ -36,7 +36,7 @@ pub enum SendError {
     /// No acknowledgement, and a known cause.
     #[error("no acknowledgement for {} s: {who} does not answer", .quiet.as_millis() / 1000)]
     NoAcknowledgement {
-        /// For how long.
+        /// The time without an acknowledgement.
         quiet: Nanos,
         /// The node to blame.
         who: String,
@@ -71,7 +71,7 @@ pub enum SendEvent {
     Member(MemberEvent),
     /// There are enough receivers, the stream begins.
     Started {
-        /// How many.
+        /// The number of receivers.
         receivers: u16,
     },
     /// No acknowledgement for this long; still trying.

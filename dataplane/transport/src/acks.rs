@@ -29,7 +29,7 @@ pub struct Acknowledger {
 }
 
 impl Acknowledger {
-    /// The acknowledgements of a stream of which the first packet expected is `start`.
+    /// The acknowledgements of a stream whose first expected packet is `start`.
     pub fn new(start: Seq) -> Acknowledger {
         Acknowledger { sent: start, value: start, due: None, poll: 0, answer_due: None, stamp: 0 }
     }

@@ -53,13 +53,13 @@ struct HeldPacket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Bytes,
-    /// Bytes that are missing of the current datagram.
+    /// Bytes of the current datagram that are missing.
     Datagrams(usize),
     /// The receiver joined in the middle: nothing is delivered until a datagram begins.
     Skipping,
 }
 
-/// The packets of one stream that arrived, as far as they are not taken.
+/// The packets of one stream that arrived and were not taken yet.
 #[derive(Debug)]
 pub struct Assembly {
     /// The next packet expected.

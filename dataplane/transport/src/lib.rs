@@ -1,7 +1,7 @@
 //! Reliable transport of a stream to a group, between endpoints that are given.
 //!
-//! Nothing here reads a clock or a socket, and nothing here knows how an endpoint came to be one: sessions,
-//! members and the controller are in `groupflow-session`, one floor up. A machine
+//! Nothing here reads a clock or a socket, or depends on how an endpoint was made: sessions, members and the
+//! controller are in `groupflow-session`, one floor up. A machine
 //! ([`groupflow_base::Machine`]) is a value: it is given datagrams and the time, and gives packets to send,
 //! the time at which it wants to be called again, and events. Randomness comes from a seed, so two runs are
 //! equal. This crate imports `groupflow-base` alone.
@@ -12,7 +12,9 @@
 //! | [`receiver::Receiver`] | a receiver of it: order, NACKs, acknowledgements |
 //! | [`cache::Cache`] | the cache beside a switch: keeps, repairs, acknowledges |
 //! | [`fanout::Fanout`] | one stream for several branches, as offsets: of a split connection, or of a tree |
+//!
 //! | module | is |
+//! |---|---|
 //! |---|---|
 //! | [`ids`] | sessions, members, packet numbers, and the sizes of packets |
 //! | [`wire`] | the group header |

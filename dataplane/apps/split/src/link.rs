@@ -189,7 +189,7 @@ impl BranchLink {
         Ok(())
     }
 
-    /// Sets the connections of earlier runs to the next agent; they end when that agent has accepted the new
+    /// Sets the earlier runs' connections to the next agent, which end when that agent has accepted the new
     /// one.
     pub fn replace(&mut self, old: Vec<Orphan>) {
         (self.old, self.established) = (old, true);

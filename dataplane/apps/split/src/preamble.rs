@@ -21,7 +21,8 @@ pub struct Preamble {
     pub offset: u64,
     /// The session's mode, so that agents notice when they disagree.
     pub mode: Mode,
-    /// Whether the stream existed before: then its bytes follow only after [`crate::frame::Frame::Welcome`].
+    /// Whether the stream existed before: then its bytes follow only after
+    /// [`crate::frame::SplitFrame::Welcome`].
     pub resume: bool,
 }
 

@@ -48,7 +48,7 @@ pub struct FlowEnd {
     pub port: u16,
     /// The kind of the end.
     pub kind: EndKind,
-    /// By which number feedback names the flow.
+    /// The number by which feedback names the flow.
     pub shaped_as: Option<u16>,
     /// The limit of its sending rate.
     pub shaper: FlowShaper,

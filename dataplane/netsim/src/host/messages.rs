@@ -1,4 +1,4 @@
-//! When an application has messages to send.
+//! The times at which an application has messages to send.
 
 use groupflow_base::Nanos;
 

@@ -141,7 +141,7 @@ impl HostInterface {
         None
     }
 
-    /// Does something with the TCP endpoint at this place, which may have something to send then.
+    /// Calls a function on the TCP endpoint at this place, which may then have something to send.
     pub fn with_tcp<R>(&mut self, place: usize, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
         let EndKind::Tcp(tcp) = &mut self.ends.get_mut(place)?.kind else { return None };
         let result = act(tcp);
@@ -244,7 +244,7 @@ mod tests {
         FlowEnd { shaped_as, ..FlowEnd::new(FlowId(0), PROTOCOL_UDP, port, kind) }
     }
 
-    /// Lets a host act until `until`; gives when frames had left, with their source ports.
+    /// Lets a host act until `until`; returns the times at which frames had left, with their source ports.
     fn run(host: &mut HostInterface, wiring: &mut Wiring, until: u64) -> Vec<(u64, u16)> {
         while host.deadline() <= Nanos(until) {
             let now = host.deadline();

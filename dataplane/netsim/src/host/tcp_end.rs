@@ -136,14 +136,14 @@ impl TcpEnd {
         self.pending = self.pending.min(now);
     }
 
-    /// Does something with the sender, which may have something to send then.
+    /// Calls a function on the sender, which may then have something to send.
     pub fn with_sender<R>(&mut self, now: Nanos, act: impl FnOnce(&mut TcpSender) -> R) -> Option<R> {
         let TcpSide::Sender(sender) = &mut self.side else { return None };
         self.pending = self.pending.min(now);
         Some(act(sender))
     }
 
-    /// Does something with the receiver, which may have something to send then.
+    /// Calls a function on the receiver, which may then have something to send.
     pub fn with_receiver<R>(&mut self, now: Nanos, act: impl FnOnce(&mut TcpReceiver) -> R) -> Option<R> {
         let TcpSide::Receiver(receiver) = &mut self.side else { return None };
         self.pending = self.pending.min(now);

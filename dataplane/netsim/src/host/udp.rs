@@ -60,7 +60,7 @@ impl UdpSource {
         self.due
     }
 
-    /// The size of the frame that has come into being, and works out the next.
+    /// Returns the size of the frame that has come into being, and works out the next.
     pub fn generate(&mut self) -> u32 {
         let now = self.due;
         let bytes = match self.spec.sizes {

@@ -8,7 +8,7 @@
 //!   the highest block.
 //! - After a timeout, RFC 6675 repeats everything that is not on the scoreboard; Sack1 forgets it, goes back
 //!   and repeats everything.
-//! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until
+//! - Sack1 counts as duplicates only those acknowledgements that bring news, and none after a timeout until
 //!   new data is acknowledged.
 //!
 //! A split agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them

@@ -240,7 +240,7 @@ impl TcpSender {
         if self.config.stop.is_some_and(|stop| now >= stop) {
             self.limit = self.limit.min(self.max);
         }
-        // One that a slow caller did not fetch in time may be acknowledged by now.
+        // A packet that a slow caller did not fetch in time may be acknowledged by now.
         if let Some(packet) = self.resend.take().filter(|packet| *packet >= self.una) {
             return Some(self.emit(now, packet));
         }

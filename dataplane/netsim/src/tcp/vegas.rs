@@ -57,8 +57,8 @@ impl Vegas {
         }
     }
 
-    /// The round is over with `in_flight` packets under way of which `sent` left in it: the packets that wait
-    /// in queues.
+    /// Ends the round, with `in_flight` packets under way of which `sent` left in it; returns the number of
+    /// packets that wait in queues.
     fn queued(&mut self, now: Nanos, sent: u64, in_flight: u64) -> Option<f64> {
         let rtt = match self.samples {
             0 => (now - self.round_start).0 as f64,

@@ -24,7 +24,7 @@ impl Program {
     /// Loads the JSON that `p4c --target bmv2 --arch v1model` writes.
     ///
     /// # Errors
-    /// Says which place in the text cannot be run. A program that is loaded runs any packet.
+    /// The error names the place in the text that cannot be run. A program that is loaded runs any packet.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;

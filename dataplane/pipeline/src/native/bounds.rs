@@ -2,13 +2,13 @@
 //!
 //! Nothing checks an address when the code runs. So the code that generates an access says how much memory
 //! there is behind the address ([`Extents::within`]), and no function is compiled before each of its accesses
-//! was found to lie within that.
+//! was found to lie within that memory.
 
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value};
 
-/// How many bytes of memory there are at an address: always, or wherever the address is computed.
+/// Bytes of memory at an address: always, or wherever the address is computed.
 #[derive(Debug, Default)]
 pub(crate) struct Extents(HashMap<Value, usize>);
 

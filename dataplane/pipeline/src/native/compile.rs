@@ -24,8 +24,8 @@ use crate::program::phv::Field;
 use crate::program::Program;
 use crate::state::options::Engine;
 
-/// A program with more steps than this left to the interpreter is faster there altogether: each costs the
-/// conversion of all fields there and back.
+/// A program that leaves more steps than this to the interpreter is faster there altogether: each such step
+/// converts all fields there and back.
 const MOST_RARE: usize = 16;
 
 /// The steps that the interpreter does for native code, each with the action's arguments where they are
@@ -61,7 +61,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// A program's machine code, which its pipelines share, if the engine wants it and it is to be had.
+    /// A program's machine code, which its pipelines share, if the engine wants it and it can be made.
     pub fn of(program: &Program, engine: Engine) -> Option<Arc<Compiled>> {
         if engine == Engine::Interpreter {
             return None;

@@ -305,8 +305,8 @@ impl Gen<'_> {
         self.store_be(at, bytes, both);
     }
 
-    /// Copies bytes that do not overlap: by words, since what a wider load covers was often written by two
-    /// stores a moment ago, and then it waits for both to reach memory.
+    /// Copies bytes that do not overlap, word by word: the bytes of a wider load were often written by two
+    /// stores a moment ago, and the load would wait until both have reached memory.
     pub fn copy(&mut self, to: At, from: At, bytes: usize) {
         self.moves(bytes, WORD, |gen, kind, offset| {
             let from = from.plus(offset);

@@ -1,6 +1,6 @@
 //! The layout of a packet's fields in the native engine's memory.
 //!
-//! The fields of a header lie there as on the wire, so that extracting and emitting a header is copying it,
+//! The fields of a header lie there as on the wire, so that a header is extracted and emitted by copying it,
 //! and a field costs something only where the program uses it. Metadata and validity have numbers of the
 //! machine's byte order.
 

@@ -51,7 +51,7 @@ impl std::fmt::Debug for Native {
 }
 
 impl Native {
-    /// Native code for a pipeline, if its options want it and it is to be had. `externs` must stay with the
+    /// Native code for a pipeline, if its options want it and it can be made. `externs` must stay with the
     /// pipeline: native code uses the addresses of its arrays.
     pub fn new(program: &Program, externs: &Externs) -> Option<Native> {
         let compiled = Compiled::of(program, externs.options.engine)?;

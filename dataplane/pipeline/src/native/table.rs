@@ -80,7 +80,7 @@ impl Recent {
 struct NativeRule {
     priority: u32,
     row: u32,
-    /// Of the fields that it does not leave open.
+    /// The tests of the fields that the entry does not leave open.
     tests: Vec<FieldTest>,
 }
 

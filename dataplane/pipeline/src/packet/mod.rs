@@ -103,7 +103,7 @@ pub struct Departure {
     pub deq_timedelta: Nanos,
 }
 
-/// Why a pipeline dropped a packet.
+/// The reason why a pipeline dropped a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// The program marked it: `egress_spec` is the drop port.
@@ -200,7 +200,7 @@ pub struct Digest {
 
 /// A parsed packet on its way from ingress to egress. Cloning copies the fields and shares the payload.
 ///
-/// It belongs to the pipeline that made it: only that can do something with it.
+/// Only the pipeline that made it can use it.
 #[derive(Debug, Clone)]
 pub struct Packet(pub(crate) Box<PacketBody>);
 

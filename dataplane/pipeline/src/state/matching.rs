@@ -224,7 +224,7 @@ pub(crate) fn prefix_length(key: &EntryKey, position: usize) -> u8 {
     }
 }
 
-/// The values of an entry's key; of those that are not one value, some.
+/// The values of an entry's key; any of them for a field that matches several.
 pub(crate) fn values(key: &EntryKey) -> Vec<u128> {
     let value = |m: &Match| match m {
         Match::Exact(value) | Match::Lpm { value, .. } | Match::Ternary { value, .. } => *value,

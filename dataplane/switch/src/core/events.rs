@@ -125,9 +125,10 @@ impl Switch {
 
     /// Runs ingress and carries out its decision.
     ///
-    /// A packet that has nowhere to wait, as its one port is idle and nothing limits its queue, goes through
-    /// egress at once and is never a value. That equals `dispose` in all that can be seen: the frames that
-    /// leave, their times, the counters and the program's registers. (tests/fast_path.rs compares both.)
+    /// A packet that need not wait, since its one port is idle and nothing limits its queue, goes through
+    /// egress at once and never becomes a value. The result equals that of `dispose` in all that can be seen:
+    /// the frames that leave, their times, the counters and the program's registers. (tests/fast_path.rs
+    /// compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
         let Some(forwarding) = &mut self.forwarding else {
@@ -228,7 +229,7 @@ impl Switch {
             self.reshare(place);
         }
         let state = &mut self.ports[usize::from(place)];
-        // A wire that is idle takes it at once, so a queue never fills before one. Clones of egress come
+        // An idle wire takes a packet at once, so that no queue fills in front of it. Clones of egress come
         // back here from within transmit(), as often as CLONE_GENERATIONS.
         let ready = state.out_wire.ready();
         if ready <= now && state.out_queues.serve_at_once(priority, bytes, ready < now) {

@@ -93,7 +93,7 @@ impl Switch {
         let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
         let changed = self.ports[usize::from(place)].demand(now, queue, Some(demand));
-        // This is done without a change, too: a flow may have come to another queue of the port, or gone.
+        // Shares change even if no rate does: a flow may have come to another queue of the port, or gone.
         self.reshare(place);
         if changed {
             self.schedule_transmit(now, place);

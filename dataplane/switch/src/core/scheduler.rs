@@ -2,15 +2,15 @@
 //! level.
 //!
 //! Within a level this is start-time fair queueing (Goyal, Vin and Cheng, 1996): a packet's start tag is the
-//! later of the level's virtual time and the finish tag of the queue's packet before, its finish tag is
-//! `cost / share` after that, the least start tag is served, and virtual time is the start tag of what is
-//! served. So virtual time never falls behind the tags at any rate of the port, and a queue that comes
-//! back after idling starts at the virtual time of now: it gets its share from now on, and is neither starved
-//! nor repaid for the time it had nothing to send.
+//! later of the level's virtual time and the finish tag of the queue's previous packet; its finish tag is
+//! `cost / share` later. The packet with the least start tag is served, and its start tag is the virtual
+//! time. So virtual time never falls behind the tags at any rate of the port, and a queue that comes back
+//! after idling starts at the present virtual time: it gets its share from now on, and is neither starved nor
+//! repaid for the time in which it had nothing to send.
 //!
-//! Only differences of tags matter, so each queue keeps how far its finish tag is ahead of virtual
-//! time. When virtual time advances, that is subtracted from all, down to zero: nothing ever overflows, and
-//! an idle queue's tag cannot be too far in the future: it is at most one packet ahead.
+//! Only differences of tags matter, so each queue keeps the lead of its finish tag over virtual time. When
+//! virtual time advances, the advance is subtracted from all leads, down to zero: nothing ever overflows, and
+//! the tag of an idle queue is at most one packet ahead.
 
 /// A queue's claim to service within its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -148,7 +148,7 @@ mod tests {
         shaper
     }
 
-    /// Lets `count` packets of 1000 bytes leave as soon as they may; when they did.
+    /// Lets `count` packets of 1000 bytes leave as soon as they may; returns the times.
     fn drain(shaper: &mut QueueShaper, count: usize) -> Vec<u64> {
         let mut times = Vec::new();
         for _ in 0..count {

@@ -197,8 +197,8 @@ impl Switch {
 
     /// Takes a frame that arrives at a port's interface, after the events that are due before.
     ///
-    /// `now` may be a little before the time already advanced to (a frame that was read late): it then
-    /// still goes through the emulated link as of its arrival.
+    /// `now` may be a little before the time that the switch has reached, for a frame that was read late: the
+    /// frame still goes through the emulated link as of its arrival.
     pub fn inject(&mut self, now: Nanos, port: Port, bytes: &[u8]) {
         self.inject_with_tail(now, port, bytes, 0);
     }
@@ -239,8 +239,8 @@ impl Switch {
         self.reached
     }
 
-    /// Takes back the buffers of frames that left, for frames to come: a caller that does this with all of
-    /// them makes the switch allocate none.
+    /// Takes back the buffers of frames that left, for frames to come: if all of them come back, the switch
+    /// allocates none.
     pub fn reuse(&mut self, outputs: &mut Vec<SentFrame>) {
         let room = SPARE_BUFFERS.saturating_sub(self.spare.len());
         self.spare.extend(outputs.drain(..).take(room).map(|output| output.bytes));

@@ -28,7 +28,7 @@ pub struct Queued {
     pub enqueue_depth: u32,
 }
 
-/// Why the traffic manager refused a packet.
+/// The reason why the traffic manager refused a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnqueueError {
     /// The queue was full.
@@ -165,8 +165,8 @@ impl PortQueues {
         depth
     }
 
-    /// Takes the packet to send next. `rested` says that the port could have sent something just before, and
-    /// had nothing: a queue that fills now does not compete with the past of others.
+    /// Takes the packet to send next. `rested` says that the port was free just before and had nothing to
+    /// send: a queue that fills now does not compete with the past of others.
     pub fn pop(&mut self, now: Nanos, rested: bool) -> PortService {
         if self.waiting == 0 {
             return PortService::Nothing;

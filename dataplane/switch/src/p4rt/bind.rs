@@ -128,7 +128,7 @@ fn bind_field(
         let (info, program) = (kind_name(kind), kind_name(key.kind));
         return Err(BindingError(format!("{place} is {info} in P4Info, {program} in the program")));
     }
-    // A translated type has the controller's width in P4Info, an enum or error none: the program's counts.
+    // In P4Info, a translated type has the controller's width, an enum or error none: the program's counts.
     let width_is_said = field.type_name.is_none() && field.bitwidth != 0;
     if width_is_said && u32::try_from(field.bitwidth) != Ok(key.width) {
         let (info, program) = (field.bitwidth, key.width);

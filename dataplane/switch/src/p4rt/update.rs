@@ -1,4 +1,4 @@
-//! Entities of any kind: which part of the server an update or a request is for.
+//! Entities of any kind, handed to the part of the server that an update or a request is for.
 
 use super::state::ControlState;
 use super::status::Refusal;

@@ -27,8 +27,8 @@ pub fn insert_vlan_tag(bytes: &mut [u8], tag: VlanTag) -> bool {
     true
 }
 
-/// Completes a checksum that the sender left to its network card (CHECKSUM_PARTIAL): a host's packets on
-/// veth come so unless someone turned `tx-checksumming` off. `header` is a virtio_net_hdr.
+/// Completes a checksum that the sender left to its network card (CHECKSUM_PARTIAL): packets of a
+/// host on veth arrive that way unless `tx-checksumming` is off. `header` is a virtio_net_hdr.
 pub fn complete_checksum(header: &[u8], frame: &mut [u8]) {
     if header.len() < 10 || header[0] & NEEDS_CHECKSUM == 0 {
         return;

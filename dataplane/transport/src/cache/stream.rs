@@ -21,8 +21,8 @@ use crate::wire::{Flags, GroupPacket, Header, Kind};
 
 /// An agent asks after this time, which is sooner than the receivers behind it.
 const NACK_DELAY: (Nanos, Nanos) = (Nanos::from_millis(1), Nanos::from_millis(3));
-/// An agent that first hears of a stream at or before this packet assumes that earlier packets were lost, and
-/// that it has not come in the middle.
+/// An agent that first hears of a stream at or before this packet assumes that earlier packets were lost,
+/// and not that it has come in the middle.
 const EARLY: Seq = Seq(4096);
 /// A packet further ahead than this is damaged.
 const AHEAD_MAX: u32 = 1 << 20;
@@ -245,7 +245,7 @@ impl StreamCache {
         self.requesters.asked(now, from, member, behind, self.terms.window)
     }
 
-    /// Handles a question where the stream is: it is answered from here, or asked upstream.
+    /// Handles a question about the stream's position: answers it, or asks upstream.
     fn on_probe(&mut self, now: Nanos, from: SocketAddrV4) {
         if self.highest == Seq::ZERO {
             if now >= self.probed + PROBE_PAUSE {

@@ -4,8 +4,8 @@
 //! A *stream* is one TCP connection of a sender into a session, seen whole: its bytes are counted
 //! from 0. An agent takes them from *upstream* (the sender, or the agent before it), caches them
 //! and hands each to every *branch* (the next agents, and members). [`Fanout`] says how many
-//! bytes may be taken, and which ones each branch is still to get, are to be kept and may be acknowledged; it
-//! never sees a byte. The bytes, the sockets and the clock are its shell's: kernel TCP in
+//! bytes may be taken, which bytes each branch is still to get, and which must be kept and may be
+//! acknowledged; it never sees a byte. The bytes, the sockets and the clock are its shell's: kernel TCP in
 //! `gfagent split`, TCP in virtual time in netsim.
 //!
 //! The two ways of control are those of Emina et al., ICN 2011, section III: node-to-node (N2N)
@@ -17,8 +17,8 @@
 //! | [`Fanout::intake`] | the cache's room | the cache's room | an allowance ([`Fanout::with_allowance`]) |
 //! | [`Fanout::acknowledged`] | all bytes taken | the least branch's | (the kernel acknowledges) |
 //!
-//! In both, no byte is discarded before every branch has acknowledged it that is not isolated
-//! ([`Fanout::isolate`]).
+//! In both, no byte is discarded before every branch that is not isolated ([`Fanout::isolate`]) has
+//! acknowledged it.
 
 mod branch;
 mod error;

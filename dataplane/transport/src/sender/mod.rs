@@ -37,7 +37,7 @@ pub use report::{SenderError, SenderEvent, SenderStats};
 
 /// The round-trip time that is assumed before one is measured.
 const RTT_GUESS: Nanos = Nanos::from_millis(100);
-/// Time between two answers to questions where the stream is, at least.
+/// The least time between two answers to questions about the stream's position.
 const ANNOUNCE_PAUSE: Nanos = Nanos::from_millis(100);
 
 /// A stream and the group that it goes to.
@@ -49,7 +49,7 @@ pub struct SenderConfig {
     pub stream: MemberId,
     /// The most packets that may be on their way.
     pub window: u32,
-    /// Whether the group's caches isolate slow branches end to end: its acknowledgement then lags by half a
+    /// Whether the group's caches isolate slow branches end to end: the acknowledgement then lags by half a
     /// window on purpose.
     pub lags: bool,
     /// The path's rate, with which pacing begins; 0: not known.

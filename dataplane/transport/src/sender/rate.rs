@@ -70,7 +70,7 @@ struct RateRound {
     began: Nanos,
     /// Bytes of frames that were acknowledged at the beginning.
     acked: u64,
-    /// The sender did not always have something to send.
+    /// Whether the sender had nothing to send at times.
     app_limited: bool,
     /// The pacing rate at the beginning: packets are not delivered faster for long.
     pacing: BitRate,

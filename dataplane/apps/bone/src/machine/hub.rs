@@ -42,11 +42,11 @@ pub struct HubConfig {
     pub join_wait: Nanos,
     /// How long the hub gathers reception results after a round's last packet.
     pub result_wait: Nanos,
-    /// By how much a packet may be late before a rim reports.
+    /// The time by which a packet may be late before a rim reports.
     pub grace: Nanos,
     /// With more rims than this, only some of them answer.
     pub crowd: usize,
-    /// Then the time over which answers are spread has this much for each rim.
+    /// In that case, answers are spread over this much time for each rim.
     pub per_answer: Nanos,
     /// Requests in a row that a rim may leave unanswered before it is dropped.
     pub patience: u8,

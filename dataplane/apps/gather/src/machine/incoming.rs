@@ -25,7 +25,7 @@ struct Coded {
 }
 
 impl Incoming {
-    /// A stream whose first `delivered` bytes are where they go; at most `room` bytes are held.
+    /// A stream whose first `delivered` bytes were delivered already; at most `room` bytes are held.
     pub fn new(delivered: u64, room: u64) -> Incoming {
         Incoming { bytes: Reassembly::new(delivered, room), coded: None }
     }

@@ -29,7 +29,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 const FIRST_SIGN: Duration = Duration::from_secs(5);
 /// Or this many times the time that the last dispatchers took to answer.
 const FIRST_SIGN_FACTOR: u32 = 4;
-/// Pause before the host goes again where it was sent just now.
+/// Pause before the host goes again to an address to which it was sent just now.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Time without an acknowledgement after which a connection is lost.
 const SILENCE: Duration = Duration::from_secs(3);

@@ -1,9 +1,9 @@
 //! `gfagent tree-send` and `gfagent tree-recv`: a host of a clustered tree, which takes a stream from its
 //! parent and hands it to its children.
 //!
-//! The host is one thread with one epoll. [`crate::machine::Node`] decides what it does, and the dispatchers
-//! (`groupflow tree serve`) decide which hosts are its parent and its children. `groupflow_host` gives
-//! sockets, polling, TLS, options and reports, and `quinn-proto` the protocol of edges over QUIC.
+//! The host is one thread with one epoll. [`crate::machine::TreeNode`] decides what it does, and the
+//! dispatchers (`groupflow tree serve`) decide which hosts are its parent and its children. `groupflow_host`
+//! gives sockets, polling, TLS, options and reports, and `quinn-proto` the protocol of edges over QUIC.
 //!
 //! | module | subject |
 //! |---|---|

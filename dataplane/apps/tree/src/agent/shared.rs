@@ -27,7 +27,7 @@ pub struct TreeIdentity {
 }
 
 impl TreeIdentity {
-    /// Parses what the dispatchers send: `certificate` and `key`, in PEM.
+    /// Parses the `certificate` and `key`, in PEM, that the dispatchers send.
     pub fn parse(given: &Value) -> Result<TreeIdentity, AgentError> {
         let wrong = |why: &dyn std::fmt::Display| {
             let cause =

@@ -39,7 +39,7 @@ impl TcpLinks {
         shared: Option<&TreeIdentity>,
         plain: bool,
     ) -> Result<(), AgentError> {
-        // An error is that no peer waits, that it has gone again, or that no descriptor is left, and another
+        // An error means that no peer waits, that it has gone again, or that no descriptor is left: another
         // peer will come.
         while let Ok((socket, _)) = self.listener.accept() {
             let tls = shared.map(TreeIdentity::accept).transpose()?;

@@ -1,9 +1,9 @@
 //! Congestion control: `quinn-proto`'s BBR, which does not take a loss for congestion, with a bound.
 //!
-//! BBR alone keeps twice on its way what a path holds: eight connections before a queue of a quarter of a
-//! round trip lost 61 % of what they sent. So after round trips in which more than a [`MOST_LOST`]th was
-//! lost, no more is on its way than came through in one of them, and the bound grows again when
-//! less is lost (as BBRv2 bounds what is in flight: draft-ietf-ccwg-bbr, 5.5.10).
+//! BBR alone keeps twice as many bytes on the way as a path holds: eight connections before a queue of a
+//! quarter of a round trip lost 61 % of what they sent. So after round trips in which more than a
+//! [`MOST_LOST`]th was lost, no more bytes are on the way than came through in one of these, and the bound
+//! grows again when fewer are lost (as BBRv2 bounds what is in flight: draft-ietf-ccwg-bbr, 5.5.10).
 
 use std::any::Any;
 use std::sync::Arc;

@@ -85,8 +85,8 @@ impl Child {
         Ok(self.has)
     }
 
-    /// Takes another connection of an edge that had none left. The child may have asked for it long ago; what
-    /// it said over other connections counts.
+    /// Takes another connection of an edge that had none left. The child may have asked for it long ago; its
+    /// messages over other connections count.
     pub(super) fn come_back(&mut self, conn: ConnId, stream: &mut Fanout) -> u64 {
         self.conns = vec![conn];
         self.send_again(stream);
@@ -102,7 +102,7 @@ impl Child {
         !self.conns.is_empty()
     }
 
-    /// Sends again what the child is not known to have.
+    /// Sends again the bytes that the child is not known to have.
     fn send_again(&mut self, stream: &mut Fanout) {
         (self.skip_told, self.end_told) = (false, false);
         // The branch exists as long as the child does.
