@@ -18,6 +18,7 @@ pub(crate) enum Phv {
 
 impl Phv {
     /// Words that hold a new packet.
+    #[inline]
     pub fn native(&mut self, initial: &[u64]) -> &mut [u64] {
         match self {
             Phv::Native(words) if words.len() == initial.len() => words.copy_from_slice(initial),
@@ -27,6 +28,7 @@ impl Phv {
     }
 
     /// The words of a packet of this engine and program.
+    #[inline]
     pub fn own_native(&mut self, words: usize) -> Option<&mut [u64]> {
         match self {
             Phv::Native(fields) if fields.len() == words => Some(fields),
@@ -70,6 +72,7 @@ pub(crate) struct PacketPool {
 
 impl PacketPool {
     /// A packet whose contents are of an earlier one, or with these fields.
+    #[inline]
     pub fn packet(&mut self, fields: Phv) -> Box<PacketBody> {
         self.packets.pop().map(|packet| packet.0).unwrap_or_else(|| {
             Box::new(PacketBody {
@@ -139,8 +142,8 @@ impl PacketPool {
     }
 
     #[inline]
-    fn keep(&mut self, mut payload: Arc<Vec<u8>>) {
-        if self.payloads.len() < KEPT && Arc::get_mut(&mut payload).is_some() {
+    fn keep(&mut self, payload: Arc<Vec<u8>>) {
+        if self.payloads.len() < KEPT && Arc::strong_count(&payload) == 1 {
             self.payloads.push(payload);
         }
     }
