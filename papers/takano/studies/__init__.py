@@ -1,5 +1,5 @@
 """Studies beyond the paper, on its line: a study a file."""
 
-from papers.takano.studies import delays, flows, rivals, stability, tcps
+from papers.takano.studies import delays, flows, hosts, rivals, stability, tcps
 
-STUDIES = {module.NAME: module.STUDY for module in (stability, delays, flows, tcps, rivals)}
+STUDIES = {module.NAME: module.STUDY for module in (stability, delays, flows, tcps, rivals, hosts)}

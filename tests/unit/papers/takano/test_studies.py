@@ -54,6 +54,20 @@ def test_findings_say_where_they_belong_and_by_which_rule(name: str) -> None:
     assert all(claim.note for claim in found.values())
 
 
+def test_hosts_explain_a_control_if_all_of_the_papers_claims_on_it_hold() -> None:
+    def as_the_paper_says(run: Run, made: Outcome) -> Outcome:
+        """With control as it says, if hosts pace and do not shape; early losses unless they pace."""
+        explains = run.control == "dfc" and run.paced and not run.shaped and run.case.name != "6"
+        half = outcome(run.case, "dfc", efficiency=0.5 if explains else 0.3)
+        if run.case.name in ("6", "4V", "4V2"):
+            half = replace(half, drops={15: 9}, efficiency=np.tile([0.2, 0.5], STEPS)[:STEPS])
+        return replace(half, run=run, early_drops=0 if run.paced else 5)
+
+    found = held(judged("hosts", as_the_paper_says))
+    assert {"paced-unshaped-dfc", "paced-unshaped-dfc-early", "paced-tcp-early"} <= found
+    assert not found & {"here-dfc", "unshaped-dfc", "here-tcp-early", "paced-dfc", "unshaped-dfc-early"}
+
+
 def swinging(run: Run, made: Outcome) -> Outcome:
     wave = np.tile([0.0, 100.0], STEPS)[:STEPS]
     return replace(made, queues=made.queues + wave[:, np.newaxis])
