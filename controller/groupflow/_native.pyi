@@ -70,7 +70,7 @@ class TreeDispatchers:
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
     def take_mail(self) -> list[tuple[str, str, str]]:
-        """Messages of dispatchers here to others: (from, to, message). Stored with the changed states."""
+        """Messages of dispatchers here to others (from, to, message), to be stored with changed states."""
     def on_mail(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]: ...
     def on_returned(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]:
         """The dispatcher that it was for is no more."""

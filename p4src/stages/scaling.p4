@@ -10,7 +10,7 @@ typedef bit<8> term_t;
 const term_t NO_TERM = 0x40;
 const term_t ONE     = 0x00;
 
-// The largest rate: what `no limit` is clamped to. 2^31-1 units are 33.5 million packets/s.
+// The largest rate, to which `no limit` is clamped. 2^31-1 units are 33.5 million packets/s.
 const rate_t RATE_MAX = 0x7fffffff;
 
 struct coefficient_t {

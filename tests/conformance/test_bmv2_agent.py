@@ -99,10 +99,10 @@ def test_feedback_sets_a_rate_that_bmv2_obeys(bmv2: ProcessSwitch, generator: Wi
     assert burst(10) == 10
     bmv2.run(DOWN, feedback(r=0))
     agent.round(0)
-    assert burst(10) <= 3  # a pause is 1 packet/s: what is left waits
+    assert burst(10) <= 3  # a pause is 1 packet/s: the rest waits
     bmv2.run(DOWN, feedback(r=LINE))
     agent.round(0)
-    assert burst(0) < 7  # BMv2's limit: what waits keeps the departure times of the rate before
+    assert burst(0) < 7  # BMv2's limit: waiting packets keep the departure times of the rate before
     agent.control([], [])
     client.close()
 

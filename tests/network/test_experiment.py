@@ -137,9 +137,9 @@ def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> N
         alone, coded = found[stalls, False], found[stalls, True]
         assert alone["messages"] == coded["messages"] == 1250
         assert alone["made"] == 0 < coded["made"]
-    # One stands still for 3 of every 6 s, and messages behind it wait for its end; what it holds is made of
-    # what the others bring. Of 10 s that is 40 to 60 %, as it does not begin with the stream: the median says
-    # nothing.
+    # One stands still for 3 of every 6 s, and messages behind it wait for its end; the bytes that it holds
+    # are made of blocks that the others bring. Of 10 s that is 40 to 60 %, as it does not begin with the
+    # stream: the median says nothing.
     for quantile in ("p95", "p99"):
         assert found[True, True][quantile] < found[True, False][quantile] / 2, quantile
 

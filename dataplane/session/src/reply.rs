@@ -18,7 +18,7 @@ pub struct Joined {
     pub window: u32,
     /// The lowest link rate along the tree; 0: not known.
     pub rate: BitRate,
-    /// Which node acknowledges.
+    /// The node that acknowledges.
     pub mode: Mode,
     /// The effect of a slow receiver on the group.
     pub policy: Policy,
@@ -52,7 +52,7 @@ pub struct Delegated {
     pub source: MemberId,
     /// False: forget the stream.
     pub active: bool,
-    /// Which node acknowledges.
+    /// The node that acknowledges.
     pub mode: Mode,
     /// The effect of a slow receiver on the group.
     pub policy: Policy,

@@ -297,8 +297,8 @@ async def test_what_waits_when_a_process_is_superseded_is_carried_out_after_it()
 
         process.store.commit = refuse_the_second
         await held.wait()
-        # The first changes something; the second has it stored, which is refused; what looks at the store
-        # waits behind it, as it comes four times a lease.
+        # The first changes something; the second has it stored, which is refused; the look at the store,
+        # four times a lease, waits behind it.
         source.say("backlog", {"child": subject.hosts[1].name})
         other = asyncio.create_task(Host(9, source=True).connect(process.service.port))
         due = time.monotonic() + APART.lease

@@ -128,8 +128,8 @@ fn a_distant_peer_may_be_silent_longer() {
 #[test]
 fn a_parent_that_says_something_wrong_is_left() {
     let data = |offset, count| TreeFrame::Data { offset, bytes: vec![1; count] };
-    // Whether it is served already; what the parent says; whether the dispatcher is told that what comes next
-    // is gone.
+    // Whether it is served already; the parent's frame; whether the dispatcher is told that the next bytes
+    // are gone.
     let cases: [(&str, bool, TreeFrame, bool); 8] = [
         ("DATA before WELCOME", false, data(0, 10), false),
         ("gone", false, TreeFrame::Refused(Reason::Gone), true),

@@ -44,7 +44,7 @@ pub struct ForestHost {
     pub order: u32,
     /// The order is carried out.
     pub done: bool,
-    /// How often it has joined: what was said before the last time does not count.
+    /// The number of times that it has joined: messages from before the last time do not count.
     pub joins: u32,
     pub expected: Vec<(HostId, Ticket)>,
     pub refused: Option<RefusalCode>,
