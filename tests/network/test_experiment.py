@@ -119,7 +119,10 @@ def test_a_server_gives_its_clients_their_targets(tmp_path: Path) -> None:
     assert high("both", "during", "connections") > 1.5
     assert high("both", "during") > high("buffer", "during")
     assert {claim["figure"] for claim in results["claims"]} == {
+        "IV.B, Fig. 5, reno",
         "Fig. 5, reno",
+        "IV.B, Fig. 6, reno",
+        "IV.B, Figs. 5, 6, reno",
         "Fig. 6, reno",
         "Model 2, reno",
     }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from groupflow.cli.main import main
+from papers.icn2011.studies import STUDIES
 
 COMMAND = ["reproduce", "icn2011"]
 
@@ -56,7 +57,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["--scenario", "4S"], "--scenario 4S: this paper has none; leave it out, or choose a --study"),
-        (["--study", "tea"], "--study tea: there are agent-rate, sender-buffer, window, cubic, diffusion"),
+        (["--study", "tea"], f"--study tea: there are {', '.join(STUDIES)}"),
         (["--study", "window", "--scenario", "2"], "--scenario 2: this paper has none"),
         (["--jobs", "0"], "--jobs 0: at least 1"),
     ],
@@ -91,7 +92,7 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
     assert process.returncode == 130
     assert "groupflow: interrupted after" in error and "of 74 runs" in error and "Traceback" not in error
     figures = {claim["figure"] for claim in json.loads((tmp_path / "claims.json").read_text())}
-    assert "Fig. 6" in figures and "Fig. 12" not in figures
+    assert "V.A, Fig. 6" in figures and "V.C, Fig. 12" not in figures
     assert "claims hold" in printed
     assert json.loads((tmp_path / "run.json").read_text())["packet_hops"] > 0
     assert (tmp_path / "figure-6.csv").exists() and not (tmp_path / "figure-12.csv").exists()
