@@ -68,6 +68,7 @@ class Program:
     actions: Mapping[str, ActionInfo]
     counters: Mapping[str, CounterInfo]
     registers: Mapping[str, int]
+    meters: Mapping[str, int]
     """ids by name"""
     packet_in: Mapping[str, Field]
     packet_out: Mapping[str, Field]
@@ -93,10 +94,11 @@ class Program:
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
+    "port_sources": 1,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, int] = {
-    "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2, "stream": 8,
-    "from_branch": 1,
+    "host": 2, "agent": 4, "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2,
+    "stream": 8, "from_branch": 1,
 }  # fmt: skip
 _DIFFUSION_TABLES: Mapping[str, int] = {
     "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
@@ -159,6 +161,7 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
         },
         counters={counter.name: counter for counter in counters},
         registers={register.preamble.alias: register.preamble.id for register in info.registers},
+        meters={meter.preamble.alias: meter.preamble.id for meter in info.meters},
         packet_in=metadata("packet_in"),
         packet_out=metadata("packet_out"),
     )
@@ -185,6 +188,8 @@ def _check_names(program: Program, path: Path) -> None:
     for name, params in actions.items():
         if name not in program.actions or len(program.actions[name].params) != params:
             raise ProgramError(f"{path}: no action '{name}' with {params} parameters; {cure}")
+    if "punt_meter" not in program.meters:
+        raise ProgramError(f"{path}: no meter 'punt_meter'; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():
         raise ProgramError(f"{path}: no packet_in header with ingress_port and reason; {cure}")
     if not {"egress_port", "inject"} <= program.packet_out.keys():

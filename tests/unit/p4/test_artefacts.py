@@ -71,7 +71,7 @@ def test_a_register_is_read_once_and_written_once() -> None:
             reads[primitive["parameters"][1]["value"]] += 1
         elif primitive["op"] == "register_write":
             writes[primitive["parameters"][0]["value"]] += 1
-    assert len(reads | writes) == 26
+    assert len(reads | writes) == 27
     assert set(reads.values()) == set(writes.values()) == {1}
     managers = {name.rpartition(".")[2]: (name in reads, name in writes) for name in set(reads) ^ set(writes)}
     assert managers == {  # the traffic manager does the other half
@@ -100,7 +100,7 @@ def p4info(program: str) -> p4i.P4Info:
 def test_ids_are_pinned(program: str) -> None:
     """p4c makes other ids from names: a pinned one has 0 in its third byte. NoAction is p4c's own."""
     info = p4info(program)
-    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
+    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers, info.meters)
     preambles = [item.preamble for items in (*kinds, info.controller_packet_metadata) for item in items]
     assert [p.name for p in preambles if p.id & 0xFF0000] == ["NoAction"]
     assert len({p.id for p in preambles}) == len(preambles)
@@ -131,7 +131,7 @@ def test_tables_and_actions_say_what_is_legal() -> None:
         assert set(re.sub(operators, " ", text).split()) <= fields[name], text
     assert {"ipv4_route", "controlled_flows"} == {t.preamble.alias for t in info.tables} - legal.keys()
     assert legal.keys() - {t.preamble.alias for t in info.tables} == {
-        *("stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
+        *("host", "agent", "stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
     }
 
 

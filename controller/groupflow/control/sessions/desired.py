@@ -7,13 +7,21 @@ Ids of multicast groups say what the group is for, so that none needs allocating
     0x4000 + n       neighbour n and the switch's cache agent
 """
 
+from ipaddress import IPv4Network
+
 from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
 from groupflow.network.topology import Topology
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
+from groupflow.p4rt.externs import PUNT_RATES, PuntRate
 from groupflow.p4rt.messages import Mode, Policy
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000
+
+REQUEST_RATE = PuntRate(200, 400)
+"""What a port may ask of the controller, a host's every process together."""
+KEEPALIVE_RATE = PuntRate(400, 400)
+"""Keepalives of a port: of 200 members, each of which sends one every 500 ms."""
 
 
 def unicast_entries(topology: Topology, switch: str) -> Entries:
@@ -32,6 +40,25 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
         else:
             port, destination = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
         entries[Key("ipv4_route", (int(host.ip), 32))] = Action("route", (port, mac, _mac(destination)))
+    return entries
+
+
+def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Entries:
+    """Entries that say which addresses a host's port may send from, and how often it may ask the controller.
+
+    `sessions`: the addresses of TCP sessions, from which the switch's agent may send, too.
+    """
+    entries: Entries = {}
+    for port in topology.switches[switch].ports:
+        host = topology.host_at(switch, port)
+        if host is None:
+            continue
+        source = (_mac(host.mac), int(host.ip))
+        if host.name == topology.switches[switch].agent:
+            source = (*source, int(sessions.network_address), int(sessions.netmask))
+        entries[Key("port_sources", (port,))] = Action("agent" if len(source) > 2 else "host", source)
+        entries[Key(PUNT_RATES, (port, 0))] = REQUEST_RATE
+        entries[Key(PUNT_RATES, (port, 1))] = KEEPALIVE_RATE
     return entries
 
 
