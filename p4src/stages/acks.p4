@@ -15,9 +15,9 @@ seq_t smaller(in seq_t a, in seq_t b) {
     return a < b ? a : b;
 }
 
-// Drops an acknowledgement of packets that were not sent: the minimum would go above what the sender takes, and
-// no later acknowledgement would pass it. What was sent, each packet from the sender's side says; a poll too, so
-// that a switch that was started again learns it. A RESET of the whole stream begins anew.
+// Drops an acknowledgement of packets that were not sent: the minimum would go above what the sender takes,
+// and no later acknowledgement would pass it. Each packet from the sender's side says what was sent, a poll
+// too, from which a switch that was started again learns it. A RESET of the whole stream begins anew.
 control AckBound(in headers_t hdr, inout metadata_t meta) {
     HighestSent() sent;
 

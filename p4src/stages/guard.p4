@@ -6,11 +6,12 @@
 //                           a fragment with a group header, or that may
 //                           hold part of one                               --> fragment
 //
-// Which packets of a session a port may send, the stages say that act on them (streams.p4, forwarding.p4).
+// The stages that act on a session's packets say which of them a port may send (streams.p4, forwarding.p4).
 //
-// A host's kernel joins fragments and hands the datagram to the socket of its port, where a session may listen.
-// So the first fragment must hold all that the switch judges: UDP's header and 24 bytes. A fragment that would
-// lie over these bytes is dropped; no sender makes one (RFC 1858). Any other datagram in fragments passes.
+// A host's kernel joins fragments and hands the datagram to the socket of its port, where a session may
+// listen. So the first fragment must hold all that the switch judges: UDP's header and 24 bytes. A fragment
+// that would lie over these bytes is dropped; no sender makes one (RFC 1858). Any other datagram in fragments
+// passes.
 
 // Whether 24 bytes that look like a group header have its checksum. Chance has it in 1 of 2^36 datagrams.
 control ForeignGroup(in group_header_t group, out bool is_group) {

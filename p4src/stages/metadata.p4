@@ -25,7 +25,7 @@ const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is n
 #endif
 const drop_reason_t DROP_REFUSED           = 18;  // no TCP segment, to a refused address
 const drop_reason_t DROP_SPOOFED           = 19;  // an address that is not of the port's host
-const drop_reason_t DROP_NOT_AGENT         = 20;  // a repair or SYNC to a host, from a host that keeps no cache
+const drop_reason_t DROP_NOT_AGENT         = 20;  // a repair or SYNC to a host, not from an agent
 const drop_reason_t DROP_NOT_SWITCH        = 21;  // a probe from a host
 const drop_reason_t DROP_FRAGMENT          = 22;  // a fragment that may hold a group header, or part of one
 const drop_reason_t DROP_FOREIGN_GROUP     = 23;  // a group header behind other ports than the group's
