@@ -13,7 +13,7 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
         if (type == TYPE_JOIN || type == TYPE_LEAVE || type == TYPE_KEEPALIVE || type == TYPE_QUERY
             || type == TYPE_REPORT) {
             bool above;
-            meter_punt.apply(meta.ingress_port, type == TYPE_KEEPALIVE, above);
+            meter_punt.apply(meta.now, meta.ingress_port, type == TYPE_KEEPALIVE, above);
             if (above) {
                 meta.drop_reason = DROP_METERED;
             } else {

@@ -10,15 +10,14 @@ from typing import NamedTuple, TypeAlias
 from finsy.proto import p4r
 
 from groupflow.p4rt import externs
-from groupflow.p4rt.externs import GENERATORS, PUNT_RATES, QUEUE_SETTINGS, Generator, PuntRate, QueueSettings
+from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
 from groupflow.p4rt.program import Field, Program
 
 GROUPS = "groups"
 """Name among the table names for the replication engine's multicast groups."""
 
 TABLE_ORDER = (
-    *("port_sources", PUNT_RATES, "station", "arp_responder", "ipv4_route"),
-    *("neighbours", GROUPS, "streams", "branches"),
+    *("port_sources", "station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
     *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks"),
     *("external_reports", GENERATORS),
 )
@@ -48,7 +47,7 @@ class Replicas(NamedTuple):
     copies: frozenset[tuple[int, int]]
 
 
-Value: TypeAlias = Action | Replicas | QueueSettings | Generator | PuntRate
+Value: TypeAlias = Action | Replicas | QueueSettings | Generator
 Entries: TypeAlias = dict[Key, Value]
 
 INSERT = p4r.Update.Type.INSERT
@@ -70,11 +69,8 @@ class UnknownEntityError(ValueError):
 
 def encode(program: Program, change: Change) -> p4r.Update:
     """The P4Runtime update that carries out a change."""
-    if change.key.table == PUNT_RATES:
-        assert change.value is None or isinstance(change.value, PuntRate)
-        return externs.encode_rate(program.meters["punt_meter"], change.key.match, change.value)
     if change.key.table in (QUEUE_SETTINGS, GENERATORS):
-        assert not isinstance(change.value, Action | Replicas | PuntRate)
+        assert not isinstance(change.value, Action | Replicas)
         return externs.encode(change.kind, *change.key, change.value)
     return p4r.Update(type=change.kind, entity=_entity(program, change.key, change.value))
 

@@ -1,8 +1,6 @@
-"""What is set in a switch beside tables and groups: queues, packet generators, meters.
+"""Settings of gfswitch's traffic manager over P4Runtime: queues and packet generators, as ExternEntry.
 
-Queues and generators are those of gfswitch's traffic manager: ExternEntry with a google.protobuf.Struct. Its
-fields are in docs/reference/traffic-manager.md. BMv2 has none. Meters are P4Runtime's, and are not read back:
-each connection sets their rates.
+Each is a google.protobuf.Struct; docs/reference/traffic-manager.md lists the fields. BMv2 has none.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 from finsy.proto import p4r
 from google.protobuf import json_format, struct_pb2
 
-QUEUE_SETTINGS, GENERATORS, PUNT_RATES = "queues", "generators", "punt_rates"
-"""Names among the table names; match values are (port, queue), (number,), and (port, 1 for keepalives)."""
+QUEUE_SETTINGS, GENERATORS = "queues", "generators"
+"""Names among the table names; match values are (port, queue), and (number,)."""
 
 _TYPES = {QUEUE_SETTINGS: 0x81, GENERATORS: 0x83}
 _UPDATE = p4r.Update.Type
@@ -26,13 +24,6 @@ class QueueSettings(NamedTuple):
 
     level: int
     weight: int
-
-
-class PuntRate(NamedTuple):
-    """Messages of a port to the controller."""
-
-    per_second: int
-    burst: int
 
 
 class Generator(NamedTuple):
@@ -62,15 +53,6 @@ def encode(
         fields |= {"period_ns": value.period_ns, "first_ns": value.first_ns, "port": value.port}
         fields |= {"frame": value.frame.hex()}
     return p4r.Update(type=kind, entity=_entity(GENERATORS, fields))
-
-
-def encode_rate(meter: int, match: tuple[int, ...], rate: PuntRate | None) -> p4r.Update:
-    """The update that sets a cell of the meter; None: without a rate."""
-    entry = p4r.MeterEntry(meter_id=meter, index=p4r.Index(index=2 * match[0] + match[1]))
-    if rate is not None:
-        per_second, burst = rate
-        entry.config.CopyFrom(p4r.MeterConfig(cir=per_second, cburst=burst, pir=per_second, pburst=burst))
-    return p4r.Update(type=_UPDATE.MODIFY, entity=p4r.Entity(meter_entry=entry))
 
 
 def wildcards() -> list[p4r.Entity]:

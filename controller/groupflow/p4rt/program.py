@@ -68,7 +68,6 @@ class Program:
     actions: Mapping[str, ActionInfo]
     counters: Mapping[str, CounterInfo]
     registers: Mapping[str, int]
-    meters: Mapping[str, int]
     """ids by name"""
     packet_in: Mapping[str, Field]
     packet_out: Mapping[str, Field]
@@ -161,7 +160,6 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
         },
         counters={counter.name: counter for counter in counters},
         registers={register.preamble.alias: register.preamble.id for register in info.registers},
-        meters={meter.preamble.alias: meter.preamble.id for meter in info.meters},
         packet_in=metadata("packet_in"),
         packet_out=metadata("packet_out"),
     )
@@ -188,8 +186,6 @@ def _check_names(program: Program, path: Path) -> None:
     for name, params in actions.items():
         if name not in program.actions or len(program.actions[name].params) != params:
             raise ProgramError(f"{path}: no action '{name}' with {params} parameters; {cure}")
-    if "punt_meter" not in program.meters:
-        raise ProgramError(f"{path}: no meter 'punt_meter'; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():
         raise ProgramError(f"{path}: no packet_in header with ingress_port and reason; {cure}")
     if not {"egress_port", "inject"} <= program.packet_out.keys():

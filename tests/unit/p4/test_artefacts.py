@@ -71,7 +71,7 @@ def test_a_register_is_read_once_and_written_once() -> None:
             reads[primitive["parameters"][1]["value"]] += 1
         elif primitive["op"] == "register_write":
             writes[primitive["parameters"][0]["value"]] += 1
-    assert len(reads | writes) == 27
+    assert len(reads | writes) == 28
     assert set(reads.values()) == set(writes.values()) == {1}
     managers = {name.rpartition(".")[2]: (name in reads, name in writes) for name in set(reads) ^ set(writes)}
     assert managers == {  # the traffic manager does the other half
@@ -100,7 +100,7 @@ def p4info(program: str) -> p4i.P4Info:
 def test_ids_are_pinned(program: str) -> None:
     """p4c makes other ids from names: a pinned one has 0 in its third byte. NoAction is p4c's own."""
     info = p4info(program)
-    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers, info.meters)
+    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
     preambles = [item.preamble for items in (*kinds, info.controller_packet_metadata) for item in items]
     assert [p.name for p in preambles if p.id & 0xFF0000] == ["NoAction"]
     assert len({p.id for p in preambles}) == len(preambles)

@@ -13,15 +13,9 @@ from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
 from groupflow.network.topology import Topology
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
-from groupflow.p4rt.externs import PUNT_RATES, PuntRate
 from groupflow.p4rt.messages import Mode, Policy
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000
-
-REQUEST_RATE = PuntRate(200, 400)
-"""What a port may ask of the controller, a host's every process together."""
-KEEPALIVE_RATE = PuntRate(400, 400)
-"""Keepalives of a port: of 200 members, each of which sends one every 500 ms."""
 
 
 def unicast_entries(topology: Topology, switch: str) -> Entries:
@@ -44,7 +38,7 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
 
 
 def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Entries:
-    """Entries that say which addresses a host's port may send from, and how often it may ask the controller.
+    """Entries that say which addresses each port of a host may send from.
 
     `sessions`: the addresses of TCP sessions, from which the switch's agent may send, too.
     """
@@ -57,8 +51,6 @@ def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Ent
         if host.name == topology.switches[switch].agent:
             source = (*source, int(sessions.network_address), int(sessions.netmask))
         entries[Key("port_sources", (port,))] = Action("agent" if len(source) > 2 else "host", source)
-        entries[Key(PUNT_RATES, (port, 0))] = REQUEST_RATE
-        entries[Key(PUNT_RATES, (port, 1))] = KEEPALIVE_RATE
     return entries
 
 

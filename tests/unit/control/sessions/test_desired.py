@@ -12,7 +12,6 @@ from groupflow.control.sessions.replication import Branch, Neighbour, Node, stre
 from groupflow.network.topology import parse
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, Action, Entries, Key, Replicas
-from groupflow.p4rt.externs import PUNT_RATES
 from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan
 from tests.support.world import TOPOLOGY
 
@@ -41,18 +40,16 @@ def test_unicast_entries_route_every_host_and_answer_for_every_gateway() -> None
     assert answered == {int(ip) for host in TOPO.hosts.values() for ip in (host.ip, host.gateway)}
 
 
-def test_guard_entries_bind_each_host_to_its_port_and_say_what_it_may_ask() -> None:
+def test_guard_entries_bind_each_host_to_its_port() -> None:
     prefix = IPv4Network("10.200.0.0/16")
     entries = guard_entries(TOPO, "s1", prefix)
-    assert {key.match[0]: value for key, value in entries.items() if key.table == "port_sources"} == {
+    assert {key.match[0]: value for key, value in entries.items()} == {
         1: Action("host", (0x02000A000101, 0x0A000101)),
         2: Action("host", (0x02000A000102, 0x0A000102)),
         4: Action("agent", (0x02000A006501, 0x0A006501, 0x0AC80000, 0xFFFF0000)),
     }
-    rates = {key.match for key in entries if key.table == PUNT_RATES}
-    assert rates == {(port, keepalives) for port in (1, 2, 4) for keepalives in (0, 1)}
     no_agent = guard_entries(TOPO, "s3", prefix)
-    assert [value.name for value in no_agent.values() if isinstance(value, Action)] == ["host"]
+    assert list(no_agent.values()) == [Action("host", (0x02000A000301, 0x0A000301))]
 
 
 def test_the_tree_of_a_stream_has_only_switches_with_receivers_below() -> None:
