@@ -3,8 +3,8 @@
 //
 //            +--------+   +------------+   +---------+   +---------+   +-------------+
 //  packet -->| parser |-->| validation |-->| session |-->| streams |-->| acks        |--+
-//            +--------+   +------------+   +---------+   +---------+   | replication |  |  replication engine
-//                               |            (punt)       (repair)     +-------------+  +--> and queues
+//            +--------+   | guard      |   +---------+   +---------+   | replication |  |  replication engine
+//                         +------------+   (punt)       (repair)     +-------------+  +--> and queues
 //                               |                                                       |
 //                               +-- unicast, ARP --> forwarding --> classification -----+  (queue)
 //                               |                        +--------> refusal (reset) ----+
