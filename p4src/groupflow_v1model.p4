@@ -3,8 +3,8 @@
 //
 //            +--------+   +------------+   +---------+   +---------+   +-------------+
 //  packet -->| parser |-->| validation |-->| session |-->| streams |-->| acks        |--+
-//            +--------+   +------------+   +---------+   +---------+   | replication |  |  replication engine
-//                               |            (punt)       (repair)     +-------------+  +--> and queues
+//            +--------+   | guard      |   +---------+   +---------+   | replication |  |  replication engine
+//                         +------------+   (punt)       (repair)     +-------------+  +--> and queues
 //                               |                                                       |
 //                               +-- unicast, ARP --> forwarding --> classification -----+  (queue)
 //                               |                        +--------> refusal (reset) ----+
@@ -25,7 +25,9 @@
 #include "targets/v1model/checksums.p4"
 #include "targets/v1model/counters.p4"
 #include "targets/v1model/ack_registers.p4"
+#include "targets/v1model/meters.p4"
 #include "stages/validation.p4"
+#include "stages/guard.p4"
 #include "stages/streams.p4"
 #include "stages/acks.p4"
 #include "stages/replication.p4"
@@ -54,6 +56,7 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
 control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
                          inout standard_metadata_t standard_metadata) {
     Validation() validation;
+    Guard() guard;
     Session() session;
     Forwarding() forwarding;
     Refusal() refusal;
@@ -78,6 +81,9 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
             }
         } else {
             validation.apply(hdr, meta);
+            if (meta.drop_reason == DROP_NONE) {
+                guard.apply(hdr, meta);
+            }
             if (meta.drop_reason == DROP_NONE) {
                 if (hdr.probe.isValid()) {
                     probes.apply(hdr, meta);

@@ -15,6 +15,26 @@ seq_t smaller(in seq_t a, in seq_t b) {
     return a < b ? a : b;
 }
 
+// Drops an acknowledgement of packets that were not sent: the minimum would go above what the sender takes,
+// and no later acknowledgement would pass it. Each packet from the sender's side says what was sent, a poll
+// too, from which a switch that was started again learns it. A RESET of the whole stream begins anew.
+control AckBound(in headers_t hdr, inout metadata_t meta) {
+    HighestSent() sent;
+
+    apply {
+        bool raise = meta.ingress_port == meta.stream.upstream_port
+                     && (hdr.group.type == TYPE_DATA || hdr.group.type == TYPE_REPAIR
+                         || hdr.group.type == TYPE_SYNC);
+        bool set = meta.ingress_port == CPU_PORT && hdr.group.type == TYPE_RESET
+                   && hdr.group.member == (member_t)ALL_BRANCHES;
+        seq_t next;
+        sent.apply(meta.stream.index, raise, set, hdr.group.seq + 1, next);
+        if (hdr.group.type == TYPE_ACK && next != 0 && hdr.group.seq > next) {
+            meta.drop_reason = DROP_BEYOND;
+        }
+    }
+}
+
 control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
 #define BRANCH(NN) HighestAck_##NN() branch_##NN;
     EACH_BRANCH(BRANCH)

@@ -88,6 +88,8 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
             // From host to host go a cache's repairs, and its word where the stream is to a receiver whose
             // branch was taken out of it. A REPLY forged by a host must not reach another.
             meta.drop_reason = DROP_NOT_CONTROLLER;
+        } else if (hdr.group.isValid() && meta.neighbour == NEIGHBOUR_HOST) {
+            meta.drop_reason = DROP_NOT_AGENT;
         } else if (station.apply().hit) {
             ipv4_route.apply();
         }

@@ -21,6 +21,11 @@ const bit<16> ETHERTYPE_TICK     = 0x88b6;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
+// Bit in ipv4_t.flags: not the last fragment.
+const bit<3> IPV4_MORE_FRAGMENTS = 1;
+// A group header behind UDP's ends before this fragment offset, in units of 8 bytes.
+const bit<13> IPV4_BEHIND_GROUP  = 4;
+
 // Fields of packets that the switch makes.
 const bit<3> IPV4_DONT_FRAGMENT = 2;
 const bit<8> IPV4_FRESH_TTL     = 64;
@@ -187,6 +192,7 @@ struct headers_t {
     arp_t          arp;
     ipv4_t         ipv4;
     udp_t          udp;
+    group_header_t foreign;   // behind other ports than the group's, if it is one
     tcp_t          tcp;
     group_header_t group;
 }

@@ -24,6 +24,13 @@ const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary por
 const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
 #endif
 const drop_reason_t DROP_REFUSED           = 18;  // no TCP segment, to a refused address
+const drop_reason_t DROP_SPOOFED           = 19;  // an address that is not of the port's host
+const drop_reason_t DROP_NOT_AGENT         = 20;  // a repair or SYNC to a host, not from an agent
+const drop_reason_t DROP_NOT_SWITCH        = 21;  // a probe from a host
+const drop_reason_t DROP_FRAGMENT          = 22;  // a fragment that may hold a group header, or part of one
+const drop_reason_t DROP_FOREIGN_GROUP     = 23;  // a group header behind other ports than the group's
+const drop_reason_t DROP_METERED           = 24;  // a message to the controller, above the rate of its port
+const drop_reason_t DROP_BEYOND            = 25;  // an acknowledgement of packets that were not sent
 #define DROP_REASONS 32
 
 typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
@@ -60,8 +67,15 @@ struct bridged_t {
     queue_t queue;        // at the egress port
 }
 
+// What is behind a port. A port of which nothing is known counts as a switch's.
+typedef bit<2> neighbour_t;
+const neighbour_t NEIGHBOUR_SWITCH = 0;
+const neighbour_t NEIGHBOUR_HOST   = 1;
+const neighbour_t NEIGHBOUR_AGENT  = 2;   // the host of this switch's cache agent or split agent
+
 struct metadata_t {
     port_t        ingress_port;
+    neighbour_t   neighbour;     // behind ingress_port
     bit<16>       frame_bytes;   // length of the frame as received
     bit<1>        parser_failed;
     bit<1>        checksum_failed;

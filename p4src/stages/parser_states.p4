@@ -54,13 +54,13 @@
         transition accept;
     }
 
-    // Options and fragments end here: the former are refused later, the latter are forwarded by their
-    // address.
+    // Options and later fragments end here: the former are refused later, the latter are forwarded by their
+    // address. Of a UDP datagram's first fragment the headers are read, because they say what it is.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags & 1, hdr.ipv4.fragment_offset,
                           hdr.ipv4.protocol) {
-            (4, 5, 0, 0, PROTOCOL_UDP): parse_udp;
+            (4, 5, _, 0, PROTOCOL_UDP): parse_udp;
             (4, 5, 0, 0, PROTOCOL_TCP): parse_tcp;
             default: accept;
         }
@@ -74,11 +74,26 @@
     // Upstream packets have the port as destination; packets from an agent to one member have it as source.
     state parse_udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.src_port, hdr.udp.dst_port) {
-            (_, UDP_PORT_GROUPFLOW): parse_group;
-            (UDP_PORT_GROUPFLOW, _): parse_group;
+        transition select(hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.length) {
+            (_, UDP_PORT_GROUPFLOW, _): parse_group;
+            (UDP_PORT_GROUPFLOW, _, _): parse_group;
+            (_, _, 0 &&& 0xffe0): accept;   // fewer than 32 bytes hold no group header
+            default: look_for_group;
+        }
+    }
+
+    // A host takes group packets at any port. Such a packet begins with version 1, a type below 16, and a
+    // session with 0 in its highest byte; guard.p4 compares the checksum.
+    state look_for_group {
+        transition select(packet.lookahead<bit<40>>()) {
+            0x0100000000 &&& 0xfff00000ff: parse_foreign;
             default: accept;
         }
+    }
+
+    state parse_foreign {
+        packet.extract(hdr.foreign);
+        transition accept;
     }
 
     state parse_group {

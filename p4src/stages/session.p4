@@ -2,7 +2,9 @@
 
 control Session(inout headers_t hdr, inout metadata_t meta) {
     CountPunt() count_punt;
+    MeterPunt() meter_punt;
     Streams() streams;
+    AckBound() bound;
     AckAggregation() acks;
     Replication() replication;
 
@@ -10,10 +12,19 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
         bit<8> type = hdr.group.type;
         if (type == TYPE_JOIN || type == TYPE_LEAVE || type == TYPE_KEEPALIVE || type == TYPE_QUERY
             || type == TYPE_REPORT) {
-            count_punt.apply(type);
-            punt(hdr, meta, PUNT_CONTROL);
+            bool above;
+            meter_punt.apply(meta.now, meta.ingress_port, type == TYPE_KEEPALIVE, above);
+            if (above) {
+                meta.drop_reason = DROP_METERED;
+            } else {
+                count_punt.apply(type);
+                punt(hdr, meta, PUNT_CONTROL);
+            }
         } else {
             streams.apply(hdr, meta);
+            if (meta.drop_reason == DROP_NONE) {
+                bound.apply(hdr, meta);
+            }
             bool from_agent = meta.bridged.agent_port != 0;
             if (meta.drop_reason != DROP_NONE) {
                 // The packet belongs to no stream, or to no branch of one.

@@ -34,6 +34,21 @@
 #define MAX_PORTS 512
 #endif
 
+// Messages of a port to the controller: one each so many us, and so many at once. The keepalives are those of
+// 200 members at the port's host.
+#ifndef REQUEST_INTERVAL
+#define REQUEST_INTERVAL 32w5000
+#endif
+#ifndef REQUEST_BURST
+#define REQUEST_BURST 32w400
+#endif
+#ifndef KEEPALIVE_INTERVAL
+#define KEEPALIVE_INTERVAL 32w2500
+#endif
+#ifndef KEEPALIVE_BURST
+#define KEEPALIVE_BURST 32w400
+#endif
+
 // Flows under diffusion-type flow control; flow numbers are below it.
 #ifndef MAX_FLOWS
 #define MAX_FLOWS 4096

@@ -32,7 +32,8 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
             if (hdr.ipv4.dst[31:24] == GROUP_PREFIX) {
                 meta.is_group = 1;
             }
-            if (hdr.group.isValid()) {
+            // Of a fragment the lengths say nothing; guard.p4 drops it.
+            if (hdr.group.isValid() && (hdr.ipv4.flags & IPV4_MORE_FRAGMENTS) == 0) {
                 if (hdr.udp.length != hdr.ipv4.total_length - IPV4_BYTES
                     || hdr.udp.length != hdr.group.length + UDP_BYTES + GROUP_BYTES
                     || hdr.group.length > hdr.udp.length

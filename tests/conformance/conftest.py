@@ -11,6 +11,7 @@ import pytest
 
 from tests.conformance.process_switch import ProcessSwitch, bmv2_command, gfswitch_command
 from tests.support.p4 import network
+from tests.support.p4.layers import SYNC
 from tests.support.wires import wires
 
 PORTS = [1, 2, 3, 4, 5, 6]
@@ -50,8 +51,9 @@ def bare(target: ProcessSwitch) -> ProcessSwitch:
 
 @pytest.fixture
 def switch(bare: ProcessSwitch) -> ProcessSwitch:
-    """The switch with the session of network.py and registers at 0."""
+    """The switch with the session of network.py: packets were sent, and none is acknowledged."""
     network.with_session(bare)  # type: ignore[arg-type]
     network.reset(bare)  # type: ignore[arg-type]
+    bare.run(network.UPSTREAM, network.frame(network.UPSTREAM, SYNC, seq=1000))
     bare.packet_ins.clear()
     return bare

@@ -2,7 +2,8 @@
 """The same P4 behaves alike on gfswitch and on BMv2: every test here is one of tests/unit/p4, on a process.
 
 Left out: tests that read registers (simple_switch_grpc does not offer them), property tests that make a new
-switch for each example, and port counters (they count the markers of process_switch.py, too).
+switch for each example, port counters (they count the markers of process_switch.py, too), and meters, whose
+tests tell the time.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 from tests.unit.p4.test_acks import (  # noqa: F401
     test_a_branch_that_leaves_stops_counting,
     test_a_poll_is_answered_once_even_without_progress,
+    test_a_poll_tells_a_switch_that_was_started_again_what_was_sent,
     test_an_acknowledgement_of_nobodys_branch_is_dropped,
+    test_an_acknowledgement_of_packets_that_were_not_sent_is_dropped,
     test_an_agent_without_upstream_is_dropped,
     test_only_the_last_branch_to_advance_lets_it_pass,
+    test_only_the_senders_side_says_what_was_sent,
     test_the_agents_word_replaces_the_branches,
     test_the_same_minimum_is_not_sent_twice,
     test_what_goes_up_is_the_networks_and_keeps_the_stamp,
@@ -38,6 +42,22 @@ from tests.unit.p4.test_forwarding import (  # noqa: F401
     test_the_longest_prefix_wins,
     test_unicast_is_routed,
     test_what_has_no_route_is_dropped,
+)
+from tests.unit.p4.test_guard import (  # noqa: F401
+    guarded,
+    test_a_host_injects_no_data_into_a_receiver,
+    test_a_host_makes_no_probes,
+    test_a_host_speaks_for_itself,
+    test_a_host_speaks_for_no_other,
+    test_a_port_of_which_nothing_is_known_is_open,
+    test_a_switch_passes_on_what_comes_from_anywhere,
+    test_agents_and_switches_repair,
+    test_an_agent_sends_from_the_addresses_of_its_sessions,
+    test_large_datagrams_pass_in_fragments,
+    test_no_fragment_lies_over_a_header_that_was_judged,
+    test_no_group_header_hides_behind_other_ports,
+    test_no_group_header_hides_in_fragments,
+    test_other_datagrams_pass_as_they_are,
 )
 from tests.unit.p4.test_refusal import (  # noqa: F401
     refusing,

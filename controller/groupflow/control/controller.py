@@ -58,7 +58,7 @@ class Controller:
         self._election_id = election_id
         self._connector = connector or self._connect
         self.devices = {name: self._device(switch) for name, switch in topology.switches.items()}
-        self.fabric = Fabric(topology, self.devices)
+        self.fabric = Fabric(topology, self.devices, options.tcp_prefix)
         post = Post(self.fabric)
         self.caching = Caching(topology, post, options.cache_bytes)
         self.manager = SessionManager(

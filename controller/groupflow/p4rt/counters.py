@@ -30,6 +30,13 @@ DROP_REASONS = (
     "not_generator",
     "unknown_flow",
     "refused",
+    "spoofed",
+    "not_agent",
+    "not_switch",
+    "fragment",
+    "foreign_group",
+    "metered",
+    "beyond",
 )
 """Reasons by index of counter `drops`, in the order of DROP_* in p4src/stages/metadata.p4."""
 

@@ -17,7 +17,7 @@ GROUPS = "groups"
 """Name among the table names for the replication engine's multicast groups."""
 
 TABLE_ORDER = (
-    *("station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
+    *("port_sources", "station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
     *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks"),
     *("external_reports", GENERATORS),
 )

@@ -89,10 +89,11 @@ class Program:
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
+    "port_sources": 1,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, int] = {
-    "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2, "stream": 8,
-    "from_branch": 1,
+    "host": 2, "agent": 4, "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2,
+    "stream": 8, "from_branch": 1,
 }  # fmt: skip
 _DIFFUSION_TABLES: Mapping[str, int] = {
     "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2, "external_reports": 2,

@@ -20,7 +20,8 @@ from groupflow.sim.model import (
 from groupflow.sim.split import agent_hosts, split_flows
 
 ETHERNET_BYTES = 14
-_FIRST_MEMBER_PORT = 5_000
+_FIRST_MEMBER_PORT = 26_470
+"""The group's port, which gfagent takes, too: only from there does a switch let repairs through to a host."""
 _CACHE_BYTES = 64 << 20
 _FIRST_SOURCE_PORT, _FIRST_DESTINATION_PORT = 10_000, 40_000
 

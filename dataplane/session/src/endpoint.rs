@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::net::SocketAddrV4;
 
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_transport::wire::{GroupPacket, Kind};
@@ -69,11 +70,13 @@ impl<P: Part> Seat<P> {
 pub struct Endpoint<P: Part> {
     pub(crate) seat: Seat<P>,
     pub(crate) part: P,
+    /// Where the controller's word comes from, the host's gateway: known from the answer to the first request.
+    controller: Option<SocketAddrV4>,
 }
 
 impl<P: Part> Endpoint<P> {
     pub(crate) fn new(member: Member, transport: Option<P::Transport>, part: P) -> Endpoint<P> {
-        Endpoint { seat: Seat { member, transport, events: VecDeque::new() }, part }
+        Endpoint { seat: Seat { member, transport, events: VecDeque::new() }, part, controller: None }
     }
 
     fn member_events(&mut self, now: Nanos) {
@@ -117,6 +120,14 @@ impl<P: Part> Machine for Endpoint<P> {
         };
         if packet.header.kind == Kind::Reply {
             let reply = Reply::parse(packet.payload)?;
+            // Nobody but the controller knows the id of the first request, which begins anywhere. A notice that
+            // overtakes the answer is lost, too.
+            if self.controller.is_none() && !self.seat.member.pending.awaits(reply.request) {
+                return Ok(());
+            }
+            if *self.controller.get_or_insert(datagram.from) != datagram.from {
+                return Err(CodecError::new("from", "not the controller's address"));
+            }
             if !self.part.on_reply(now, &mut self.seat, &reply) {
                 self.seat.member.handle(now, &reply);
                 self.member_events(now);

@@ -56,6 +56,11 @@ impl PendingRequests {
         id
     }
 
+    /// Whether a request with this id waits for its answer.
+    pub fn awaits(&self, id: RequestId) -> bool {
+        self.pending.iter().any(|p| p.id == id)
+    }
+
     /// Ends the request that was answered. False: no request has this id (any more).
     pub fn answered(&mut self, id: RequestId) -> bool {
         let before = self.pending.len();

@@ -17,7 +17,7 @@ use crate::rtt::{backoff, Rtt};
 const WINDOW: u32 = 256;
 /// The window's bounds.
 const WINDOW_MIN: u32 = 16;
-const WINDOW_MAX: u32 = 1024;
+pub(crate) const WINDOW_MAX: u32 = 1024;
 /// The window is halved when more than one request in this many times out, because then a queue overflows.
 /// Fewer timeouts come from a lossy link, which fewer requests would not cure.
 const LOSS_SHARE: u32 = 8;

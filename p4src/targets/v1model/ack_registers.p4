@@ -13,6 +13,19 @@ control HighestAck_##NN(in stream_index_t stream, in bool mine, in bool set, in 
 }
 EACH_BRANCH(HIGHEST_ACK)
 
+// The packet after the highest that was sent; 0: not known. `next` sets it, or raises it.
+control HighestSent(in stream_index_t stream, in bool raise, in bool set, in seq_t next, out seq_t value) {
+    @id(0x1600000b) register<seq_t>(MAX_STREAMS) sent;
+
+    apply {
+        sent.read(value, (bit<32>)stream);
+        if (set || (raise && next > value)) {
+            value = next;
+        }
+        sent.write((bit<32>)stream, value);
+    }
+}
+
 // The minimum that was last sent up. `seq` sets it, or raises it.
 control ForwardedAck(in stream_index_t stream, in bool raise, in bool set, in seq_t seq, out bool raised) {
     @id(0x16000001) register<seq_t>(MAX_STREAMS) forwarded;

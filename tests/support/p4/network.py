@@ -48,6 +48,13 @@ DROP = {
     "not_generator": 16,
     "unknown_flow": 17,
     "refused": 18,
+    "spoofed": 19,
+    "not_agent": 20,
+    "not_switch": 21,
+    "fragment": 22,
+    "foreign_group": 23,
+    "metered": 24,
+    "beyond": 25,
 }
 
 
@@ -126,6 +133,32 @@ def route_entry(prefix: str, port: int, dst: str | None = None) -> fy.P4TableEnt
         match=fy.P4TableMatch({"hdr.ipv4.dst": prefix}),
         action=fy.P4TableAction("route", port=port, src=ROUTER_MAC, dst=dst or mac(port)),
     )
+
+
+def host_entry(port: int) -> fy.P4TableEntry:
+    """The port leads to its host."""
+    return _source(port, "host")
+
+
+def agent_entry(port: int) -> fy.P4TableEntry:
+    """The port leads to a switch's agent, which also sends from the addresses of TCP sessions."""
+    return _source(port, "agent", sessions="10.200.0.0", mask="255.255.0.0")
+
+
+def _source(port: int, action: str, **sessions: str) -> fy.P4TableEntry:
+    return fy.P4TableEntry(
+        "port_sources",
+        match=fy.P4TableMatch({"meta.ingress_port": port}),
+        action=fy.P4TableAction(action, mac=mac(port), ip=ip(port), **sessions),
+    )
+
+
+def guarded(switch: Switch) -> Switch:
+    """Installs what the controller says of this file's ports (5 is a switch's), and routes to the hosts."""
+    hosts = (UPSTREAM, AGENT, FIRST, SECOND)
+    switch.write([+(agent_entry(port) if port == AGENT else host_entry(port)) for port in hosts])
+    switch.write([+station_entry(), *(+route_entry(f"{ip(port)}/32", port) for port in hosts)])
+    return switch
 
 
 def new_switch() -> Switch:

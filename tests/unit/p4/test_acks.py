@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Output, Switch
-from tests.support.p4.layers import ACK, FORCED, Group
+from tests.support.p4.layers import ACK, DATA, FORCED, SYNC, Group
 from tests.support.p4.network import (
     ACK_GROUP,
     AGENT,
@@ -134,9 +134,39 @@ def test_a_reset_of_the_stream_forgets_what_was_forwarded(switch: Switch) -> Non
     reset(switch)
     assert [switch.register(f"branch_{b:02}.acked", INDEX) for b in range(16)] == [0] * 16
     assert (switch.register("forwarded", INDEX), switch.register("answered", INDEX)) == (0, 0)
+    switch.run(UPSTREAM, frame(UPSTREAM, DATA, seq=1))
     ack(switch, FIRST, 2)
     ack(switch, SECOND, 2)
     assert heard(ack(switch, DOWN, 2)) == 2
+
+
+def test_an_acknowledgement_of_packets_that_were_not_sent_is_dropped(switch: Switch) -> None:
+    """The attack: the only branch acknowledges the end of time, and no later acknowledgement advances."""
+    switch.write([~stream_entry(active=0b001)])
+    reset(switch)
+    assert ack(switch, FIRST, 2**32 - 2) == [], "before the first packet"
+    switch.run(UPSTREAM, frame(UPSTREAM, DATA, seq=1))
+    switch.run(UPSTREAM, frame(UPSTREAM, DATA, seq=2))
+    assert ack(switch, FIRST, 4) == []
+    assert switch.run(AGENT, frame(AGENT, ACK, seq=4)) == []
+    assert drops(switch) == {"beyond": 3}
+    assert heard(ack(switch, FIRST, 3)) == 3
+
+
+def test_a_poll_tells_a_switch_that_was_started_again_what_was_sent(switch: Switch) -> None:
+    switch.write([~stream_entry(active=0b001)])
+    reset(switch)
+    assert ack(switch, FIRST, 5000) == []
+    switch.run(UPSTREAM, frame(UPSTREAM, SYNC, seq=4999))
+    assert heard(ack(switch, FIRST, 5000)) == 5000
+
+
+@pytest.mark.parametrize("port", [FIRST, AGENT])
+def test_only_the_senders_side_says_what_was_sent(switch: Switch, port: int) -> None:
+    switch.write([~stream_entry(active=0b001)])
+    reset(switch)
+    switch.run(port, frame(port, SYNC, seq=4999))
+    assert ack(switch, FIRST, 5000) == []
 
 
 def test_streams_do_not_touch_each_others_registers(switch: Switch) -> None:

@@ -71,7 +71,7 @@ def test_a_register_is_read_once_and_written_once() -> None:
             reads[primitive["parameters"][1]["value"]] += 1
         elif primitive["op"] == "register_write":
             writes[primitive["parameters"][0]["value"]] += 1
-    assert len(reads | writes) == 26
+    assert len(reads | writes) == 28
     assert set(reads.values()) == set(writes.values()) == {1}
     managers = {name.rpartition(".")[2]: (name in reads, name in writes) for name in set(reads) ^ set(writes)}
     assert managers == {  # the traffic manager does the other half
@@ -131,7 +131,7 @@ def test_tables_and_actions_say_what_is_legal() -> None:
         assert set(re.sub(operators, " ", text).split()) <= fields[name], text
     assert {"ipv4_route", "controlled_flows"} == {t.preamble.alias for t in info.tables} - legal.keys()
     assert legal.keys() - {t.preamble.alias for t in info.tables} == {
-        *("stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
+        *("host", "agent", "stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
     }
 
 

@@ -44,7 +44,7 @@ BAD_JSON: list[tuple[Callable[[str], str], str]] = [
     (lambda _: '{"pipelines": 3}', "no 'pipelines' in it, so p4c did not write it for BMv2"),
     (
         lambda _: '{"pipelines": [{"tables": [1, {}]}, 2]}',
-        "no table 'GroupflowIngress.session.streams.streams'",
+        "no table 'GroupflowIngress.guard.port_sources'",
     ),
 ]
 

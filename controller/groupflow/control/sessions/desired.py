@@ -7,6 +7,8 @@ Ids of multicast groups say what the group is for, so that none needs allocating
     0x4000 + n       neighbour n and the switch's cache agent
 """
 
+from ipaddress import IPv4Network
+
 from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
 from groupflow.network.topology import Topology
@@ -32,6 +34,23 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
         else:
             port, destination = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
         entries[Key("ipv4_route", (int(host.ip), 32))] = Action("route", (port, mac, _mac(destination)))
+    return entries
+
+
+def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Entries:
+    """Entries that say which addresses each port of a host may send from.
+
+    `sessions`: the addresses of TCP sessions, from which the switch's agent may send, too.
+    """
+    entries: Entries = {}
+    for port in topology.switches[switch].ports:
+        host = topology.host_at(switch, port)
+        if host is None:
+            continue
+        source = (_mac(host.mac), int(host.ip))
+        if host.name == topology.switches[switch].agent:
+            source = (*source, int(sessions.network_address), int(sessions.netmask))
+        entries[Key("port_sources", (port,))] = Action("agent" if len(source) > 2 else "host", source)
     return entries
 
 

@@ -1,9 +1,10 @@
 """All switches as one object: given a stream's tree, each switch gets the entries of its part."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from ipaddress import IPv4Network
 from typing import Protocol
 
-from groupflow.control.sessions.desired import stream_entries, unicast_entries
+from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
 from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.numbers import (
     CURSORS,
@@ -13,6 +14,7 @@ from groupflow.control.sessions.numbers import (
     SwitchNumbers,
 )
 from groupflow.control.sessions.replication import Node
+from groupflow.control.sessions.tcp import DEFAULT_PREFIX
 from groupflow.network.topology import Host, Topology
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.device import State
@@ -33,7 +35,12 @@ class SwitchPort(Protocol):
 class Fabric:
     """Owns the numbers of every switch and its desired entries."""
 
-    def __init__(self, topology: Topology, devices: Mapping[str, SwitchPort]) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        devices: Mapping[str, SwitchPort],
+        tcp_prefix: IPv4Network = DEFAULT_PREFIX,
+    ) -> None:
         self.topology = topology
         self.devices = devices
         self.trees: dict[Stream, dict[str, Node]] = {}
@@ -43,6 +50,7 @@ class Fabric:
         self._numbers = {name: SwitchNumbers(name) for name in devices}
         for name, device in devices.items():
             device.desired.replace("topology", unicast_entries(topology, name))
+            device.desired.replace("guard", guard_entries(topology, name, tcp_prefix))
 
     def check(self, stream: Stream, tree: Mapping[str, Node]) -> None:
         """Raises RefusalError if a switch has no room for its part."""

@@ -81,6 +81,7 @@ fn fields(stats: &CacheStats) -> Value {
         "repairs_multicast": stats.counters.repairs_multicast,
         "upstream_nacks": stats.counters.upstream_nacks,
         "requests": stats.counters.requests,
+        "over_budget": stats.counters.over_budget,
         "streams": streams,
     })
 }
@@ -105,6 +106,7 @@ fn stream(s: &StreamStats) -> Value {
         "repairs_multicast": s.counters.repairs_multicast,
         "upstream_nacks": s.counters.upstream_nacks,
         "requests": s.counters.requests,
+        "over_budget": s.counters.over_budget,
         "slow": slow,
     })
 }

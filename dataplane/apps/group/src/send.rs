@@ -144,6 +144,7 @@ impl SendProgress {
             "sent_bytes": stats.sent_bytes,
             "retransmitted": stats.retransmitted,
             "nacks": stats.nacks,
+            "acks_beyond": stats.acks_beyond,
             "rtt_ms": stats.rtt.map_or(0.0, |rtt| seconds(rtt) * 1000.0),
             "outstanding": stats.outstanding,
         });
@@ -164,6 +165,7 @@ impl SendProgress {
             "repaired_packets": 0,
             "retransmitted": stats.retransmitted,
             "nacks": stats.nacks,
+            "acks_beyond": stats.acks_beyond,
             "polls": stats.polls,
             "rate_bps": BitRate::of(stats.sent_wire, took).0,
             "rtt_ms": stats.rtt.map_or(0.0, |rtt| seconds(rtt) * 1000.0),

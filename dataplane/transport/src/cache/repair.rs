@@ -9,6 +9,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{BitRate, Nanos};
 
+use super::budget::Budgets;
 use super::store::FULL_PACKET;
 use crate::ids::Seq;
 
@@ -53,6 +54,7 @@ struct RepairLane {
 /// The requests of one stream that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Repairs {
+    budgets: Budgets,
     waiting: BTreeMap<u32, WaitingRequest>,
     /// Requests for packets that the cache has, by the end of their hold time.
     held: VecDeque<(Nanos, Seq)>,
@@ -63,26 +65,31 @@ pub struct Repairs {
 }
 
 impl Repairs {
-    /// Notes that packet `seq` is missing at `from`; the cache has the packet, or must fetch it first.
-    pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool) {
+    /// Notes that packet `seq` is missing at `from`; the cache has the packet, or must fetch it first. False:
+    /// the requester's budget, which grows at `rate` (0: not known), has no packet left.
+    pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool, rate: BitRate) -> bool {
         self.prune(now);
         if self.group_at.contains_key(&seq.0) {
-            return;
+            return true;
         }
         if let Some(waiting) = self.waiting.get_mut(&seq.0) {
             if !waiting.queued && waiting.recipient != Recipient::One(from) {
                 waiting.recipient = Recipient::All;
             }
-            return;
+            return true;
         }
         if self.waiting.len() >= WAITING_BOUND {
-            return;
+            return true;
+        }
+        if !self.budgets.take(now, from, rate) {
+            return false;
         }
         let waiting = WaitingRequest { recipient: Recipient::One(from), since: now, queued: false };
         self.waiting.insert(seq.0, waiting);
         if here {
             self.held.push_back((now + HOLD, seq));
         }
+        true
     }
 
     /// Notes that a packet came to this agent alone, so that its requesters can be answered.
@@ -201,10 +208,10 @@ mod tests {
     #[test]
     fn one_requester_is_answered_alone_several_together() {
         let mut repairs = Repairs::default();
-        repairs.request(ms(0), Seq(1), host(1), true);
-        repairs.request(ms(0), Seq(2), host(1), true);
-        repairs.request(ms(1), Seq(2), host(1), true);
-        repairs.request(ms(2), Seq(1), host(2), true);
+        repairs.request(ms(0), Seq(1), host(1), true, BitRate(0));
+        repairs.request(ms(0), Seq(2), host(1), true, BitRate(0));
+        repairs.request(ms(1), Seq(2), host(1), true, BitRate(0));
+        repairs.request(ms(2), Seq(1), host(2), true, BitRate(0));
         assert!(drain(&mut repairs, ms(2)).is_empty(), "held for others");
         let sent = drain(&mut repairs, ms(3));
         assert_eq!(sent, [(Seq(1), Recipient::All), (Seq(2), Recipient::One(host(1)))]);
@@ -215,23 +222,23 @@ mod tests {
     fn what_just_went_to_the_group_is_not_repeated() {
         let mut repairs = Repairs::default();
         for n in 1..=2 {
-            repairs.request(ms(0), Seq(1), host(n), true);
+            repairs.request(ms(0), Seq(1), host(n), true, BitRate(0));
         }
         assert_eq!(drain(&mut repairs, ms(3)).len(), 1);
-        repairs.request(ms(22), Seq(1), host(3), true);
+        repairs.request(ms(22), Seq(1), host(3), true, BitRate(0));
         assert_eq!(repairs.next_deadline(), None);
-        repairs.request(ms(23), Seq(1), host(3), true);
+        repairs.request(ms(23), Seq(1), host(3), true, BitRate(0));
         assert_eq!(drain(&mut repairs, ms(26)), [(Seq(1), Recipient::One(host(3)))]);
     }
 
     #[test]
     fn a_fetched_packet_goes_out_at_once() {
         let mut repairs = Repairs::default();
-        repairs.request(ms(0), Seq(7), host(1), false);
+        repairs.request(ms(0), Seq(7), host(1), false, BitRate(0));
         assert!(drain(&mut repairs, ms(50)).is_empty());
         repairs.fetched(ms(50), Seq(7));
         assert_eq!(drain(&mut repairs, ms(50)), [(Seq(7), Recipient::One(host(1)))]);
-        repairs.request(ms(60), Seq(8), host(1), false);
+        repairs.request(ms(60), Seq(8), host(1), false, BitRate(0));
         repairs.seen_by_all(Seq(8));
         repairs.fetched(ms(61), Seq(8));
         assert!(drain(&mut repairs, ms(70)).is_empty(), "the group has it");
@@ -241,9 +248,9 @@ mod tests {
     fn repairs_are_paced_per_requester() {
         let mut repairs = Repairs::default();
         for seq in 1..=3 {
-            repairs.request(ms(0), Seq(seq), host(1), true);
+            repairs.request(ms(0), Seq(seq), host(1), true, BitRate(0));
         }
-        repairs.request(ms(0), Seq(9), host(2), true);
+        repairs.request(ms(0), Seq(9), host(2), true, BitRate(0));
         let rate = BitRate(8 * FULL_PACKET * 1000); // about a packet a millisecond
         let at = |repairs: &mut Repairs, now: Nanos| {
             std::iter::from_fn(|| repairs.poll(now, rate)).map(|(seq, _)| seq.0).collect::<Vec<_>>()
@@ -254,9 +261,24 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_of_requests_brings_no_more_than_the_budget() {
+        let (mut repairs, rate) = (Repairs::default(), BitRate(8 * FULL_PACKET * 1000));
+        let mut sent = 0;
+        for now in (0..1000).map(ms) {
+            for seq in 1..=1024 {
+                repairs.request(now, Seq(seq), host(1), true, rate);
+            }
+            // The link could take them all.
+            sent += std::iter::from_fn(|| repairs.poll(now, BitRate(0))).count();
+        }
+        assert!((1024..=1024 + 1000).contains(&sent), "{sent} packets in a second");
+        assert!(repairs.request(ms(999), Seq(1), host(2), true, rate), "each has a budget of its own");
+    }
+
+    #[test]
     fn what_cannot_be_answered_expires() {
         let mut repairs = Repairs::default();
-        repairs.request(ms(0), Seq(7), host(1), false);
+        repairs.request(ms(0), Seq(7), host(1), false, BitRate(0));
         assert!(repairs.expire(ms(3000)).is_empty());
         assert_eq!(repairs.expire(ms(3001)), [Seq(7)]);
         assert!(!repairs.awaits(Seq(7)));
@@ -266,7 +288,7 @@ mod tests {
     fn the_number_of_requests_is_bounded() {
         let mut repairs = Repairs::default();
         for seq in 1..=WAITING_BOUND as u32 + 1 {
-            repairs.request(ms(0), Seq(seq), host(1), true);
+            repairs.request(ms(0), Seq(seq), host((seq / 1000) as u8), true, BitRate(0));
         }
         let last = WAITING_BOUND as u32;
         assert!(repairs.awaits(Seq(last)) && !repairs.awaits(Seq(last + 1)));

@@ -84,6 +84,8 @@ pub struct StreamCounters {
     pub upstream_nacks: u64,
     /// NACKs received.
     pub requests: u64,
+    /// NACKs that asked for more than their requester's budget.
+    pub over_budget: u64,
 }
 
 impl StreamCounters {
@@ -93,5 +95,6 @@ impl StreamCounters {
         self.repairs_multicast += other.repairs_multicast;
         self.upstream_nacks += other.upstream_nacks;
         self.requests += other.requests;
+        self.over_budget += other.over_budget;
     }
 }

@@ -220,7 +220,7 @@ impl StreamCache {
         self.counters.requests += 1;
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
         let mut budget = NACK_BOUND;
-        for range in &nack.ranges {
+        'ranges: for range in &nack.ranges {
             let last = range.last.min(range.first.forward(budget.saturating_sub(1)));
             if budget == 0 || last.since(self.highest) > AHEAD_MAX {
                 break;
@@ -232,7 +232,10 @@ impl StreamCache {
             }
             for seq in (range.first.0..=last.0).map(Seq) {
                 let here = self.store.contains(seq);
-                self.repairs.request(now, seq, from, here);
+                if !self.repairs.request(now, seq, from, here, self.terms.rate) {
+                    self.counters.over_budget += 1;
+                    break 'ranges;
+                }
                 if !here && self.repairs.awaits(seq) {
                     self.requests.add(PacketRange { first: seq, last: seq }, now + delay);
                 }

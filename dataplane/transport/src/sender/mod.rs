@@ -158,6 +158,7 @@ impl Sender {
 
     fn on_ack(&mut self, now: Nanos, header: Header) -> Result<(), CodecError> {
         if header.seq > self.flight.next {
+            self.stats.acks_beyond += 1;
             return Err(CodecError::value("seq", header.seq.0));
         }
         self.watch.heard(now);

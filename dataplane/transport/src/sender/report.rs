@@ -42,6 +42,8 @@ pub struct SenderStats {
     pub retransmitted: u64,
     /// NACKs that reached the sender.
     pub nacks: u64,
+    /// Acknowledgements of packets that were not sent. They change nothing.
+    pub acks_beyond: u64,
     /// Polls sent.
     pub polls: u64,
     /// Packets sent and not acknowledged.

@@ -100,7 +100,7 @@ async def test_a_member_is_removed() -> None:
         ("PATCH", "/sessions/7", {"mode": "p2p"}, 422, "mode: input should be 'e2e' or 'n2n'"),
         ("DELETE", "/sessions/7/members/9", None, 404, "session 7 has no member 9; list its members"),
         ("GET", "/switches/s9", None, 404, "no switch 's9'; there are s1, s2, s3"),
-        ("GET", "/switches/s1/entries?table=x", None, 404, "no table 'x'; there are station"),
+        ("GET", "/switches/s1/entries?table=x", None, 404, "no table 'x'; there are port_sources"),
         ("GET", "/switches/s1/counters?counter=x", None, 404, "no counter 'x'; there are"),
         ("GET", "/nothing", None, 404, "Not Found"),
     ],

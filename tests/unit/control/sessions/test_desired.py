@@ -1,10 +1,11 @@
 """Desired entries of switches, as pure functions; and updates from a difference."""
 
 import random
+from ipaddress import IPv4Network
 
 import pytest
 
-from groupflow.control.sessions.desired import stream_entries, unicast_entries
+from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord
 from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
 from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
@@ -37,6 +38,18 @@ def test_unicast_entries_route_every_host_and_answer_for_every_gateway() -> None
     assert entries[Key("ipv4_route", (0x0A000301, 32))] == Action("route", (3, mac, 0x020000000003))
     answered = {key.match[0] for key in entries if key.table == "arp_responder"}
     assert answered == {int(ip) for host in TOPO.hosts.values() for ip in (host.ip, host.gateway)}
+
+
+def test_guard_entries_bind_each_host_to_its_port() -> None:
+    prefix = IPv4Network("10.200.0.0/16")
+    entries = guard_entries(TOPO, "s1", prefix)
+    assert {key.match[0]: value for key, value in entries.items()} == {
+        1: Action("host", (0x02000A000101, 0x0A000101)),
+        2: Action("host", (0x02000A000102, 0x0A000102)),
+        4: Action("agent", (0x02000A006501, 0x0A006501, 0x0AC80000, 0xFFFF0000)),
+    }
+    no_agent = guard_entries(TOPO, "s3", prefix)
+    assert list(no_agent.values()) == [Action("host", (0x02000A000301, 0x0A000301))]
 
 
 def test_the_tree_of_a_stream_has_only_switches_with_receivers_below() -> None:

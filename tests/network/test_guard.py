@@ -1,0 +1,79 @@
+"""Attacks of one host on another, over switches that a controller has told of their ports."""
+
+import json
+import subprocess
+import sys
+from typing import Any, cast
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.packet import Raw
+
+from tests.network.harness import Lab
+from tests.support.p4.layers import GROUP_PORT, REPAIR, REPLY, Group
+
+PORT = 5000
+
+LISTEN = f"""
+import json, socket
+heard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+heard.bind(("", {PORT}))
+heard.settimeout(20)
+print("ready", flush=True)
+got = []
+while not got or got[-1] != b"end":
+    got.append(heard.recv(65535))
+print(json.dumps([(len(data), data[:7].decode("latin-1")) for data in got]))
+"""
+
+SEND = """
+import socket, sys
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+for packet in sys.argv[2:]:
+    raw.sendto(bytes.fromhex(packet), (sys.argv[1], 0))
+large = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+large.sendto(b"large".ljust(8000), (sys.argv[1], 5000))
+large.sendto(b"end", (sys.argv[1], 5000))
+"""
+
+
+@pytest.mark.parametrize("victim", ["md1", "ma1"])
+def test_no_forgery_reaches_a_host_and_large_datagrams_do(pair: Lab, victim: str) -> None:
+    """On the attacker's own switch, and behind the next."""
+    hosts = pair.topology.hosts
+    own, target = str(hosts["mb1"].ip), str(hosts[victim].ip)
+
+    def datagram(payload: bytes, source: str = own, sport: int = 1234) -> str:
+        packet = IP(src=source, dst=target) / UDP(sport=sport, dport=PORT) / Raw(payload)
+        return bytes(packet).hex()
+
+    def group(kind: int) -> bytes:
+        return bytes(Group(type=kind, session=7, source=1) / Raw(b"forged"))
+
+    attacks = {
+        "spoofed": datagram(b"spoofed", source=str(hosts["mc1"].ip)),
+        "foreign_group": datagram(group(REPLY)),
+        "not_controller": datagram(group(REPLY), sport=GROUP_PORT),
+        "not_agent": datagram(group(REPAIR), sport=GROUP_PORT),
+    }
+    before = drops(pair)
+    listening = subprocess.Popen(
+        [*pair.network.hosts[victim].launcher(), sys.executable, "-c", LISTEN],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert listening.stdout is not None and listening.stdout.readline() == "ready\n"
+    done = pair.network.hosts["mb1"].run([sys.executable, "-c", SEND, target, *attacks.values()])
+    assert done.returncode == 0, done
+    heard, _ = listening.communicate(timeout=30)
+    assert json.loads(heard) == [[8000, "large  "], [3, "end"]]
+    after = drops(pair)
+    assert {reason: after.get(reason, 0) - before.get(reason, 0) for reason in attacks} == dict.fromkeys(
+        attacks, 1
+    )
+
+
+def drops(lab: Lab) -> dict[str, int]:
+    """Packets that the attacker's switch dropped, by reason."""
+    counters = cast(dict[str, Any], lab.controller.get("/switches/s1/counters?counter=drops"))
+    return {count["index"]: count["packets"] for count in counters["drops"]}
