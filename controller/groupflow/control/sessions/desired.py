@@ -47,10 +47,11 @@ def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Ent
         host = topology.host_at(switch, port)
         if host is None:
             continue
-        source = (_mac(host.mac), int(host.ip))
+        source = Action("host", (_mac(host.mac), int(host.ip)))
         if host.name == topology.switches[switch].agent:
-            source = (*source, int(sessions.network_address), int(sessions.netmask))
-        entries[Key("port_sources", (port,))] = Action("agent" if len(source) > 2 else "host", source)
+            prefix = (int(sessions.network_address), int(sessions.netmask))
+            source = Action("agent", (*source.params, *prefix))
+        entries[Key("port_sources", (port,))] = source
     return entries
 
 
