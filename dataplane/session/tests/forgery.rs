@@ -9,7 +9,7 @@ use groupflow_session::{
 };
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Header, Kind, Packet};
+use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 const SESSION: SessionId = SessionId(7);
@@ -25,7 +25,7 @@ fn member() -> MemberConfig {
 /// The id of the request that an endpoint sends.
 fn asked(endpoint: &mut impl Machine) -> RequestId {
     let sent = endpoint.poll_transmit(NOW).expect("a request");
-    let packet = Packet::parse(&sent.bytes).expect("own packets parse");
+    let packet = GroupPacket::parse(&sent.bytes).expect("own packets parse");
     match Request::parse(packet.header.kind, packet.payload) {
         Ok(Request::Join(join)) => join.request,
         other => panic!("{other:?} is no JOIN"),
