@@ -22,16 +22,20 @@ SEEDS ?= 1 2
 soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 
-# What the tests may vary: pytest's markers, seconds that `make check` may take, networks at one time.
+# Bytecode is kept, whatever the environment says: else each of the tests' many processes compiles all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
+
+# What the tests may vary: pytest's markers, seconds that `make check` may take on 2 cores, networks at one time.
 MARKED ?= not rare
 CHECK_BOUND ?=
 NETWORKS ?= 3
 RESULTS := out/tests
 parts := $(PYTHON) scripts/parts.py --results $(RESULTS)
-unit := $(PYTHON) -m pytest -q -n 2 --dist worksteal --junitxml $(RESULTS)/unit.xml tests/unit
+unit := $(PYTHON) -m pytest -q --dist worksteal --junitxml $(RESULTS)/unit.xml tests/unit
+clippy := cd dataplane && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 lint = types='.venv/bin/basedpyright --level error' \
 	ruff='$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .' \
-	clippy='cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings' \
+	format='cd dataplane && cargo fmt --check' clippy='$(clippy)' \
 	imports='.venv/bin/lint-imports' p4='$(PYTHON) scripts/p4_artefacts.py check'
 
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
@@ -48,22 +52,27 @@ setup:  ## install what is missing, build everything into .venv/bin
 demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e|n2n POLICY= SWITCH=gfswitch|bmv2 RATE= DELAY=
 	@$(GROUPFLOW) demo $(demo_options)
 
+# Three processes: the fast tests wait for a third of their time.
 check: setup  ## lint, types, stale P4 artefacts and the fast unit tests, side by side: under a minute
-	@$(parts) -j2 $(if $(CHECK_BOUND),--bound $(CHECK_BOUND)) $(lint) fast='$(unit) -m "not slow and not rare"'
+	@$(parts) -j2 $(if $(CHECK_BOUND),--bound $(CHECK_BOUND)) fast='$(unit) -n 3 -m "not slow and not rare"' $(lint)
+
+# The first build of what clippy and pytest keep is no part of `make check`, which has a bound here.
+built = built='($(clippy)) && $(PYTHON) -m pytest -q --collect-only tests/unit >/dev/null' \
+	check='$(MAKE) -s check CHECK_BOUND=$(or $(CHECK_BOUND),60)'
 
 test: setup  ## check, and all other tests but the rare ones, each part timed (root for the network ones)
-	@$(parts) check='$(MAKE) -s check' rust='$(MAKE) -s test-rust' \
+	@$(parts) $(built) rust='$(MAKE) -s test-rust' \
 		unit='$(MAKE) -s test-unit MARKED="slow and not rare"' network='$(MAKE) -s test-network'
 
 test-all: setup  ## all there is: also whole papers, the pipeline under valgrind, random faults
-	@$(parts) check='$(MAKE) -s check' rust='$(MAKE) -s test-rust' unit='$(MAKE) -s test-unit MARKED="slow or rare"' \
+	@$(parts) $(built) rust='$(MAKE) -s test-rust' unit='$(MAKE) -s test-unit MARKED="slow or rare"' \
 		network='$(MAKE) -s test-network MARKED=' sanitize='$(MAKE) -s sanitize' soak='$(MAKE) -s soak'
 
 test-rust: setup  ## Rust unit, property and virtual-time tests
 	cd dataplane && cargo test --release --config .cargo/tests.toml --locked --workspace --quiet
 
 test-unit: setup  ## P4, protocol, controller tests in Python; no root
-	$(unit) -m '$(MARKED)'
+	$(unit) -n 2 -m '$(MARKED)'
 
 test-network: setup  ## tests on virtual networks; root
 	PYTHON=$(PYTHON) NETWORKS=$(NETWORKS) RESULTS=$(RESULTS) tests/network.sh '$(MARKED)'

@@ -100,3 +100,20 @@ def test_what_is_wrong_is_named(switch: Switch) -> None:
         switch.delete_generator(7)
     with pytest.raises(ValueError, match="rate"):
         switch.set_register("rate", 0, 1 << 32)
+
+
+def test_switches_of_one_program_share_nothing_else(switch: Switch) -> None:
+    other = Switch.load(PROGRAM, PROGRAM.with_suffix(".p4info.txtpb"))
+    switch.inject(1, rate(2, 4, 100))
+    switch.advance(MS)
+    assert (switch.register("rate", 20), other.register("rate", 20)) == (100 * 64, 0)
+
+
+def test_a_program_that_changed_is_read_again(tmp_path: Path) -> None:
+    json, p4info = tmp_path / "queues.json", tmp_path / "queues.p4info.txtpb"
+    for path in (json, p4info):
+        path.write_text(PROGRAM.with_name(path.name).read_text())
+    Switch.load(json, p4info)
+    json.write_text("{}")
+    with pytest.raises(ValueError, match="there is no __meta__"):
+        Switch.load(json, p4info)

@@ -3,6 +3,9 @@
 import json
 import re
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -44,18 +47,20 @@ def bad_shapes() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.fixture
-def takes(capsys: pytest.CaptureFixture[str]) -> Takes:
+@pytest.fixture(scope="module")
+def takes() -> Takes:
     """Whether the schema of a kind of file takes a text."""
 
-    def ask(kind: str, text: str) -> bool:
-        assert main(["schema", kind]) == 0
-        schema = json.loads(capsys.readouterr().out)
+    @cache
+    def validator(kind: str) -> Any:
+        with redirect_stdout(StringIO()) as told:
+            assert main(["schema", kind]) == 0
+        schema = json.loads(told.getvalue())
         validator = cast(Any, Draft202012Validator)  # its types are partly unknown
         validator.check_schema(schema)
-        return validator(schema).is_valid(yaml.safe_load(text))
+        return validator(schema)
 
-    return ask
+    return lambda kind, text: validator(kind).is_valid(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])

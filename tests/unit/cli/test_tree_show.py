@@ -5,6 +5,8 @@ import json
 import sys
 from dataclasses import replace
 
+import pytest
+
 from groupflow.cli.tree_show import lines
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.service import Dispatch
@@ -54,6 +56,7 @@ async def test_hosts_are_shown_below_their_parents() -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_over_tls_by_its_fingerprint() -> None:
     async with Dispatch(replace(OPTIONS, plain=False), MemoryStore()) as service:
         assert service.forest.identity

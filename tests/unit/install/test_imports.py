@@ -42,6 +42,7 @@ def no_sources(_: str, names: list[str]) -> set[str]:
     return {name for name in names if "." in name and not name.endswith(".py")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "line", "broken"),
     [

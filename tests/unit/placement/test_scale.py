@@ -9,7 +9,7 @@ from experiments.placement.study import cost
 from groupflow.placement import Objective, choose
 
 
-@pytest.mark.parametrize("objective", ["bytes", "time"])
+@pytest.mark.parametrize("objective", ["bytes", pytest.param("time", marks=pytest.mark.slow)])
 def test_a_thousand_switches(objective: Objective) -> None:
     topology = networks.tree(1000, 50, seed=1)
     members = [host for host in topology.hosts if host != "h0"]
@@ -18,6 +18,7 @@ def test_a_thousand_switches(objective: Objective) -> None:
     assert cost(twenty) < cost(one)
 
 
+@pytest.mark.slow
 def test_a_thousand_switches_that_are_no_tree() -> None:
     topology = networks.graph(1000, 1000, 50, seed=1)
     members = [host for host in topology.hosts if host != "h0"]

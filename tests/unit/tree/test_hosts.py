@@ -249,7 +249,10 @@ async def run_command(*words: str) -> tuple[int, str]:
     return process.returncode or 0, said.decode()
 
 
-@pytest.mark.parametrize("edges", [(), ("--edges", "quic")], ids=["stream", "quic"])
+@pytest.mark.parametrize(
+    "edges",
+    [pytest.param((), id="stream"), pytest.param(("--edges", "quic"), id="quic", marks=pytest.mark.slow)],
+)
 async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
@@ -266,6 +269,7 @@ async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) 
         assert {digest(copy) for copy in copies} == {digest(sent)}
 
 
+@pytest.mark.slow
 async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
     small = tmp_path / "small.bin"
     small.write_bytes(os.urandom(50_000))

@@ -170,6 +170,7 @@ async def test_who_is_measured_does_not_hold_up_the_dispatchers() -> None:
         await asyncio.gather(measuring, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_the_command_tells_what_was_measured() -> None:
     async with serving() as where:
         common = ("--to", where["to"], "--token", TOKEN, "--tls-pin", where["tls_pin"])

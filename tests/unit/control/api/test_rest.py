@@ -283,7 +283,7 @@ def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
             listen("127.0.0.1", port)
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_controller_runs_and_stops_cleanly(stop: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [

@@ -191,11 +191,18 @@ async def test_ctl_watches_until_the_controller_is_gone(
         c2 = subject.agents["c2"]
         c2.tell("receipt", 7, stream="ab", member=1, bytes=1234)
         c2.tell("member_failed", 7, stream="ab", member=9, text="went away")
-        await until(lambda: bool(subject.events("member-failed")), "told")
-        await asyncio.wait({watching}, timeout=1.0)  # some rounds, so that a repetition would be seen
+        out = ""
+
+        def told() -> bool:
+            nonlocal out
+            out += capfd.readouterr().out
+            return "1234" in out and "went away" in out
+
+        await until(told, "told")
+        await asyncio.wait({watching}, timeout=0.5)  # some rounds, so that a repetition would be seen
         await client.delete("/sessions/7")
         assert await watching == 4, "the session is gone"
-        lines = capfd.readouterr().out.splitlines()
+        lines = (out + capfd.readouterr().out).splitlines()
         assert lines.count("ab h4 (member 1) has all 1234 bytes") == 1
         assert lines.count("ab member 9 failed: went away") == 1
 

@@ -182,6 +182,7 @@ async def test_a_restart_keeps_the_files_and_what_was_touched_is_fetched_again(t
         assert [each["sha256"] for each in index["files"]] == [ETAG.strip('"')]
 
 
+@pytest.mark.slow
 async def test_clients_that_read_nothing_harm_nobody(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, client):
         rim = await made.rim()

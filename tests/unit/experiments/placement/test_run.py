@@ -14,9 +14,11 @@ from groupflow.study.options import ExperimentOptions
 def test_json_is_one_document_and_ends_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((run, "curves"), (run, "against_the_best")):
-        monkeypatch.setattr(module, name, lambda *_: [])
-    monkeypatch.setattr(figure, "draw", lambda *_: None)
+    def nothing(*_: object) -> list[object]:
+        return []
+
+    for module, name in ((run, "curves"), (run, "against_the_best"), (figure, "draw")):
+        monkeypatch.setattr(module, name, nothing)
     run.run(ExperimentOptions(name="placement", out=tmp_path, json=True))
     told = capsys.readouterr().out
     assert json.loads(told) == {"curves": [], "ratios": []} and told.endswith("}\n")

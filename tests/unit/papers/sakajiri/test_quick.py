@@ -60,6 +60,7 @@ def test_round_trips_are_those_of_the_case(situation: str) -> None:
             )
 
 
+@pytest.mark.slow
 def test_a_run_repeats_and_seeds_differ() -> None:
     run = Run(Case("both", interference=True), 1, QUICK)
     assert run_one(run).series == run_one(run).series
