@@ -2,9 +2,10 @@
 
 import signal
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import Event
 from multiprocessing.synchronize import Event as Flag
+from queue import SimpleQueue
 from typing import TypeVar
 
 from rich.console import Console
@@ -33,10 +34,13 @@ def run_all(
         ProcessPoolExecutor(cores, initializer=_prepare, initargs=(stop,)) as pool,
     ):
         task = bar.add_task("runs", total=len(jobs))
-        pending = [pool.submit(job) for job in jobs]
+        # as_completed would mix those that ended before it was called.
+        ended: SimpleQueue[Future[Done]] = SimpleQueue()
+        for job in jobs:
+            pool.submit(job).add_done_callback(ended.put)
         try:
-            for done in as_completed(pending):
-                result = done.result()
+            for _ in jobs:
+                result = ended.get().result()
                 bar.update(task, advance=1, description=what(result))
                 yield result
         except BaseException:

@@ -151,4 +151,4 @@ def test_workflows_run_what_there_is(page: Path) -> None:
         target = command.removeprefix("make ")
         known = re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert known or (ROOT / command).exists(), command
-    assert re.search(r"make check|\.ci/run", text)
+    assert re.search(r"make check|make test-all|\.ci/run", text)
