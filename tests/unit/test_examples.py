@@ -100,6 +100,7 @@ def contents(path: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 async def test_a_file_comes_to_all_hosts(tmp_path: Path, sent: Path) -> None:
     copies = [tmp_path / name for name in "ab"]
     async with tree() as where:
@@ -150,6 +151,7 @@ async def test_help_has_an_example(name: str) -> None:
     assert code == 0 and any(f"python examples/{name}" in line for line in said)
 
 
+@pytest.mark.slow
 async def test_a_chat_is_the_same_for_all_and_tells_who_comes_and_goes() -> None:
     async with example("chat.py", "room", "--port", "0") as room:
         await room.until(lambda: room.lines)
@@ -175,6 +177,7 @@ async def test_a_chat_is_the_same_for_all_and_tells_who_comes_and_goes() -> None
             assert await ann.ended() == 0 and ann.lines[-1] == "* the room closes"
 
 
+@pytest.mark.slow
 async def test_the_chat_demo() -> None:
     code, said = await outcome("chat.py", "demo")
     assert code == 0 and "bob | ann: hello" in said, said

@@ -32,6 +32,7 @@ def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, obje
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_server_makes_a_token_and_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as (process, ready):
         where = f"127.0.0.1:{ready['port']}"

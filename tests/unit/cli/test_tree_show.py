@@ -22,6 +22,7 @@ async def show(*words: str) -> tuple[int, str, str]:
     return process.returncode or 0, out.decode(), said.decode()
 
 
+@pytest.mark.slow
 async def test_hosts_are_shown_below_their_parents() -> None:
     async with Dispatch(OPTIONS, MemoryStore()) as service:
         where = ("--to", f"127.0.0.1:{service.port}", "--token", TOKEN, "--plain")

@@ -49,6 +49,7 @@ def test_calls_of_programs_fit(page: Path) -> None:
                     inspect.signature(getattr(groupflow, called)).bind(*call.args, **keywords)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", LESSONS, ids=name)
 def test_programs_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(_lesson_folder(page, tmp_path))
@@ -108,6 +109,7 @@ def test_the_traffic_managers_example_works(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "1000pps 0.0\n"
 
 
+@pytest.mark.slow
 def test_the_examples_commands_are_accepted() -> None:
     page = (DOCS / "tutorials/examples.md").read_text()
     commands = re.findall(r"(examples/[\w./]+) (\w+)", page)

@@ -48,6 +48,7 @@ def test_an_undeclared_import_is_found(imported: str, rule: str | None, tmp_path
     assert rule is None or f"program.py:1:8: {rule} '{imported}'" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_bindings_alone_have_the_features_of_the_workspace() -> None:
     """maturin builds that crate alone: with other features it would compile most crates anew."""
 

@@ -85,6 +85,7 @@ def test_the_delay_between_agents_counts_in_full() -> None:
     assert found.seconds == pytest.approx(0.4 + 3 * 0.12)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(problems(graphs(switches=6, hosts=6), agents=3, senders=2))
 def test_node_to_node_is_never_slower(problem: Problem) -> None:

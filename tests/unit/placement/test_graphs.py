@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from experiments.placement import exhaustive, networks
@@ -16,6 +17,7 @@ TIME_BOUND = 2.5
 """bound where links differ in rate"""
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(problems(graphs(switches=8, hosts=6), agents=4, senders=2))
 def test_link_bytes_are_within_the_bound(problem: Problem) -> None:
@@ -38,6 +40,7 @@ def test_one_agent_is_placed_best(problem: Problem) -> None:
     assert found.exact and cost(found) == exhaustive.best_by_agents(problem, "bytes")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(problems(graphs(switches=9, hosts=8), agents=5, senders=2))
 def test_more_agents_never_cost_more(problem: Problem) -> None:

@@ -13,6 +13,7 @@ from groupflow.placement import Objective, Problem, curve
 from tests.unit.placement.questions import problems, trees
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(problems(trees(switches=6, hosts=6), agents=4, senders=3))
 def test_link_bytes_are_least(problem: Problem) -> None:
@@ -23,6 +24,7 @@ def test_link_bytes_are_least(problem: Problem) -> None:
         assert cost(found) == exhaustive.best_by_agents(problem, "bytes")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(problems(trees(switches=6, hosts=6), agents=4))
 def test_completion_time_is_least(problem: Problem) -> None:
@@ -50,6 +52,7 @@ def test_all_trees_of_four_switches(objective: Objective) -> None:
             assert found == pytest.approx(exhaustive.best_on_tree(problem, objective), rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems(trees(switches=9, hosts=9), agents=6, senders=2))
 def test_more_agents_never_cost_more(problem: Problem) -> None:

@@ -75,6 +75,7 @@ async def test_where_buffers_are_the_kernels_only_connections_are_measured() -> 
     assert probe.buffer == 0 and probe.connections in (1, 2)
 
 
+@pytest.mark.slow
 async def test_every_cell_is_measured_and_one_recommended() -> None:
     told: list[tuple[int, int, Cell]] = []
 
@@ -102,6 +103,7 @@ async def test_half_the_buffer_is_tried_too() -> None:
     assert {cell.buffer for cell in probe.cells} == {64 * KIB, 32 * KIB}
 
 
+@pytest.mark.slow
 async def test_sockets_have_the_buffers_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """At both ends of every connection; the kernel's come first and are as the kernel makes them."""
     seen: list[set[int]] = []
@@ -143,6 +145,7 @@ async def test_a_bounded_buffer_is_told_and_measured_once() -> None:
     assert any("sysctl -w net.core." in warning for warning in probe.warnings)
 
 
+@pytest.mark.slow
 async def test_the_far_sides_bound_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     def bounded(option: int, buffers: list[int]) -> list[int]:
         return [min(buffer, 20 * KIB) for buffer in buffers]

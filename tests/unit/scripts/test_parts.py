@@ -8,6 +8,7 @@ import pytest
 BUSY = "import time\nwhile time.process_time() < 0.5: pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "bound", "code"),
     [

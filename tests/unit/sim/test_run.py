@@ -52,6 +52,7 @@ def test_p4_switches_and_routers_may_be_neighbours(routers: tuple[str, ...]) -> 
     assert mixed.summary == sim.run(line("fifo")).summary
 
 
+@pytest.mark.slow
 def test_files_say_what_happened(tmp_path: Path) -> None:
     results = sim.run(line("fifo"), out=tmp_path / "line", threads=2)
     assert {path.name for path in (tmp_path / "line").iterdir()} == FILES

@@ -76,6 +76,7 @@ async def test_a_service_that_dies_is_replaced_from_the_store(tmp_path: Path) ->
     await store.close()
 
 
+@pytest.mark.slow
 async def test_a_source_that_does_not_come_back_ends_the_tree() -> None:
     async with Dispatch(HASTY, MemoryStore()) as service:
         source, host = await grove(service, 1)
@@ -87,6 +88,7 @@ async def test_a_source_that_does_not_come_back_ends_the_tree() -> None:
         assert await names(service) == set()
 
 
+@pytest.mark.slow
 async def test_a_source_has_twice_as_long_to_come_to_another_process() -> None:
     store, events = MemoryStore(), list[str]()
     async with Dispatch(HASTY, store) as service:

@@ -54,6 +54,7 @@ async def test_a_file_comes_to_all_hosts_over_each_other(
         assert {digest(tmp_path / f"{n}.bin") for n in range(6)} == {digest(sent)}
 
 
+@pytest.mark.slow
 async def test_who_loses_its_parent_goes_on_where_it_was(tmp_path: Path, sent: Path) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
@@ -203,6 +204,7 @@ async def test_sessions_over_datagrams_get_whole_records() -> None:
                 assert len(data) + told["missing_bytes"] == 100_000
 
 
+@pytest.mark.slow
 async def test_who_has_another_token_or_does_not_know_the_tree_is_refused() -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
@@ -218,6 +220,7 @@ async def test_who_has_another_token_or_does_not_know_the_tree_is_refused() -> N
                 await asyncio.wait_for(agent.finish(), 30)
 
 
+@pytest.mark.slow
 async def test_a_source_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack, patience_ms=500)

@@ -42,6 +42,7 @@ async def settled(where: dict[str, Any]) -> tuple[TreeRecvOptions, list[Event]]:
     return await options.settled(events.append), events
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain", [False, True])
 async def test_each_number_is_measured_and_one_is_used(plain: bool) -> None:
     async with serving(plain=plain) as where:

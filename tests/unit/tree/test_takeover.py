@@ -236,6 +236,7 @@ async def test_a_host_that_was_in_another_tree_is_told_that_it_has_ended() -> No
         assert "welcome" in await host.connect(service.port)
 
 
+@pytest.mark.slow
 async def test_a_process_that_stood_still_gives_hosts_time_to_come_back() -> None:
     """They have given it up, and are there again before it goes on."""
     told: list[str] = []
@@ -279,6 +280,7 @@ def _say_back(host: Host, port: int) -> socket.socket:
     return raw
 
 
+@pytest.mark.slow
 async def test_what_waits_when_a_process_is_superseded_is_carried_out_after_it() -> None:
     async with lab(1) as subject:
         source = await subject.grow(2)

@@ -95,6 +95,7 @@ def many(draw: st.DrawFn) -> list[tuple[Client, float]]:
     return found
 
 
+@pytest.mark.slow
 @given(many(), st.integers(12_000, 10**7))
 def test_never_more_than_there_is_and_a_segment_for_everyone(
     those: list[tuple[Client, float]], total: int

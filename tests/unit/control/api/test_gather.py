@@ -72,6 +72,7 @@ async def fill(url: str) -> None:
         assert (await call(url, "POST", "/gather/clients", client))[0] == 201
 
 
+@pytest.mark.slow
 async def test_all_of_it_is_there_again_after_a_restart() -> None:
     store = MemoryStore()
     async with at_a_port(make(store)[1]) as url:
@@ -102,6 +103,7 @@ async def test_a_policy_whose_file_is_not_named_again_is_missed() -> None:
         await make(store)[0].restore()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "error"),
     [
@@ -150,6 +152,7 @@ async def test_clients_need_limits_first() -> None:
         assert status == 409 and said["error"].endswith("run `groupflow ctl gather configure`")
 
 
+@pytest.mark.slow
 async def test_only_a_server_with_the_agents_token_gets_hashes_and_is_believed() -> None:
     gathering, app = make(MemoryStore(), token="let-me-in")
     async with at_a_port(app) as url:
@@ -171,6 +174,7 @@ async def test_without_a_token_only_this_machine_is_believed(peer: str, status: 
     assert (answer.status_code, gathering.server) == (status, "up" if status == 200 else "away")
 
 
+@pytest.mark.slow
 async def test_a_server_started_later_takes_over_and_a_silent_one_is_away() -> None:
     clock = Clock()
     gathering, app = make(MemoryStore(), clock=clock)
@@ -188,6 +192,7 @@ async def test_a_server_started_later_takes_over_and_a_silent_one_is_away() -> N
         assert (gathering.server, (await measure(5))[0], gathering.server) == ("away", 200, "up")
 
 
+@pytest.mark.slow
 async def test_a_server_measures_and_obeys_and_outlives_its_controller(
     told: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,6 +276,7 @@ async def test_ctl_adds_changes_and_removes(tmp_path: Path, capsys: pytest.Captu
         assert capsys.readouterr().err.endswith("no token; write 1 to 255 hexadecimal digits\n")
 
 
+@pytest.mark.slow
 async def test_the_status_is_one_screen_of_the_whole_system(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
         gathering = w.running.gathering

@@ -127,6 +127,7 @@ async def test_events_are_followed() -> None:
         assert (event["event"], event["session"]) == ("session-deleted", 7)
 
 
+@pytest.mark.slow
 async def test_the_openapi_document_names_every_path() -> None:
     async with served() as (_, _client, url):
         async with httpx.AsyncClient(trust_env=False) as client:
@@ -134,6 +135,7 @@ async def test_the_openapi_document_names_every_path() -> None:
         assert {"/v1/sessions", "/v1/switches/{name}/counters", "/v1/events"} <= document["paths"].keys()
 
 
+@pytest.mark.slow
 async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (_, client, url):
         found = (await client.get("/sessions/7/placement", params={"agents": 1})).json()
@@ -150,6 +152,7 @@ async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFi
         assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, _, url):
         assert await ctl(url, "sessions", "create", "8", "--mode", "n2n") == 0

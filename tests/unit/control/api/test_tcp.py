@@ -102,6 +102,7 @@ async def test_agents_are_listed(tmp_path: Path) -> None:
         assert agents[1]["problem"]
 
 
+@pytest.mark.slow
 async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async with served(tmp_path) as (subject, _, url):
         line = "sessions create 7 --tcp-port 5000 --tcp-port 5001 --cache 1MiB --congestion cubic"
@@ -130,6 +131,7 @@ async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixtur
         assert "10.200.0.1" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,6 +183,7 @@ async def test_ctl_places_the_agents_of_a_tcp_session(
         assert json.loads(capfd.readouterr().out)["agents"] == ["s2"]
 
 
+@pytest.mark.slow
 async def test_ctl_watches_until_the_controller_is_gone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,6 +225,7 @@ def test_a_command_line_that_will_not_do(line: str, text: str, capfd: pytest.Cap
     assert text in capfd.readouterr().err
 
 
+@pytest.mark.slow
 async def test_members_are_registered_over_the_api_and_stay(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,6 +30,7 @@ def test_the_papers_link_is_exact() -> None:
     assert clamp_limit(d) == 32_767
 
 
+@pytest.mark.slow
 @given(st.fractions(Fraction(5, 16), 2**22, max_denominator=10**6))
 @example(Fraction(5, 16))
 def test_three_terms_come_within_a_fortieth(wanted: Fraction) -> None:
@@ -37,6 +38,7 @@ def test_three_terms_come_within_a_fortieth(wanted: Fraction) -> None:
     assert abs(diffusion_coefficient(wanted, 10**9).relative_error) <= Fraction(1, 40)
 
 
+@pytest.mark.slow
 @given(st.fractions(1, 2, max_denominator=10**6))
 def test_alpha_comes_within_a_fortieth(wanted: Fraction) -> None:
     assert abs(alpha_coefficient(wanted).relative_error) <= Fraction(1, 40)

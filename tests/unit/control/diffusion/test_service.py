@@ -178,6 +178,7 @@ def hop_registers(w: World, switch: str, cell: int, **values: int) -> None:
         w.switches[switch].registers[w.running.program.registers[name], cell] = value
 
 
+@pytest.mark.slow
 async def test_ctl_installs_shows_watches_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, _, url):
 
@@ -205,6 +206,7 @@ async def test_ctl_installs_shows_watches_and_removes(capsys: pytest.CaptureFixt
         assert [flow["name"] for flow in json.loads((await run("list", "--json")).out)] == ["session 7 of 1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -37,6 +37,7 @@ async def test_what_is_dropped_into_the_folder_is_at_every_rim(
         assert sent.text("outcome") == "done" and sent.integer("lost") == 0
 
 
+@pytest.mark.slow
 async def test_who_comes_late_has_it_too_and_who_leaves_is_not_waited_for(tmp_path: Path) -> None:
     size = 500_000
     async with bench(tmp_path) as (made, _):
@@ -117,6 +118,7 @@ async def test_only_what_is_new_or_ordered_is_sent(tmp_path: Path) -> None:
         assert (await client.put(hub.url("old"))).status_code == 405
 
 
+@pytest.mark.slow
 async def test_a_file_that_changes_while_it_is_sent_is_given_up_and_sent_anew(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, _):
         rim, hub = await made.rim(), await made.hub(rate=8_000_000)
@@ -137,6 +139,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_given_up_and_sent_anew(tm
         assert sorted(p.name for p in (rim.folder / ".groupflow").iterdir()) == ["index.json", "lock"]
 
 
+@pytest.mark.slow
 async def test_the_store_is_bounded_and_what_does_not_fit_is_not_asked_for_again_and_again(
     tmp_path: Path,
 ) -> None:

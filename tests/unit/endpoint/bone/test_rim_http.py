@@ -81,6 +81,7 @@ async def test_names_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
         writer.close()
 
 
+@pytest.mark.slow
 async def test_a_miss_asks_the_hub_once_for_all_and_streams_what_comes(tmp_path: Path) -> None:
     (tmp_path / "outbox").mkdir()
     data = content(600_000)

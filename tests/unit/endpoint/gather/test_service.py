@@ -57,7 +57,7 @@ async def test_rounds_lead_to_tunings_until_nothing_changes(told: Path) -> None:
         assert 99_990 <= show["windows"] <= show["buffer"] == 100_000
         assert show["tuning_ms"] < 1000
     lines = tunings(told)
-    assert len(lines) == 2 and lines[0]["id"] == 0, "nothing changed after the first round with clients"
+    assert len(lines) == 2 and "clients" in lines[0], "nothing changed after the first round with clients"
     assert {each["window"] for each in lines[0]["tune"]} == {1152}
     assert {each["client"] for each in lines[1]["tune"]} == {"cam1", "cam2"}
 

@@ -171,6 +171,7 @@ def test_netsim_runs_what_the_real_network_runs() -> None:
     assert {series.ends_s[-1] for series in found.series.values()} == {10.0}
 
 
+@pytest.mark.slow
 def test_results_are_written_for_machines(tmp_path: Path) -> None:
     part = plan.model("model-2", quick=True, seed=1)
     real = [outcome(each, as_the_paper_says, interference_mbps=4.5) for each in part.runs]

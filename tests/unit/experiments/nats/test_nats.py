@@ -54,6 +54,7 @@ async def system(fakes: dict[str, Fake]) -> AsyncGenerator[System]:
         yield System(writer, dict(fakes))
 
 
+@pytest.mark.slow
 async def test_what_is_missing_and_who_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "_GRACE_S", 0.2)
     fakes = {"h1": Fake(1.0), "h2": Fake(1.0), "h3": Fake(0.9), "slow": Fake(0.1)}

@@ -166,6 +166,7 @@ def test_figures_share_what_they_have_in_common() -> None:
     assert len(set[Run]().union(*of_figures.values())) == (3 * 4 * len(LOADS) + 1) * SEEDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.number))
 def test_figures_are_drawn(tmp_path: Path, figure: Figure) -> None:
     draw(figure, tmp_path / "figure.png", made(figure.number))

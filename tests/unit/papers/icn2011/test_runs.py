@@ -71,11 +71,13 @@ def test_four_senders_each_reach_the_three_others(method: Method) -> None:
     assert results.peak_cached_bytes.keys() == (set() if method == "unicast" else {"s1", "s2"})
 
 
+@pytest.mark.slow
 def test_seeds_differ_and_repeat() -> None:
     (one, _), (same, _), (other, _) = (run("n2n", load=0.9, seed=seed) for seed in (1, 1, 2))
     assert one.indices == same.indices != other.indices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("senders", [1, 4])
 def test_unicast_is_the_same_over_p4_switches(senders: int) -> None:
     routers, fifo = run("unicast", load=0.8, senders=senders)
@@ -84,6 +86,7 @@ def test_unicast_is_the_same_over_p4_switches(senders: int) -> None:
     assert fifo.summary == p4.summary and fifo.dropped() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["n2n", "e2e"])
 def test_between_agents_diffusion_loses_nothing_where_tcp_alone_does(method: Method) -> None:
     alone = Case(method, 1.0, senders=2, members=1, delay_ms=100, routers=4)

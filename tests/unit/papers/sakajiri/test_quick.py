@@ -67,6 +67,7 @@ def test_a_run_repeats_and_seeds_differ() -> None:
     assert run_one(run).series != run_one(Run(run.case, 2, QUICK)).series
 
 
+@pytest.mark.slow
 def test_buffers_are_never_more_than_there_is() -> None:
     for method in ("both", "comparison", "climber"):
         outcome = run_one(Run(Case(method, interference=True), 1, QUICK))
