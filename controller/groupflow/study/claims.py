@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 BEYOND = "beyond the paper"
@@ -47,6 +47,12 @@ def finding(study: str, name: str, claim: str, measured: float, unit: str, holds
     return Claim(
         f"study-{study}-{name}", f"study {study}", claim, BEYOND, measured, unit, holds, note, "finding"
     )
+
+
+def restated(claim: Claim, study: str, *variant: str) -> Claim:
+    """A paper's claim, judged on the runs of a study beyond the paper, or of a variant of that study."""
+    name = "-".join(("study", study, *variant, claim.id))
+    return replace(claim, id=name, figure=f"study {study}", paper=BEYOND, kind="finding")
 
 
 def counts(claims: Iterable[Claim]) -> dict[Kind, tuple[int, int]]:

@@ -1,16 +1,14 @@
-"""Studies of parameters that the paper leaves open, and of questions beyond it: a study a file."""
+"""Studies of parameters that the paper leaves open, and of questions beyond it: a study a file, and those of
+Fig. 7 in one."""
 
-from papers.icn2011.studies import (
-    agent_rate,
-    cache_ratio,
-    connections,
-    cubic,
-    diffusion,
-    sender_buffer,
-    window,
-)
+from papers.icn2011.studies import agent_rate, cache_ratio, cubic, diffusion, fig7, window
 
 STUDIES = {
-    module.NAME: module.STUDY
-    for module in (cache_ratio, connections, agent_rate, sender_buffer, window, cubic, diffusion)
+    cache_ratio.NAME: cache_ratio.STUDY,
+    "connections": fig7.CONNECTIONS,
+    agent_rate.NAME: agent_rate.STUDY,
+    "sender-buffer": fig7.SENDER_BUFFER,
+    window.NAME: window.STUDY,
+    cubic.NAME: cubic.STUDY,
+    diffusion.NAME: diffusion.STUDY,
 }

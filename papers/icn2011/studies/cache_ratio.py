@@ -7,7 +7,7 @@ Dmax is what all senders transmitted, or what those beside SA1 did, whose packet
 from dataclasses import replace
 from pathlib import Path
 
-from groupflow.study.claims import BEYOND, Claim, finding
+from groupflow.study.claims import Claim, finding, restated
 from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, figures, plan
 from papers.icn2011.outcome import Point, Points
@@ -38,12 +38,9 @@ def _judge(points: Points) -> list[Claim]:
     for reading, said in READINGS.items():
         judged = claims.evaluate(FIG12.number, _read(reading, points))
         found += [
-            replace(
-                claim, id=f"study-{NAME}-{reading}-{claim.id}", figure=f"study {NAME}", paper=BEYOND,
-                claim=f"Dmax of {said}: {claim.claim}", kind="finding",
-            )
+            restated(replace(claim, claim=f"Dmax of {said}: {claim.claim}"), NAME, reading)
             for claim in judged
-        ]  # fmt: skip
+        ]
         held = sum(claim.holds for claim in judged)
         found.append(
             finding(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from groupflow.study.claims import BEYOND, Claim
+from groupflow.study.claims import Claim, restated
 from groupflow.study.drawing import COLOURS, save, subplots
 from papers.sakajiri.claims import over, table_2
 from papers.sakajiri.outcome import Outcomes
@@ -31,13 +31,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     for method in METHODS:
         as_the_papers = {Case("both", tcp): outcomes[Case(method, tcp)] for tcp in TCPS}
         found += [
-            replace(
-                claim, id=f"study-{NAME}-{method}-{claim.id}", figure=f"study {NAME}", paper=BEYOND,
-                claim=f"{NAMES[method]}: {claim.claim}", kind="finding",
-            )
+            restated(replace(claim, claim=f"{NAMES[method]}: {claim.claim}"), NAME, method)
             for claim in table_2(as_the_papers)
             if claim.kind == "claim"
-        ]  # fmt: skip
+        ]
     return found
 
 

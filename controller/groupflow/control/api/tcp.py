@@ -45,19 +45,9 @@ async def settings_of(controller: Controller, new: NewTcp) -> TcpSettings:
     """The settings of a new session, without the address, which the manager chooses. Raises RefusalError."""
     if new.agents and new.budget:
         raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
-    return TcpSettings(
-        address="",
-        ports=tuple(new.ports),
-        cache_bytes=new.cache_bytes,
-        history_bytes=new.history_bytes,
-        congestion=new.congestion,
-        send_buffer=new.send_buffer,
-        receive_buffer=new.receive_buffer,
-        replies=new.replies,
-        resume=new.resume,
-        agents=await controller.splitting.choose(new.budget) if new.budget else tuple(new.agents),
-        budget=new.budget,
-    )
+    agents = await controller.splitting.choose(new.budget) if new.budget else new.agents
+    given = new.model_dump(exclude={"ports", "agents"})
+    return TcpSettings(address="", ports=tuple(new.ports), agents=tuple(agents), **given)
 
 
 async def changed_settings(controller: Controller, session: Session, change: TcpChange) -> TcpSettings:

@@ -18,13 +18,9 @@ class ServeOptions(RoleOptions):
     listen: str = "0.0.0.0:26490"
     out: Path | None = None
     """folder for streams; None: they are counted and thrown away"""
-    round_ms: int | None = None
     tls: tuple[Path, Path] | None = field(default=None, metadata=flag(None))
     """certificate and key, PEM, made if both are missing; None: no encryption"""
     memory: int | None = None
-    buffer: int | None = None
-    """bound of the sum of all windows"""
-    max_connections: int | None = None
 
     def arguments(self) -> list[str]:
         tls = ("--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])) if self.tls else ("--plain",)

@@ -1,0 +1,81 @@
+"""Fig. 7 under other assumptions, judged by the paper's own claims on it.
+
+"connections": a connection a message instead of one that stays, for Fig. 7's zero and for End-End's
+independence of the delay. The rule: the assumption explains unicast's zero if both claims on it hold, and
+End-End's independence of the delay if its claims at 100 ms hold; both, if all that hold for connections that
+stay hold, too. Two seeds and three loads, as there are up to 3,600 connections.
+
+"sender-buffer": senders whose TCP is held back by its link, as an agent's is, instead of overflowing an
+output buffer: the other reading of Table I's "output buffer".
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from groupflow.study.claims import Claim, restated
+from groupflow.study.drawing import save, subplots
+from groupflow.study.paper import Study
+from papers.icn2011 import claims, figures
+from papers.icn2011.outcome import Outcome, Points
+from papers.icn2011.paper import DELAYS_MS, METHODS, QUICK_LOADS, QUICK_SECONDS, QUICK_SEEDS, SECONDS, Case
+from papers.icn2011.plan import Run, high_loads
+from papers.icn2011.simulation import SIMULATION, runs
+
+FIG7 = next(figure for figure in figures.FIGURES if figure.number == 7)
+
+
+def _cases(loads: tuple[float, ...], **assumption: Any) -> list[Case]:
+    return [
+        Case(method, load, delay_ms=delay, **assumption)
+        for method in METHODS
+        for load in loads
+        for delay in DELAYS_MS
+    ]
+
+
+def _connections(quick: bool, seed: int) -> list[Run]:
+    seconds = QUICK_SECONDS if quick else SECONDS
+    cases = _cases(QUICK_LOADS, each_message=True)
+    return [Run(case, number, seconds) for case in cases for number in range(seed, seed + QUICK_SEEDS)]
+
+
+def _study(
+    name: str,
+    about: str,
+    runs: Callable[[bool, int], list[Run]],
+    usual: Callable[[Case], Case],
+    title: str,
+) -> Study[Run, Outcome, Points]:
+    """`usual` turns a case of the study into the paper's, which the figure and its claims look for."""
+
+    def as_the_papers(points: Points) -> Points:
+        return {usual(case): point for case, point in points.items()}
+
+    def judge(points: Points) -> list[Claim]:
+        return [restated(claim, name) for claim in claims.evaluate(FIG7.number, as_the_papers(points))]
+
+    def draw(path: Path, points: Points) -> None:
+        figure, axis = subplots(figsize=(5.6, 4.0))
+        figures.panel(axis, FIG7, as_the_papers(points))
+        axis.set_title(title, fontsize="medium")
+        save(figure, path)
+
+    return SIMULATION.beyond(name, about, runs, judge, draw)
+
+
+CONNECTIONS = _study(
+    "connections",
+    "a connection a message",
+    _connections,
+    lambda case: replace(case, each_message=False),
+    "Fig. 7 with a connection a message",
+)
+SENDER_BUFFER = _study(
+    "sender-buffer",
+    "senders that are held back by their link",
+    runs(lambda quick: _cases(high_loads(quick), sender_buffer=False)),
+    lambda case: replace(case, sender_buffer=True),
+    "Fig. 7 with senders held back by their links",
+)
