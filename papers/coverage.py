@@ -1,4 +1,4 @@
-"""The page docs/results/coverage.md, made from the table coverage.yaml: `python -m papers.coverage`."""
+"""The page docs/results/coverage.md, made by `.venv/bin/python -m papers.coverage` from coverage.yaml."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,9 @@ PAGE = ROOT / "docs/results/coverage.md"
 
 Status: TypeAlias = Literal["faithful", "deviates", "virtual", "missing"]
 MEANS: Mapping[Status, str] = {
-    "faithful": "as the paper has it, and tested",
+    "faithful": "as the paper has it, and tested, in the form given",
     "deviates": "there, and different from the paper, for the reason given",
-    "virtual": "in virtual time only",
+    "virtual": "only virtual time has it in full; the reason says what real packets have",
     "missing": "not there",
 }
 FORMS = {
@@ -77,7 +77,9 @@ def page(papers: Mapping[str, Covered]) -> str:
         "",
         "*Results: each mechanism, parameter, figure, claim and wish of a paper, its place and its test.*",
         "",
-        "Made from `papers/coverage.yaml` by `python -m papers.coverage`. The status:",
+        "Made from `papers/coverage.yaml` by `.venv/bin/python -m papers.coverage`. A status says what is",
+        "there, not whether its results are the paper's: the page of each paper has the claims that hold and",
+        "those that fail. The status:",
         "",
         *(f"- *{status}*: {said}" for status, said in MEANS.items()),
         "",

@@ -77,7 +77,7 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
         strange_session = 1;
         port_sources.apply();
         if (strange != 0 && strange_session != 0) {
-            meta.drop_reason = source != 0 ? DROP_SPOOFED : DROP_NOT_SWITCH;
+            meta.drop_reason = hdr.probe.isValid() ? DROP_NOT_SWITCH : DROP_SPOOFED;
         }
         if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP) {
             if (hdr.foreign.isValid()) {

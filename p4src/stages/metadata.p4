@@ -67,7 +67,7 @@ struct bridged_t {
     queue_t queue;        // at the egress port
 }
 
-// What is behind a port. A port of which nothing is known counts as a switch's.
+// The kind of neighbour behind a port. A port of which nothing is known counts as a switch's.
 typedef bit<2> neighbour_t;
 const neighbour_t NEIGHBOUR_SWITCH = 0;
 const neighbour_t NEIGHBOUR_HOST   = 1;

@@ -52,7 +52,7 @@ def serve() -> None:
         if "clients" in order:
             names = [each["client"] for each in order["clients"]]
             given = {name: given.get(name, {"window": None, "connections": 1}) for name in names}
-        for each in order["tune"]:
+        for each in order.get("tune", []):
             given[each["client"]] = {"window": each["window"], "connections": each["connections"]}
         say("tuned", id=order["id"], clients=1, seconds=0.0001)
 

@@ -22,7 +22,7 @@ from groupflow.endpoint.gather.clients import (
     check_client,
 )
 from groupflow.endpoint.gather.tuner import Message, Tuner
-from groupflow.network.forms import Refused
+from groupflow.network.units import format_rate
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.tuning.model import Client, Limits
 from groupflow.tuning.policies import Policies
@@ -115,10 +115,10 @@ class Gathering:
                 raise GatherError(f"policy: {settings.policy!r} is unknown; the policies are {known}", 400)
             check_buffer(settings.buffer, len(self.tuner.registered))
             for each in self.tuner.registered.values():
-                try:
-                    check_client(each.client, settings.link, "target", "minimum")
-                except Refused as refusal:
-                    raise GatherError(f"link_bps: client {each.client.name}: {refusal}", 400) from None
+                if each.client.target > settings.link:
+                    target = f"client {each.client.name} has the target {format_rate(each.client.target)}"
+                    cure = "lower its target first, or write a faster link"
+                    raise GatherError(f"link_bps: {target}, more than the link's; {cure}", 400)
             await self._store.commit(Transaction({SETTINGS.key(): SETTINGS.dump(settings)}))
             self._apply(settings)
         self._events.tell("gather-configured", **changes)

@@ -1,8 +1,9 @@
 """Inputs and outputs of a policy. Rates are bit/s, times seconds, sizes bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from operator import index
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 ROUND_S = 0.5
 """time between two measurements and tunings of a client (section III.A)"""
@@ -70,6 +71,26 @@ Readings: TypeAlias = Mapping[str, Reading]
 """by client"""
 Settings: TypeAlias = Mapping[str, Setting]
 """by client"""
+
+
+def checked(settings: Mapping[str, Any], clients: Iterable[str], limits: Limits) -> Settings:
+    """The settings of these clients that a policy made, as a server can carry them out.
+
+    Raises KeyError, TypeError or ValueError where it cannot: the policy may be anybody's code.
+    """
+    found: dict[str, Setting] = {}
+    for name in clients:
+        window, connections = settings[name]
+        found[name] = Setting(None if window is None else index(window), index(connections))
+        if not 1 <= found[name].connections <= limits.connections:
+            raise ValueError(f"{name}: {connections} connections, where 1 to {limits.connections} may be")
+        if window is not None and window < limits.segment:
+            raise ValueError(f"{name}: a window of {window} bytes, where the least is {limits.segment}")
+    total = sum(each.window or 0 for each in found.values())
+    if total > limits.buffer > 0:
+        raise ValueError(f"windows of {total} bytes, where the limit is {limits.buffer}")
+    return found
+
 
 State = TypeVar("State")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from groupflow.tuning.model import Client, Limits, Policy, Reading, Setting
+from groupflow.tuning.model import Client, Limits, Policy, Reading, checked
 from groupflow.tuning.policies import POLICIES, Policies
 
 _TRIAL = Limits(100_000)
@@ -60,9 +60,7 @@ def _try(policy: Any) -> None:
     state = None
     for clients, readings in (((), {}), (_CLIENTS, _READINGS)):
         state, settings = policy.tune(state, clients, readings, _TRIAL)
-        windows = [Setting(*settings[name]).window or 0 for name in readings]
-        if sum(windows) > _TRIAL.buffer:
-            raise ValueError(f"windows of {sum(windows)} bytes, where the limit is {_TRIAL.buffer}")
+        checked(settings, readings, _TRIAL)
 
 
 def _one_line(error: BaseException) -> str:

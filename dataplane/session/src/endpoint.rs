@@ -70,7 +70,7 @@ impl<P: Part> Seat<P> {
 pub struct Endpoint<P: Part> {
     pub(crate) seat: Seat<P>,
     pub(crate) part: P,
-    /// Where the controller's word comes from, the host's gateway: known from the answer to the first request.
+    /// The address of the controller's replies, the host's gateway: known from the answer to the first request.
     controller: Option<SocketAddrV4>,
 }
 

@@ -75,6 +75,9 @@ SPOOFED: dict[str, Callable[[], Packet]] = {
     "a gateway's": lambda: unicast(FIRST, UDP(dport=MEMBER_PORT), source="10.0.0.254"),
     "Ethernet": lambda: Ether(src=mac(SECOND), dst=ROUTER_MAC) / IP(src=ip(FIRST), dst=ip(SECOND)) / ICMP(),
     "ARP": lambda: Ether(src=mac(FIRST)) / ARP(op=1, hwsrc=mac(FIRST), psrc=ip(SECOND), pdst=ip(UPSTREAM)),
+    "an ARP probe": lambda: (
+        Ether(src=mac(FIRST)) / ARP(op=1, hwsrc=mac(FIRST), psrc="0.0.0.0", pdst=ip(UPSTREAM))
+    ),
     "a request for repairs": lambda: Ether(src=mac(FIRST)) / spoofed_request(),
 }
 

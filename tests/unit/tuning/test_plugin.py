@@ -54,6 +54,15 @@ def test_the_example_of_the_how_to_tunes(tmp_path: Path) -> None:
             f"{GOOD.replace('(1, 1)', '(10**6, 1)')}POLICIES = {{'p': P()}}",
             "POLICIES['p']: ValueError: windows of 2000000 bytes, where the limit is 100000",
         ),
+        *(
+            (f"{GOOD.replace('(1, 1)', setting)}POLICIES = {{'p': P()}}", f"POLICIES['p']: {said}")
+            for setting, said in (
+                ("(float('nan'), 1)", "TypeError: 'float' object cannot be interpreted as an integer"),
+                ("(5000, '1')", "TypeError: 'str' object cannot be interpreted as an integer"),
+                ("(5000, 17)", "ValueError: a: 17 connections, where 1 to 16 may be"),
+                ("(5, 1)", "ValueError: a: a window of 5 bytes, where the least is 1152"),
+            )
+        ),
     ],
 )
 def test_a_broken_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:

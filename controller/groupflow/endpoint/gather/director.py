@@ -1,4 +1,4 @@
-"""What decides on the settings of a server that gathers: a tuner in its process, or a controller."""
+"""Directors decide on the settings of a server that gathers: a tuner in its process, or a controller."""
 
 import time
 from collections.abc import Mapping

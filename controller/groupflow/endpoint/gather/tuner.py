@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from groupflow.endpoint.events import Event, EventError
 from groupflow.endpoint.gather.clients import ClientList, Registered
-from groupflow.tuning.model import Limits, Policy, Reading, Readings, Setting, Settings
+from groupflow.tuning.model import Limits, Policy, Reading, Readings, Setting, Settings, checked
 
 log = logging.getLogger(__name__)
 
@@ -83,12 +83,16 @@ class Tuner:
         started = perf_counter()
         found = [each for each in measurements(event) if each.client in self.registered]
         if repeat:
-            self.settings, self._is_told = {}, False
+            self._is_told = False
         self.round = event.integer("round") if event.name == "round" else 0
         self.measured = {each.client: each for each in found}
         settings, failure = self._tune({each.client: each.reading for each in found})
         self._report(failure or refused)
         message = self._tell(settings)
+        if refused is not None and message is not None:
+            # Whatever was wrong with the settings, a client that was removed loses its right to send.
+            self.settings = {}
+            message = {"id": self.round, "clients": self._listed()}
         self.seconds = perf_counter() - started
         return message
 
@@ -99,10 +103,11 @@ class Tuner:
         limits = replace(self.limits, buffer=self.limits.buffer - kept)
         try:
             self._state, settings = self._policy.tune(self._state, here, readings, limits)
-            return {name: Setting(*settings[name]) for name in readings}, None
+            return checked(settings, readings, limits), None
         except Exception as error:  # noqa: BLE001 (the policy may be anybody's code)
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-            return self.settings, f"the policy failed, settings stay as they are ({reason})"
+            kept_settings = {name: self.settings[name] for name in readings if name in self.settings}
+            return kept_settings, f"the policy failed, settings stay as they are ({reason})"
 
     def _report(self, problem: str | None) -> None:
         if problem is not None and problem != self.problem:
@@ -111,10 +116,13 @@ class Tuner:
 
     def _tell(self, settings: Settings) -> Message | None:
         """The message with all that has changed; None: nothing has."""
-        before, self.settings = (
-            self.settings,
-            {name: settings.get(name, self._away) for name in self.registered},
-        )
+        before = self.settings if self._is_told else {}
+        # A client that sends and has no setting keeps that of its server.
+        self.settings = {
+            name: settings.get(name, self._away)
+            for name in self.registered
+            if name in settings or name not in self.measured
+        }
         changes = [
             {"client": name, "window": setting.window, "connections": setting.connections}
             for name, setting in self.settings.items()
@@ -123,13 +131,13 @@ class Tuner:
         if self._is_told:
             return {"id": self.round, "tune": changes} if changes else None
         self._is_told = True
-        listed = [
-            {"client": name, "token_sha256": each.token_sha256} for name, each in self.registered.items()
-        ]
         bounds = {"max_connections": self.limits.connections}
         if self.limits.buffer > 0:
             bounds["buffer"] = self.limits.buffer
-        return {"id": self.round, **bounds, "clients": listed, "tune": changes}
+        return {"id": self.round, **bounds, "clients": self._listed(), "tune": changes}
+
+    def _listed(self) -> list[dict[str, str]]:
+        return [{"client": name, "token_sha256": each.token_sha256} for name, each in self.registered.items()]
 
 
 _NAME: frozenset[type] = frozenset({str})

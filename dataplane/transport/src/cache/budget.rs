@@ -1,8 +1,8 @@
-//! How many repairs each requester may ask for: a token bucket each, so that no host, and no victim whose
-//! address a host borrows, gets more than a link's worth.
+//! The repairs that a requester may ask for: a token bucket for each address, whatever its ports, so that no
+//! host, and no victim whose address a host borrows, gets more than a link's worth.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::Ipv4Addr;
 
 use groupflow_base::{BitRate, Nanos};
 
@@ -19,13 +19,13 @@ const BOUND: usize = 1024;
 /// The requesters whose buckets are not full, each with the time when its bucket will be.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
-    full_at: BTreeMap<SocketAddrV4, Nanos>,
+    full_at: BTreeMap<Ipv4Addr, Nanos>,
 }
 
 impl Budgets {
     /// Takes a packet out of the bucket of `from`, which fills at the branches' rate (0: not known). False:
     /// the bucket is empty.
-    pub(super) fn take(&mut self, now: Nanos, from: SocketAddrV4, rate: BitRate) -> bool {
+    pub(super) fn take(&mut self, now: Nanos, from: Ipv4Addr, rate: BitRate) -> bool {
         if self.full_at.len() >= BOUND && !self.full_at.contains_key(&from) {
             self.full_at.retain(|_, &mut full_at| full_at > now);
             if self.full_at.len() >= BOUND {
@@ -46,10 +46,10 @@ impl Budgets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     fn taken(budgets: &mut Budgets, now: Nanos, host: u16, rate: BitRate) -> u64 {
-        let from = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), host);
+        let [high, low] = host.to_be_bytes();
+        let from = Ipv4Addr::new(10, 0, high, low);
         (0..3 * BURST).filter(|_| budgets.take(now, from, rate)).count() as u64
     }
 

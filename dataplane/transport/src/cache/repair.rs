@@ -81,7 +81,7 @@ impl Repairs {
         if self.waiting.len() >= WAITING_BOUND {
             return true;
         }
-        if !self.budgets.take(now, from, rate) {
+        if !self.budgets.take(now, *from.ip(), rate) {
             return false;
         }
         let waiting = WaitingRequest { recipient: Recipient::One(from), since: now, queued: false };

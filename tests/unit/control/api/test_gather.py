@@ -124,7 +124,7 @@ async def test_a_policy_whose_file_is_not_named_again_is_missed() -> None:
         ("PATCH", "/gather", {"policy": "/tmp/x.py"}, 400, "policy: '/tmp/x.py' is unknown"),
         ("PATCH", "/gather", {"policy_file": "/tmp/x.py"}, 422, "policy_file: extra inputs are not"),
         ("PATCH", "/gather", {"buffer": 2000}, 400, "buffer: 2000 bytes are too few for 2 clients"),
-        ("PATCH", "/gather", {"link_bps": 10**5}, 400, "link_bps: client cam1: target: 1mbit is beyond"),
+        ("PATCH", "/gather", {"link_bps": 10**5}, 400, "link_bps: client cam1 has the target 1mbit"),
         ("PATCH", "/gather", {"connections": 65}, 422, "connections: input should be less than or equal"),
         ("POST", "/gather/rounds", {"started": 1}, 422, "repeat: field required"),
         (

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from groupflow.endpoint.events import Event, EventError, parse_event
@@ -96,9 +97,11 @@ def test_what_changes_is_told_once() -> None:
     assert tuned.take(event(CAM, number=3)) == {"id": 3, "tune": change}, "cam2 left"
     assert tuned.take(event(CAM, number=4)) is None
     again = {"id": 5, **BOUNDS, "clients": LISTED, "tune": change}
-    assert tuned.take(event(CAM, number=5), repeat=True, refused="no") == again, "it was refused"
+    assert tuned.take(event(CAM, number=5), repeat=True) == again
+    who = {"id": 6, "clients": LISTED}
+    assert tuned.take(event(CAM, number=6), repeat=True, refused="no") == who, "it was refused"
     assert tuned.problem == "no"
-    assert tuned.take(event(CAM, number=6)) is None and tuned.problem is None
+    assert tuned.take(event(CAM, number=7)) == {"id": 7, "tune": change} and tuned.problem is None
 
 
 def test_the_kernel_gets_its_buffers_back() -> None:
@@ -169,3 +172,44 @@ def test_a_policy_that_fails_leaves_settings_as_they_are(caplog: pytest.LogCaptu
     assert [record.message for record in caplog.records] == [f"round=2 {tuned.problem}"], "told once"
     tuned.take(event(CAM, number=4))
     assert tuned.problem is None
+
+
+def test_a_policy_that_fails_leaves_settings_as_they_are_when_all_is_told_again() -> None:
+    tuned = begun()
+    tuned.take(event(*BOTH))
+    before = dict(tuned.settings)
+    tuned.set_policy(Broken())
+    line: Any = tuned.take(event(*BOTH, number=2), repeat=True)
+    assert {each["client"]: each["window"] for each in line["tune"]} == {
+        name: setting.window for name, setting in before.items()
+    }
+    anew = tuner()
+    anew.set_policy(Broken())
+    line = anew.take(event(*BOTH, number=3), repeat=True)
+    assert line["tune"] == [], "nothing is known of clients that send"
+
+
+def test_a_client_is_removed_also_while_its_server_refuses_settings() -> None:
+    tuned = begun()
+    tuned.take(event(*BOTH))
+    tuned.remove("cam2")
+    line: Any = tuned.take(event(*BOTH, number=2), repeat=True, refused="no")
+    assert line == {"id": 2, "clients": [{"client": "cam1", "token_sha256": token_hash("c0ffee")}]}
+    line = tuned.take(event(CAM, number=3))
+    assert [each["client"] for each in line["tune"]] == ["cam1"], "its settings are told again"
+
+
+class Numbers:
+    """A policy that calculates with numpy."""
+
+    def tune(
+        self, state: None, clients: Sequence[Client], readings: Readings, limits: Limits
+    ) -> tuple[None, Any]:
+        return None, {client.name: (np.int64(20_000), np.int64(2)) for client in clients}
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    tuned = begun()
+    tuned.set_policy(Numbers())
+    line = tuned.take(event(CAM))
+    assert json.loads(json.dumps(line))["tune"] == [{"client": "cam1", "window": 20_000, "connections": 2}]

@@ -16,7 +16,7 @@ use super::lines::EventWriter;
 use super::server::{Server, ServerOptions};
 use super::{clients, tune, window};
 
-/// The most clients if nobody says how many, and no list does.
+/// The most clients without `--max-clients` and without a list.
 const CLIENTS: usize = 64;
 
 /// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.

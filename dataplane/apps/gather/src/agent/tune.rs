@@ -52,7 +52,7 @@ pub struct Bounds {
     pub buffer: Option<u64>,
 }
 
-/// What stdin orders: all of it is carried out, in this order, or nothing.
+/// An order from stdin: all of it is carried out, in this order, or nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Order {
     /// From now on.
