@@ -155,6 +155,7 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         await control.sending("cam1", "cam2")
 
         tokens["cam3"] = await control.add("cam3", "20mbit", capsys)
+        await until("the server knows cam3", lambda: server.events["tuned"]["clients"] == 3)
         third = await send("cam3", tokens["cam3"])
         assert await ctl(control.url, "gather", "remove", "cam2") == 0
         clients = await control.sending("cam1", "cam3")
