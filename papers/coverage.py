@@ -73,7 +73,7 @@ def page(papers: Mapping[str, Covered]) -> str:
     """The page in Markdown."""
     every = [item for covered in papers.values() for item in covered.items]
     lines = [
-        "# What the five papers state, and where it is",
+        "# Coverage of the five papers",
         "",
         "*Results: each mechanism, parameter, figure, claim and wish of a paper, its place and its test.*",
         "",

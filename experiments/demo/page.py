@@ -120,7 +120,7 @@ def _nacks(report: Report) -> str:
 def _topology(report: Report, topology: Topology) -> str:
     picture = drawing.draw(topology, report.links, "Topology with the bytes that each link carried")
     parts = [
-        "<h2>What each link carried</h2>",
+        "<h2>Traffic of each link</h2>",
         '<p class="soft">Bytes on the wire and copies of the file, per direction; the larger above the line. '
         "A full frame is 1,514 bytes and holds 1,448 of the file, so one copy is 1.046×.</p>",
         f"<figure>{picture}</figure>",
@@ -291,7 +291,7 @@ def _limits(report: Report) -> str:
         f"TCP is Linux's, in the kernel{control}; groupflow's hosts are ordinary processes.",
     )
     items = "".join(f"<li>{escape(note)}</li>" for note in (*report.notes, *general))
-    return f"<h2>What to keep in mind</h2><ul>{items}</ul>\n"
+    return f"<h2>Limits of these figures</h2><ul>{items}</ul>\n"
 
 
 def _table(

@@ -13,7 +13,8 @@
 // that would lie over these bytes is dropped; no sender makes one (RFC 1858). Any other datagram in fragments
 // passes.
 
-// Whether 24 bytes that look like a group header have its checksum. Chance has it in 1 of 2^36 datagrams.
+// Tells whether 24 bytes that look like a group header have its checksum (RFC 1071). Of random datagrams 1 in
+// 2^36 has version, type, session and checksum of one.
 control ForeignGroup(in group_header_t group, out bool is_group) {
     bit<32> sum;
 

@@ -34,8 +34,8 @@
 #define MAX_PORTS 512
 #endif
 
-// Messages of a port to the controller: one each so many us, and so many at once. The keepalives are those of
-// 200 members at the port's host.
+// Messages of a port to the controller: the interval in us after which one more may be sent, and the largest
+// burst. The rate of keepalives suffices for 200 members at the port's host.
 #ifndef REQUEST_INTERVAL
 #define REQUEST_INTERVAL 32w5000
 #endif

@@ -1,6 +1,6 @@
-// How many messages a port may send to the controller: a leaky bucket a cell in one register, one
-// read-modify-write. It holds the time at which the bucket will be full again; a time further ahead than an
-// empty bucket takes is an old one, of a clock that has wrapped since.
+// Bounds the messages of a port to the controller: each cell of one register is a token bucket, read and
+// written once. A cell holds the time at which its bucket will be full again. A time further ahead than an
+// empty bucket takes to fill is an old one, of a clock that has wrapped since.
 
 // Cell: port * 2, and 1 more for keepalives, which have a rate of their own.
 #define PUNT_CELLS (MAX_PORTS * 2)

@@ -1,4 +1,4 @@
-"""What the package declares: its version in one place, its dependencies, and what maturin builds."""
+"""Declarations of the package: its version in one place, its dependencies, and the wheel of maturin."""
 
 import re
 import shutil

@@ -39,7 +39,7 @@ from tests.support.p4.network import (
 )
 
 MEMBER_PORT = 30000 + SECOND
-"""Where the second receiver listens."""
+"""the UDP port at which the second receiver listens"""
 
 
 @pytest.fixture

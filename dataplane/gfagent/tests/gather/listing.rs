@@ -24,7 +24,8 @@ fn a_client_is_added_and_one_taken_off_while_another_sends() {
         gone.write(&data(5000));
         server.round("a", |own| own["bytes"] == 5000);
         server.list(&["good", "b"]);
-        let line = "refused by the server: client a has been taken off the server's list; check --client, or put it on the server's list";
+        let line = "refused by the server: client a has been taken off the server's list; \
+                    check --client, or put it on the server's list";
         assert_eq!(gone.end(), (4, format!("gfagent: {line}\n")));
         send(server.address, "b", &["--file", text(&path)]).expect_success();
         let (code, line) = send(server.address, "a", &["--file", text(&path)]).end();

@@ -11,7 +11,7 @@ use groupflow_host::report::Reporter;
 use groupflow_host::secure::{SecureSend, SecureServe};
 use groupflow_host::subcommand::Subcommand;
 
-use crate::machine::{ClientName, ErasureCode};
+use crate::machine::{ClientName, ErasureCode, Outgoing};
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]
@@ -122,6 +122,15 @@ struct CommandLine {
 }
 
 impl GatherSendArgs {
+    /// The stream before its first byte, coded if that is wanted.
+    pub fn outgoing(&self) -> Outgoing {
+        let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
+        match self.fec {
+            Some(code) => Outgoing::coded(memory, code),
+            None => Outgoing::new(memory),
+        }
+    }
+
     /// The options that a command line with these values would give, with defaults for the others. An invalid
     /// name or token is refused.
     pub fn new(

@@ -95,7 +95,7 @@ impl<'a> Client<'a> {
                 ..TcpOptions::default()
             },
             stream,
-            core: outgoing(args),
+            core: args.outgoing(),
             stripes: BTreeMap::new(),
             next: 0,
             poller,
@@ -471,14 +471,6 @@ impl<'a> Client<'a> {
             "rtt_ms": sum.checked_div(count).map(|mean: u64| mean as f64 / 1000.0),
         });
         reporter.event("progress", Weight::Passing, fields, None);
-    }
-}
-
-fn outgoing(args: &GatherSendArgs) -> Outgoing {
-    let memory = usize::try_from(args.memory).unwrap_or(usize::MAX);
-    match args.fec {
-        Some(code) => Outgoing::coded(memory, code),
-        None => Outgoing::new(memory),
     }
 }
 
