@@ -169,8 +169,7 @@ class Transfer:
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(end(name, agent) for name, agent in agents.items()))
         except TimeoutError:
-            hanging = ", ".join(sorted(agents.keys() - ends.keys()))
-            raise AssertionError(f"still not ended after {seconds:g} s: {hanging}") from None
+            raise AssertionError(f"still not ended after {seconds:g} s: {self._standing(ends)}") from None
         digest = sha256(self.file)
         equal = {name: sha256(self.lab.output(self.session, name)) == digest for name in self.receivers}
         last = self.sender.latest.get("error") or self.sender.latest.get("complete")
@@ -181,6 +180,13 @@ class Transfer:
             started=self.sender.latest.get("started"),
             sender_ended=last.time if last else 0.0,
         )
+
+    def _standing(self, ends: Mapping[str, Event | AgentError]) -> str:
+        """The last events of the agents that have not ended, the ends of the others, and the session."""
+        agents = {"sender": self.sender, **self.receivers}
+        lines = [f"{name}: {ends.get(name) or agent.latest}" for name, agent in agents.items()]
+        lines.append(f"the controller's session: {self.lab.controller.get(f'/sessions/{self.session.id}')}")
+        return "\n".join((", ".join(sorted(agents.keys() - ends.keys())), *lines))
 
 
 @dataclass(frozen=True)

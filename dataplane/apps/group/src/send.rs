@@ -32,9 +32,12 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let config = SendConfig { receivers: args.members, cap: BitRate(args.rate) };
     let mut sender = Endpoint::sending(shell.clock.now(), args.common.member(args.session), config, source);
     let mut outcome = SendProgress::default();
-    while !outcome.over {
+    loop {
         shell.exchange(&mut sender)?;
         outcome.events(&mut shell, &mut sender, reporter)?;
+        if outcome.over {
+            return Ok(outcome.exit);
+        }
         if let (Some(input), Some(written)) = (input.as_mut(), sender.written()) {
             input.pass(written)?;
         }
@@ -57,7 +60,6 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
             }
         }
     }
-    Ok(outcome.exit)
 }
 
 fn open(args: &SendArgs) -> Result<(Source, Option<Stdin>), AgentError> {

@@ -161,6 +161,25 @@ fn nobody_answers() {
 }
 
 #[test]
+fn a_transfer_ends_without_the_controller() {
+    let folder = TempFolder::new("alone");
+    let bytes = random_bytes(1 << 20);
+    std::fs::write(folder.path("in"), &bytes).expect("the input");
+    let mut network = RelayNetwork::new(rules(false), 0);
+    let receiver = start(network.add_port(), "recv", "mb1", &["--output", &folder.path("out")]);
+    let args = ["--file", &folder.path("in"), "--rate", "20mbit"];
+    let mut sender = start(network.add_port(), "send", "ma1", &args);
+    sender.wait_for("started");
+    network.set_controller_alive(false);
+    for (agent, name) in [(sender, "sender"), (receiver, "receiver")] {
+        let ended = agent.finish();
+        assert_eq!(ended.code, Some(0), "{name}: {:?}", ended.events);
+        assert_eq!(ended.event("complete")["bytes"], bytes.len(), "{name}");
+    }
+    assert!(std::fs::read(folder.path("out")).expect("the output") == bytes);
+}
+
+#[test]
 fn a_signal_ends_every_command_quickly() {
     use nix::sys::signal::{kill, Signal};
     let mut network = RelayNetwork::new(rules(false), 0);
