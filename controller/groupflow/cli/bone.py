@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import os
-import socket
 import sys
 import time
 from dataclasses import asdict
@@ -24,6 +23,7 @@ from groupflow.cli.command import (
 )
 from groupflow.cli.transfer import ended
 from groupflow.endpoint.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
+from groupflow.endpoint.options import own_name
 
 if TYPE_CHECKING:
     from groupflow.endpoint.bone.orders import FileView
@@ -115,7 +115,7 @@ def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
         help="the session's token (default: $GROUPFLOW_TOKEN)",
     )  # fmt: skip
-    add("--name", default=socket.gethostname(), help="name in the session (default: this host's name)")
+    add("--name", default=own_name(), help="name in the session (default: this host's name)")
     add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
     add("--address", metavar="IP", help="own address (default: the interface's address)")
     add("--json", action="store_true", help="print events as JSON lines")

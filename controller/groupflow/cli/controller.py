@@ -1,6 +1,7 @@
 """`groupflow controller`: runs the controller of a network."""
 
 import argparse
+from contextlib import ExitStack
 from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -18,6 +19,8 @@ from groupflow.cli.command import (
     on_stop,
 )
 from groupflow.data import P4_JSON, P4INFO
+
+DEFAULT_API = "127.0.0.1:9580"
 
 if TYPE_CHECKING:
     from groupflow.control.split.service import SplitOptions
@@ -43,10 +46,11 @@ def register(subparsers: Subparsers) -> None:
     )
     run.add_argument(
         "--api",
-        type=values.listen_address,
-        default="127.0.0.1:9580",
+        action="append",
+        type=values.listener,
         metavar="HOST:PORT",
-        help="address of the REST API (default: %(default)s)",
+        help=f"address of the REST API, or fd:N, a listening socket that this process inherits; "
+        f"repeatable (default: {DEFAULT_API})",
     )
     run.add_argument(
         "--p4info",
@@ -120,7 +124,7 @@ def run_controller(args: argparse.Namespace) -> int:
 async def _serve(args: argparse.Namespace) -> None:
     import asyncio
 
-    from groupflow.control.api.server import listen, serve
+    from groupflow.control.api.server import inherit, listen, serve
     from groupflow.control.controller import Controller, open_store
     from groupflow.control.sessions.requests import Options
     from groupflow.network import topology
@@ -130,8 +134,12 @@ async def _serve(args: argparse.Namespace) -> None:
     policies = load_policies(args.policy_file)
     network = topology.load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
-    host, port = args.api
-    with listen(host, port) as listener:
+    apis: list[tuple[str, int] | int] = args.api or [values.listener(DEFAULT_API)]
+    with ExitStack() as sockets:
+        listeners = [
+            sockets.enter_context(inherit(where) if isinstance(where, int) else listen(*where))
+            for where in apis
+        ]
         store = await open_store(args.store)
         try:
             options = Options(
@@ -146,9 +154,9 @@ async def _serve(args: argparse.Namespace) -> None:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
-                    tasks.create_task(serve(controller, listener), name="api"),
+                    tasks.create_task(serve(controller, *listeners), name="api"),
                 ]
-                port = listener.getsockname()[1]
+                host, port = listeners[0].getsockname()[:2]
                 print(
                     f"groupflow controller ready api={host}:{port} switches={len(network.switches)}",
                     flush=True,

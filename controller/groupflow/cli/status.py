@@ -28,10 +28,10 @@ PATHS = {
 
 
 def add(groups: Subparsers) -> None:
-    leaf(groups, "status", "show the whole system on one page", "status", _show)
+    leaf(groups, "status", "show the whole system on one page", "status", show)
 
 
-def _show(args: argparse.Namespace) -> int:
+def show(args: argparse.Namespace) -> int:
     found: dict[str, Any] = {part: call(args, "GET", path) for part, path in PATHS.items()}
     if args.json:
         return print_json(found)

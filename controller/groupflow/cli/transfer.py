@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -15,7 +14,7 @@ from groupflow.cli.command import INTERRUPTED, LOST, OK, CommandError, of_agent,
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError, ClientError, InterruptedSessionError
 from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import RoleOptions
+from groupflow.endpoint.options import RoleOptions, own_name
 
 
 def add_member_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +24,7 @@ def add_member_arguments(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get("GROUPFLOW_TOKEN", ""),
         help="the session's token (default: $GROUPFLOW_TOKEN)",
     )
-    parser.add_argument(
-        "--name", default=socket.gethostname(), help="this member's name (default: the host's)"
-    )
+    parser.add_argument("--name", default=own_name(), help="this member's name (default: the host's)")
     parser.add_argument("--iface", help="network interface (default: the first that is up)")
     parser.add_argument(
         "--join-timeout", type=int, metavar="SECONDS", help="give up joining after so long (default 10)"

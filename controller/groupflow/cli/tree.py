@@ -6,7 +6,6 @@ import json
 import os
 import re
 import resource
-import socket
 import sys
 import time
 from pathlib import Path
@@ -25,6 +24,7 @@ from groupflow.cli.command import (
     log_to_stderr,
     on_stop,
 )
+from groupflow.endpoint.options import own_name
 
 if TYPE_CHECKING:
     from groupflow.tree.members import Parallel
@@ -151,7 +151,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
 def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add_access_arguments(parser)
     add = parser.add_argument
-    add("--name", default=socket.gethostname(), help="this host's name in events (default: its host name)")
+    add("--name", default=own_name(), help="this host's name in events (default: its host name)")
     add("--listen", metavar="IP:PORT", help="address for children (default: any port)")
     add("--children", type=int, metavar="N", help="most children of this host (default: 4)")
     add(

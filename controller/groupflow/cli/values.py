@@ -41,6 +41,17 @@ listen_address = value(partial(units.parse_address, lowest_port=0))
 
 
 @value
+def listener(text: str) -> tuple[str, int] | int:
+    """An address to listen at; or, written `fd:3`, the descriptor of a socket that listens already."""
+    kind, _, number = text.partition(":")
+    if kind == "fd":
+        if not number.isdecimal():
+            raise units.UnitError(f"{text!r} is no descriptor; write one like fd:3")
+        return int(number)
+    return units.parse_address(text, lowest_port=0)
+
+
+@value
 def rate(text: str) -> int:
     """Bits per second, e.g. `50mbit`."""
     found = units.parse_rate(text)

@@ -1,5 +1,7 @@
 """Options of gfagent's roles, as its command line."""
 
+import os
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,6 +16,11 @@ Start: TypeAlias = Literal["now", "start"]
 def flag(name: str | None) -> dict[str, str | None]:
     """Metadata of a field whose flag has another name; `name` None: it is never on the command line."""
     return {"flag": name}
+
+
+def own_name() -> str:
+    """The name of this host: that of the node whose network this process runs in, or the machine's."""
+    return os.environ.get("GROUPFLOW_NAME") or socket.gethostname()
 
 
 @dataclass(frozen=True, kw_only=True)

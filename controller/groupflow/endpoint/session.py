@@ -1,14 +1,13 @@
 """The async Python API: one member of a session, as sender or receiver."""
 
 import asyncio
-import socket
 import struct
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal, Never, TypeAlias
 
 from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.options import RecvOptions, SendOptions, Start
+from groupflow.endpoint.options import RecvOptions, SendOptions, Start, own_name
 from groupflow.endpoint.stream import MemberStream, OnEvent, Role
 
 Kind: TypeAlias = Literal["stream", "datagrams"]
@@ -56,7 +55,7 @@ class Session(MemberStream):
         if session == 0:
             raise ClientError("session: there is none; pass its number, or open a groupflow.TreeSession")
         self.kind: Kind = kind
-        datagrams, name = kind == "datagrams", name or socket.gethostname()
+        datagrams, name = kind == "datagrams", name or own_name()
         options: SendOptions | RecvOptions
         if role == "sender":
             options = SendOptions(

@@ -2,7 +2,7 @@
 
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, cast
@@ -31,8 +31,13 @@ class SessionAccess:
 class ControllerProcess:
     """`groupflow controller` for a network. `start` returns when every switch is set up."""
 
-    def __init__(self, network: Network, folder: Path, port: int | None = None) -> None:
-        """`port` of the REST API; None: a free one. The store and the log are in `folder`."""
+    def __init__(
+        self, network: Network, folder: Path, port: int | None = None, *, listeners: Sequence[int] = ()
+    ) -> None:
+        """`port` of the REST API; None: a free one. The store and the log are in `folder`.
+
+        `listeners` are descriptors of listening sockets, at which the API is served as well.
+        """
         self._network = network
         folder.mkdir(parents=True, exist_ok=True)
         topology = folder / "topology.yaml"
@@ -48,7 +53,10 @@ class ControllerProcess:
             str(topology),
         ]
         command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
-        self.daemon = Daemon("controller", command, folder / "controller.log")
+        for descriptor in listeners:
+            command += ["--api", f"fd:{descriptor}"]
+        log = folder / "controller.log"
+        self.daemon = Daemon("controller", command, log, descriptors=listeners)
 
     def start(self) -> Self:
         self._network.start_daemon(self.daemon)

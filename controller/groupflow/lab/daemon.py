@@ -28,13 +28,18 @@ class Daemon:
         *,
         environment: Mapping[str, str] | None = None,
         nice: int = 0,
+        descriptors: Sequence[int] = (),
     ) -> None:
-        """`environment` is added to this process's own; `nice`: -20 is the highest priority, 19 lowest."""
+        """`environment` is added to this process's own; `nice`: -20 is the highest priority, 19 lowest.
+
+        `descriptors` of this process stay open in the daemon.
+        """
         self.name = name
         self.command = tuple(command)
         self.log = log
         self._environment = dict(os.environ) | dict(environment or {})
         self._nice = nice
+        self._descriptors = tuple(descriptors)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -60,6 +65,7 @@ class Daemon:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=self._environment,
+                    pass_fds=self._descriptors,
                     start_new_session=True,  # Ctrl-C in the terminal is for its owner to handle
                 )
             except OSError as error:

@@ -29,6 +29,10 @@ class GroupHost(MininetHost):
     def set_up(self) -> None:
         """Gives the interface its addresses and routes; call it when the host's link is made."""
         self.run_script(host_script(self.spec))
+        # Mininet's own commands (`pingall`, `iperf`, `h1 ping h2`) ask the interface for its address.
+        interface: Any = self.intf(self.spec.interface)
+        interface.ip, interface.prefixLen = str(self.spec.ip), str(self.spec.prefix)
+        interface.mac = self.spec.mac
 
     def launcher(self) -> tuple[str, ...]:
         """Words before a command that run it in this host; the command keeps the launcher's pid."""

@@ -1,12 +1,11 @@
 """The async Python API: one host of a tree, as its source or as a receiver that passes the stream on."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.options import Start
+from groupflow.endpoint.options import Start, own_name
 from groupflow.endpoint.stream import MemberStream, OnEvent, Role
 from groupflow.tree.members import EDGES, Edges, Parallel, Slow, TreeRecvOptions, TreeSendOptions
 
@@ -56,7 +55,7 @@ class TreeSession(MemberStream):
             raise ClientError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
         self._align = align
         host: dict[str, Any] = {
-            "to": to, "name": name or socket.gethostname(), "token": token, "tls_pin": tls_pin, "slow": slow,
+            "to": to, "name": name or own_name(), "token": token, "tls_pin": tls_pin, "slow": slow,
             "align": align, "parallel": parallel, "children": children, "cache": cache, "edges": edges,
         }  # fmt: skip
         options = (

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -34,12 +34,21 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-async def serve(controller: Controller, listener: socket.socket) -> None:
+def inherit(descriptor: int) -> socket.socket:
+    """The API's socket, which the process that started this one has opened. Raises ApiError."""
+    with suppress(OSError):
+        listener = socket.socket(fileno=descriptor)
+        if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return listener
+    raise ApiError(f"--api fd:{descriptor}: this process has inherited no listening socket {descriptor}")
+
+
+async def serve(controller: Controller, *listeners: socket.socket) -> None:
     """Serves a controller until cancelled."""
-    await serve_app(make_app(controller), listener)
+    await serve_app(make_app(controller), *listeners)
 
 
-async def serve_app(app: FastAPI, listener: socket.socket) -> None:
+async def serve_app(app: FastAPI, *listeners: socket.socket) -> None:
     """Serves until cancelled."""
     config = uvicorn.Config(
         app,
@@ -49,7 +58,7 @@ async def serve_app(app: FastAPI, listener: socket.socket) -> None:
         timeout_graceful_shutdown=1,
     )
     server = _Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    serving = asyncio.create_task(server.serve(sockets=list(listeners)))
     try:
         await asyncio.shield(serving)
     finally:

@@ -1,0 +1,238 @@
+"""`groupflow net`: starts networks of one's own, and runs programs in them."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Never
+
+from groupflow.cli import values
+from groupflow.cli.command import (
+    OK,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    failing_with,
+)
+
+if TYPE_CHECKING:
+    from groupflow.lab.named import Running
+    from groupflow.lab.registry import Entry
+
+DEFAULT_API = ("127.0.0.1", 9580)
+_INSIDE = "GROUPFLOW_NETWORK"
+"""the environment variable that a process in a network's own namespaces has: its inheritance, as JSON"""
+_END_SECONDS = 20.0
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "net",
+        "start a network of your own, and run programs in it (root)",
+        example="sudo groupflow net up fig5 --cli",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    _add_up(commands)
+    listed = add_command(commands, "list", "list the networks that run", example="groupflow net list")
+    listed.add_argument("--json", action="store_true", help="print JSON")
+    listed.set_defaults(run=_list)
+    execute = add_command(
+        commands,
+        "exec",
+        "run a program in a host, or beside the switches",
+        example="sudo groupflow net exec h1 ping -c 3 10.0.2.1",
+    )
+    _add_network(execute)
+    execute.add_argument("node", metavar="NODE", help="a host, or a switch: s1")
+    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program")
+    execute.set_defaults(run=_exec)
+    status = add_command(
+        commands, "status", "show a network and what its controller knows", example="groupflow net status"
+    )
+    _add_name(status)
+    status.add_argument("--json", action="store_true", help="print JSON")
+    status.set_defaults(run=_status)
+    down = add_command(commands, "down", "end a network", example="sudo groupflow net down fig5")
+    _add_name(down)
+    down.set_defaults(run=_down)
+
+
+def _add_up(commands: Subparsers) -> None:
+    up = add_command(
+        commands,
+        "up",
+        "start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`",
+        example="sudo groupflow net up hall.yaml --cli",
+    )
+    up.add_argument("topology", metavar="FILE", help="the network: YAML, or a name: fig5")
+    up.add_argument("--name", help="its name for other commands (default: the topology's)")
+    up.add_argument(
+        "--cli", action="store_true", help="give a prompt: Mininet's commands, send, sessions, status"
+    )
+    up.add_argument(
+        "--switch", choices=("gfswitch", "bmv2"), default="gfswitch", help="(default: %(default)s)"
+    )
+    up.add_argument(
+        "--no-controller",
+        action="store_true",
+        help="switches without a program and hosts only: bring your own controller",
+    )
+    up.add_argument(
+        "--api",
+        type=values.listen_address,
+        metavar="HOST:PORT",
+        help="address of the controller's API (default: 127.0.0.1:9580, or a free port)",
+    )
+    up.add_argument("--out", type=Path, metavar="FOLDER", help="logs and files (default: out/net/NAME)")
+    up.set_defaults(run=_up)
+
+
+def _add_name(parser: Parser) -> None:
+    parser.add_argument("name", nargs="?", help="the network (default: the only one)")
+
+
+def _add_network(parser: Parser) -> None:
+    parser.add_argument("--net", dest="name", metavar="NAME", help="the network (default: the only one)")
+
+
+def _up(args: argparse.Namespace) -> int:
+    from groupflow.endpoint.errors import ProgramNotFoundError
+    from groupflow.lab.daemon import DaemonError
+    from groupflow.lab.leftovers import InUseError
+    from groupflow.lab.network import NetworkError
+    from groupflow.lab.registry import RegistryError
+    from groupflow.network.topology import TopologyError, load
+
+    with failing_with(
+        TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError, OSError
+    ):
+        topology = load(args.topology)
+        name = args.name or topology.name
+        if _INSIDE not in os.environ:
+            _enter(args, name)
+        inherited = json.loads(os.environ.pop(_INSIDE))
+        from groupflow.lab.named import NamedOptions, named, watch
+        from groupflow.lab.registry import Claim
+
+        options = NamedOptions(
+            name=name,
+            topology=topology,
+            file=args.topology,
+            switch=args.switch,
+            controller=not args.no_controller,
+            folder=args.out or Path("out/net") / name,
+            api=inherited["url"],
+            listeners=tuple(inherited["listeners"]),
+        )
+        with named(options, Claim(name, inherited["claim"])) as up:
+            print(_started(up), flush=True)
+            if args.cli:
+                from groupflow.lab.prompt import Prompt
+
+                Prompt(up.network, up.controller, options.folder)
+            else:
+                watch(up.network, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True))
+    return OK
+
+
+def _enter(args: argparse.Namespace, name: str) -> Never:
+    """Takes the name and the API's address, then goes on in namespaces of the network's own."""
+    from groupflow.control.api.server import ApiError, listen
+    from groupflow.lab import namespaces
+    from groupflow.lab.registry import Claim
+
+    namespaces.check()
+    claim = Claim(name)
+    asked: tuple[str, int] | None = args.api
+    url, listeners = None, list[int]()
+    if not args.no_controller:
+        with failing_with(ApiError):
+            try:
+                listener = listen(*(asked or DEFAULT_API))
+            except ApiError:
+                if asked:
+                    raise
+                listener = listen(DEFAULT_API[0], 0)
+        host, port = listener.getsockname()[:2]
+        listeners, url = [listener.detach()], f"http://{host}:{port}"
+    inherited = {"claim": claim.descriptor, "listeners": listeners, "url": url}
+    namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [claim.descriptor, *listeners])
+
+
+def _started(up: "Running") -> str:
+    entry = up.entry
+    lines = [
+        f"{entry.name}: {len(entry.switches)} switches ({entry.switch}), {len(entry.hosts)} hosts; "
+        f"logs and files in {entry.folder}",
+        f"controller: {entry.api}  (groupflow ctl --api {entry.api} status)"
+        if entry.api
+        else "no controller",
+        f"programs:   groupflow net exec --net {entry.name} {next(iter(entry.hosts))} COMMAND",
+    ]
+    return "\n".join(lines)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from groupflow.cli.rest_client import print_rows
+    from groupflow.lab.registry import running_networks
+
+    rows = [asdict(each) if args.json else _row(each) for each in running_networks()]
+    return print_rows(args, rows, ("name", "topology", "switch", "switches", "hosts", "api", "pid"))
+
+
+def _row(entry: "Entry") -> dict[str, Any]:
+    counts = {"switches": len(entry.switches), "hosts": len(entry.hosts)}
+    return asdict(entry) | counts | {"api": entry.api or "-"}
+
+
+def _find(name: str | None) -> "Entry":
+    from groupflow.lab.registry import RegistryError, find
+
+    with failing_with(RegistryError):
+        return find(name)
+
+
+def _exec(args: argparse.Namespace) -> int:
+    entry = _find(args.name)
+    command: Sequence[str] = args.command
+    if not command:
+        raise CommandError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
+    if args.node not in entry.hosts and args.node not in entry.switches:
+        known = ", ".join((*entry.hosts, *entry.switches))
+        raise CommandError(f"no node {args.node} in {entry.name}; nodes are {known}")
+    pid = entry.hosts.get(args.node, entry.pid)
+    os.environ["GROUPFLOW_NAME"] = args.node
+    launcher = ("mnexec", "-a", str(pid))
+    if os.geteuid() != 0:
+        raise CommandError("root is needed to enter a host; use sudo")
+    with failing_with(OSError):
+        os.execvp(launcher[0], [*launcher, *command])
+
+
+def _status(args: argparse.Namespace) -> int:
+    from groupflow.cli import status
+
+    entry = _find(args.name)
+    args.api = entry.api
+    if entry.api is None:
+        raise CommandError(
+            f"{entry.name} runs without a controller; its switches are {', '.join(entry.switches)}"
+        )
+    return status.show(args)
+
+
+def _down(args: argparse.Namespace) -> int:
+    from groupflow.lab.named import end
+    from groupflow.lab.registry import running_networks
+
+    entry = _find(args.name)
+    with failing_with(PermissionError):
+        gone = end(entry, _END_SECONDS, lambda: entry.name in {each.name for each in running_networks()})
+    if not gone:
+        raise CommandError(f"{entry.name} (pid {entry.pid}) does not end; see {entry.folder}")
+    return OK

@@ -1,0 +1,124 @@
+"""A network that runs until it is told to end: switches, controller, agents and hosts, known by its name."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from groupflow.endpoint.options import CacheOptions
+from groupflow.endpoint.programs import find_program
+from groupflow.lab import split
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.daemon import Daemon, DaemonError
+from groupflow.lab.network import Network, SwitchKind, running
+from groupflow.lab.registry import Claim, Entry
+from groupflow.network import variants
+from groupflow.network.topology import Topology
+
+API_PORT = 9580
+"""of the controller, inside the network's namespaces: the default of every command"""
+_WATCH_SECONDS = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedOptions:
+    name: str
+    topology: Topology
+    file: str
+    """the topology as it was asked for"""
+    switch: SwitchKind = "gfswitch"
+    controller: bool = True
+    folder: Path
+    """logs and received files"""
+    api: str | None = None
+    """URL at which the controller is reached from outside"""
+    listeners: tuple[int, ...] = ()
+    """descriptors of listening sockets of that URL"""
+
+
+@dataclass(frozen=True)
+class Running:
+    network: Network
+    controller: ControllerProcess | None
+    entry: Entry
+
+
+@contextmanager
+def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
+    """The network with all its processes, until the end of the block. Call from the main thread.
+
+    Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
+    """
+    folder = options.folder
+    (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
+    with running(options.topology, folder, options.switch) as network:
+        controller = None
+        if options.controller:
+            controller = ControllerProcess(network, folder, API_PORT, listeners=options.listeners).start()
+            _start_agents(network, folder)
+        entry = Entry(
+            name=options.name,
+            topology=options.file,
+            switch=options.switch,
+            pid=os.getpid(),
+            hosts={name: int(host.pid or 0) for name, host in network.hosts.items()},
+            switches=tuple(network.switches),
+            api=options.api if options.controller else None,
+            folder=str(folder.resolve()),
+        )
+        claim.tell(entry)
+        yield Running(network, controller, entry)
+
+
+def watch(network: Network, tell: Callable[[str], None]) -> None:
+    """Returns when SIGINT or SIGTERM comes; until then tells of each process of the network that dies."""
+    ended = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    former = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    told = ""
+    try:
+        while not ended.wait(_WATCH_SECONDS):
+            try:
+                network.check()
+            except DaemonError as error:
+                if str(error) != told:
+                    told = str(error)
+                    tell(told)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def end(entry: Entry, seconds: float, alive: Callable[[], bool]) -> bool:
+    """Asks a network to end. Whether it did so in time; `alive` tells whether it still runs."""
+    os.kill(entry.pid, signal.SIGTERM)
+    deadline = time.monotonic() + seconds
+    while alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not alive()
+
+
+def _start_agents(network: Network, folder: Path) -> None:
+    """Cache and split agents in the agents' hosts; returns when all are members."""
+    caches: list[Daemon] = []
+    for name in sorted(variants.agents(network.topology)):
+        command = [str(find_program("gfagent")), *CacheOptions(name=name).arguments()]
+        launcher = network.hosts[name].launcher()
+        log = folder / f"{name}-cache.log"
+        caches.append(network.start_daemon(Daemon(f"{name} (gfagent cache)", [*launcher, *command], log)))
+    split.start(network, folder)
+    for cache in caches:
+        cache.wait_ready(partial(_joined, cache))
+
+
+def _joined(cache: Daemon) -> bool:
+    return '"event":"joined"' in cache.output()

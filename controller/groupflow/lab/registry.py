@@ -1,0 +1,124 @@
+"""The networks that run on this machine, by name: a file each, which the running network keeps locked."""
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from groupflow.lab.leftovers import RUN_FOLDER
+
+FOLDER = RUN_FOLDER / "networks"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+
+
+class RegistryError(Exception):
+    """A name that is taken, unknown, or not clear. One line with the cure."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One running network."""
+
+    name: str
+    topology: str
+    switch: str
+    """the kind of its switches"""
+    pid: int
+    """the process that runs the network, in the namespaces of the switches"""
+    hosts: Mapping[str, int]
+    """a process in the namespaces of each host"""
+    switches: tuple[str, ...]
+    api: str | None
+    """URL of the controller; None: the network runs without one"""
+    folder: str
+    """logs and the controller's store"""
+
+
+class Claim:
+    """A name, held until this process ends; the file descriptor outlives an exec."""
+
+    def __init__(self, name: str, descriptor: int | None = None, folder: Path = FOLDER) -> None:
+        """`descriptor` is that of a claim which this process took before it executed itself anew.
+
+        Raises RegistryError when a network of that name runs, or the name is none.
+        """
+        if not _NAME.fullmatch(name):
+            raise RegistryError(f"--name {name!r}: write letters, digits, '-', '_' or '.', 40 at most")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"{name}.json"
+        if descriptor is not None:
+            self._file = os.fdopen(descriptor, "a+")
+            os.set_inheritable(descriptor, False)
+            return
+        self._file = path.open("a+")
+        if not _lock(self._file):
+            raise RegistryError(
+                f"network {name} runs already (pid {_pid(path)}); "
+                f"end it: groupflow net down {name}; or choose another --name"
+            )
+        self._file.truncate(0)
+
+    @property
+    def descriptor(self) -> int:
+        return self._file.fileno()
+
+    def tell(self, entry: Entry) -> None:
+        """Makes the network known to other processes."""
+        self._file.truncate(0)
+        json.dump(asdict(entry), self._file)
+        self._file.flush()
+
+
+def running_networks(folder: Path = FOLDER) -> list[Entry]:
+    """All networks that are up, ordered by name; files of networks that ended are removed."""
+    found: list[Entry] = []
+    for path in sorted(folder.glob("*.json")):
+        with suppress(FileNotFoundError), path.open("a+") as file:
+            if _lock(file):
+                path.unlink(missing_ok=True)
+            elif (entry := _read(path)) is not None:
+                found.append(entry)
+    return found
+
+
+def find(name: str | None, folder: Path = FOLDER) -> Entry:
+    """The network of that name; without a name, the only one that runs. Raises RegistryError."""
+    running = {entry.name: entry for entry in running_networks(folder)}
+    if name is None and len(running) == 1:
+        return next(iter(running.values()))
+    if name in running:
+        return running[name]
+    if not running:
+        raise RegistryError("no network runs; start one: groupflow net up FILE.yaml")
+    listed = ", ".join(running)
+    raise RegistryError(
+        f"no network {name} runs, only {listed}" if name else f"several networks run; name one of {listed}"
+    )
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(path: Path) -> Entry | None:
+    """None: the network is still being built."""
+    try:
+        form = cast(dict[str, object], json.loads(path.read_text()))
+        entry = Entry(**form)  # pyright: ignore[reportArgumentType]
+    except (ValueError, TypeError):
+        return None
+    return entry
+
+
+def _pid(path: Path) -> str:
+    entry = _read(path)
+    return str(entry.pid) if entry else "unknown: it is being built"

@@ -1,0 +1,137 @@
+"""`groupflow net`: a stranger's network comes up with one command, is seen, used, and leaves nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HALL = """
+name: hall
+defaults: {link: {rate: 20mbit, delay: 1ms}}
+switches:
+  s1: {device_id: 1, grpc: 9561, agent: c1}
+  s2: {device_id: 2, grpc: 9562}
+hosts:
+  h1: {ip: 10.0.1.1/24}
+  h2: {ip: 10.0.2.1/24}
+  h3: {ip: 10.0.3.1/24}
+  c1: {ip: 10.0.101.1/24}
+links:
+  - {ends: [h1, s1]}
+  - {ends: [s1, s2]}
+  - {ends: [h2, s2]}
+  - {ends: [h3, s2]}
+  - {ends: [c1, s1], rate: unlimited, delay: 0ms}
+"""
+COMMAND = (sys.executable, "-m", "groupflow.cli.main", "net")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a topology in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hall.yaml").write_text(HALL)
+    return tmp_path
+
+
+def net(*words: str, code: int = 0) -> str:
+    """Output of a command that ends with `code`: of stderr when it fails."""
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr if code else done.stdout
+
+
+@contextmanager
+def up(*words: str) -> Generator[subprocess.Popen[str]]:
+    with subprocess.Popen([*COMMAND, "up", *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            first = process.stdout.readline()
+            assert "switches (gfswitch)" in first, first
+            yield process
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def test_two_networks_side_by_side(folder: Path) -> None:
+    with up("hall.yaml"), up("hall.yaml", "--name", "barn") as barn:
+        listed = json.loads(net("list", "--json"))
+        assert [each["name"] for each in listed] == ["barn", "hall"]
+        assert len({each["api"] for each in listed}) == 2
+        for name in ("hall", "barn"):
+            assert " 0% packet loss" in net("exec", "--net", name, "h1", "ping", "-c1", "-W3", "10.0.2.1")
+            state = json.loads(net("status", name, "--json"))
+            assert state["health"]["switches_up"] == 2
+            assert [agent["host"] for agent in state["caches"]] == ["c1"]
+        assert "s2-eth1" in net("exec", "--net", "barn", "s1", "ip", "-br", "link")
+        assert "name one of barn, hall" in net("status", code=1)
+        assert "runs already" in net("up", "hall.yaml", code=1)
+        assert "no node h9" in net("exec", "--net", "hall", "h9", "true", code=1)
+        net("down", "barn")
+        assert barn.wait(20) == 0
+        assert net("exec", "h1", "sh", "-c", "echo $GROUPFLOW_NAME") == "h1\n"
+    assert "no network runs" in net("status", code=1)
+    assert net("list", "--json").strip() == "[]"
+
+
+def test_nothing_is_left_of_a_killed_network(folder: Path) -> None:
+    with up("hall.yaml") as process:
+        process.send_signal(signal.SIGKILL)
+    assert net("list", "--json").strip() == "[]"
+
+
+def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
+    (folder / "f.bin").write_bytes(os.urandom(300_000))
+    commands = (
+        *("pingall", "iperf h1 h3", "send h1 f.bin h2 h3", "sessions", "status"),
+        *("link s1 s2 down", "h1 ping -c1 -W1 h2", "link s1 s2 up", "h1 ping -c1 -W3 h2"),
+        *("link s1 s9 down", "exit"),
+    )
+    done = subprocess.run(
+        [*COMMAND, "up", "hall.yaml", "--cli"],
+        input="\n".join(commands) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for expected in (
+        *("0% dropped (12/12 received)", "TCP from h1 to h3: ", "300000 bytes to h2 h3 in"),
+        *("2 of 2 switches up", "100% packet loss", " 0% packet loss"),
+    ):
+        assert expected in done.stdout + done.stderr
+    assert "no link between s1 and s9" in done.stderr
+    for name in ("h2", "h3"):
+        assert (folder / f"out/net/hall/{name}-f.bin").read_bytes() == (folder / "f.bin").read_bytes()
+
+
+def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
+    with up("hall.yaml", "--no-controller"):
+        assert "runs without a controller" in net("status", code=1)
+        listening = net("exec", "s1", "ss", "-Hltn")
+        assert "127.0.0.1:9561" in listening
+        assert ":9580" not in listening
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("up", "nothing.yaml"), "nothing.yaml: no such file"),
+        (("up", "hall.yaml", "--name", "a/b"), "--name 'a/b': write letters"),
+        (("up", "hall.yaml", "--api", "192.0.2.1:80"), "cannot serve the API at 192.0.2.1:80"),
+        (("down",), "no network runs; start one: groupflow net up FILE.yaml"),
+        (("exec", "h1", "true"), "no network runs"),
+    ],
+)
+def test_a_mistake_is_one_line(folder: Path, words: tuple[str, ...], error: str) -> None:
+    told = net(*words, code=1)
+    assert error in told
+    assert len(told.splitlines()) == 1

@@ -1,0 +1,39 @@
+"""The prompt's `send` command is read before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from groupflow.lab.prompt import PromptError, transfer
+from groupflow.network import variants
+
+FIG5 = variants.with_members(variants.named("fig5"), 1)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "f.bin"
+    path.write_bytes(b"1")
+    return path
+
+
+def test_all_hosts_but_agents_receive(file: Path) -> None:
+    assert transfer(f"ma1 {file}", FIG5) == ("ma1", file, ("mb1", "mc1", "md1"))
+    assert transfer(f"mb1 {file} md1 sa1", FIG5) == ("mb1", file, ("md1", "sa1"))
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("", "write: send h1 FILE"),
+        ("ma1", "write: send h1 FILE"),
+        ("ma1 /no/such", "/no/such: no such file"),
+        ("h9 FILE", "no host h9; hosts are ma1, mb1"),
+        ("ma1 FILE mb1 s1", "no host s1"),
+        ("ma1 FILE ma1", "a host is named twice"),
+        ("ma1 FILE mb1 mb1", "a host is named twice"),
+    ],
+)
+def test_a_mistake_is_told(file: Path, line: str, error: str) -> None:
+    with pytest.raises(PromptError, match=error):
+        transfer(line.replace("FILE", str(file)), FIG5)
