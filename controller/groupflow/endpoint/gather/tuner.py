@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from groupflow.endpoint.events import Event, EventError
 from groupflow.endpoint.gather.clients import ClientList, Registered
-from groupflow.tuning.model import Limits, Policy, Reading, Readings, Setting, Settings, checked
+from groupflow.tuning.model import Limits, Policy, Reading, Readings, Setting, Settings
+from groupflow.tuning.rounds import Rounds
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +56,7 @@ class Tuner:
 
     def set_policy(self, policy: Policy[Any]) -> None:
         """The policy begins without a memory."""
-        self._policy = policy
-        self._state: Any = None
+        self._rounds = Rounds(policy)
 
     def put(self, registered: Registered) -> None:
         """Adds a client, or changes its token, target, minimum or priority, from the next round on."""
@@ -97,17 +97,11 @@ class Tuner:
         return message
 
     def _tune(self, readings: Readings) -> tuple[Settings, str | None]:
-        """The policy's settings; if it fails, those of before, and why."""
+        """The policy's settings; if it fails, those of before, and why. Absent clients keep the least."""
         here = [self.registered[name].client for name in readings]
         kept = self.limits.segment * (len(self.registered) - len(here))
         limits = replace(self.limits, buffer=self.limits.buffer - kept)
-        try:
-            self._state, settings = self._policy.tune(self._state, here, readings, limits)
-            return checked(settings, readings, limits), None
-        except Exception as error:  # noqa: BLE001 (the policy may be anybody's code)
-            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-            kept_settings = {name: self.settings[name] for name in readings if name in self.settings}
-            return kept_settings, f"the policy failed, settings stay as they are ({reason})"
+        return self._rounds.tune(here, readings, limits, self.settings)
 
     def _report(self, problem: str | None) -> None:
         if problem is not None and problem != self.problem:
