@@ -1,5 +1,6 @@
 """The Rust part of groupflow: the wire format and the switch core (dataplane/bindings)."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Literal, TypeAlias
 
@@ -156,6 +157,7 @@ class Delegated:
         branches: int,
         max_bytes: int,
         rate: int,
+        shares: Sequence[tuple[str, int, int, int]],
     ) -> None: ...
 
 class Left:

@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 ETHERNET, IPV4, UDP, GROUP = 14, 20, 8, 24
@@ -50,6 +51,10 @@ class Received:
     word: str = ""
     """code of a refusal, or kind of a notice"""
     text: str = ""
+    shares: dict[tuple[str, int], tuple[int, int]] = field(
+        default_factory=dict[tuple[str, int], tuple[int, int]]
+    )
+    """rate and bytes of a DELEGATED's shares, by address and port"""
 
     def __getitem__(self, name: str) -> int:
         return self.values[name]
@@ -78,4 +83,10 @@ def read_reply(frame: bytes) -> Received:
         values = {"about": about, "receivers": receivers}
         return Received(**common, values=values, word=_NOTICES[body[0]], text=body[4 : 4 + length].decode())
     layout, names = _FIELDS[kind]
-    return Received(**common, values=dict(zip(names, struct.unpack(layout, body), strict=True)))
+    rest = struct.calcsize(layout)
+    shares = {
+        (str(IPv4Address(ip)), port): (rate, most)
+        for ip, port, rate, most in struct.iter_unpack(">IHQI", body[rest:])
+    }
+    values = dict(zip(names, struct.unpack(layout, body[:rest]), strict=True))
+    return Received(**common, values=values, shares=shares)

@@ -1,8 +1,8 @@
 """Cache agents: the registered agents, and the streams that each is told to cache."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -35,6 +35,19 @@ class Agent:
 AGENTS = Codec("agents", TypeAdapter(Agent))
 
 
+class Share(NamedTuple):
+    """The most that an agent feeds to a receiver."""
+
+    rate: int
+    """bit/s of payload"""
+    bytes: int
+    """payload that may wait for the receiver at a time"""
+
+
+Receiver: TypeAlias = tuple[int, int]
+"""a session and a member"""
+
+
 class Delegation(NamedTuple):
     """An order to an agent about a stream."""
 
@@ -47,6 +60,8 @@ class Delegation(NamedTuple):
     branches: int
     max_bytes: int
     rate: int
+    shares: tuple[tuple[str, int, int, int], ...]
+    """address, port, rate and bytes of receivers that have a share"""
 
 
 class Caching:
@@ -55,6 +70,8 @@ class Caching:
     def __init__(self, topology: Topology, post: Post, max_bytes: int) -> None:
         self.agents: dict[str, Agent] = {}
         """by switch"""
+        self.shares: dict[Receiver, Share] = {}
+        """of all streams of a receiver together"""
         self.max_bytes = max_bytes
         """bound of each stream's cache; 0: the agent's own"""
         self._topology = topology
@@ -79,13 +96,16 @@ class Caching:
         for told in [told for told in self._told if told[0] == switch]:
             del self._told[told]
 
-    def announce(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> None:
-        """Tells each agent the news about a stream; an empty tree: the stream is over."""
+    def announce(
+        self, session: Session, stream: Stream, tree: Mapping[str, Node], *, again: bool = False
+    ) -> None:
+        """Tells each agent the news about a stream; an empty tree: the stream is over. `again`: also the
+        orders that it should know."""
         for switch in self.agents:
             node = tree.get(switch)
             delegation = self._delegation(session, stream, node if node and node.agent else None)
             told = self._told.get((switch, stream))
-            if delegation == told or (told is None and not delegation.active):
+            if (delegation == told and not again) or (told is None and not delegation.active):
                 continue
             if delegation.active:
                 self._told[switch, stream] = delegation
@@ -111,7 +131,16 @@ class Caching:
             branches=len(node.branches) if node else 0,
             max_bytes=self.max_bytes,
             rate=lowest_branch_rate(self._topology, node) if node else 0,
+            shares=tuple(self._shares(session, node)) if node else (),
         )
+
+    def _shares(self, session: Session, node: Node) -> Iterator[tuple[str, int, int, int]]:
+        for branch in node.branches:
+            if (session.id, branch.member) in self.shares:
+                share, member = self.shares[session.id, branch.member], session.members[branch.member]
+                streams = max(1, len(set(session.sources) - member.complete))
+                ip = str(self._topology.hosts[member.host].ip)
+                yield ip, member.udp_port, share.rate // streams, share.bytes // streams
 
     def _tell(self, switch: str, delegation: Delegation, request_id: int) -> None:
         agent = self.agents[switch]

@@ -1,9 +1,11 @@
 //! The replies of the controller to hosts.
 
+use std::net::SocketAddrV4;
+
 use groupflow_base::BitRate;
 use groupflow_session::control::{self, Answer, NoticeKind, Refusal, RequestId};
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
-use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::terms::{Mode, Policy, Share};
 use groupflow_transport::wire::{Header, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -116,7 +118,7 @@ impl Notice {
 #[pymethods]
 impl Delegated {
     #[new]
-    #[pyo3(signature = (*, session, source, active, mode, policy, window, branches, max_bytes, rate))]
+    #[pyo3(signature = (*, session, source, active, mode, policy, window, branches, max_bytes, rate, shares))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         session: u32,
@@ -128,7 +130,13 @@ impl Delegated {
         branches: u16,
         max_bytes: u64,
         rate: u64,
+        shares: Vec<(String, u16, u64, u32)>,
     ) -> PyResult<Delegated> {
+        let share = |(ip, port, rate, bytes): (String, _, _, _)| {
+            let to = SocketAddrV4::new(address("shares", &ip)?, port);
+            Ok(Share { to, rate: BitRate(rate), bytes })
+        };
+        let shares = shares.into_iter().map(share).collect::<PyResult<_>>()?;
         Ok(Delegated(Answer::Delegated(control::Delegated {
             session: SessionId(session),
             source: MemberId(source),
@@ -139,6 +147,7 @@ impl Delegated {
             branches,
             max_bytes,
             rate: BitRate(rate),
+            shares,
         })))
     }
 }

@@ -57,11 +57,12 @@ impl Endpoint<Caching> {
 
 impl Caching {
     fn on_delegated(&mut self, now: Nanos, cache: &mut Cache, delegated: &Delegated) {
-        let Delegated { session, source, mode, policy, window, max_bytes, rate, .. } = *delegated;
+        let &Delegated { session, source, mode, policy, window, max_bytes, rate, ref shares, .. } = delegated;
         let key = (session, source);
+        let terms = Terms { mode, policy, window, max_bytes, rate };
         if !delegated.active {
             cache.forget(key);
-        } else if !cache.delegate(now, key, Terms { mode, policy, window, max_bytes, rate }) {
+        } else if !cache.delegate(now, key, terms, shares) {
             return;
         }
         self.settle(key);

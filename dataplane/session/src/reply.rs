@@ -1,9 +1,11 @@
 //! The controller's messages to hosts: the payload of REPLY.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
+
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::BitRate;
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
-use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::terms::{Mode, Policy, Share};
 
 use crate::control::{NoticeKind, Refusal, RequestId};
 
@@ -44,7 +46,7 @@ pub struct Notice {
 }
 
 /// DELEGATED: cache this stream so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegated {
     /// The stream's session.
     pub session: SessionId,
@@ -64,6 +66,8 @@ pub struct Delegated {
     pub max_bytes: u64,
     /// Rate of the slowest branch link; 0: not known.
     pub rate: BitRate,
+    /// Shares of receivers at the agent's switch; the others are fed by `rate`.
+    pub shares: Vec<Share>,
 }
 
 /// The content of a REPLY, after the request id.
@@ -133,6 +137,9 @@ impl Reply {
                 out.u32(m.session.0).u16(m.source.0).u8(m.active.into());
                 out.u8(m.mode as u8).u8(m.policy as u8).u32(m.window).u16(m.branches);
                 out.u64(m.max_bytes).u64(m.rate.0);
+                for share in &m.shares {
+                    out.u32((*share.to.ip()).into()).u16(share.to.port()).u64(share.rate.0).u32(share.bytes);
+                }
                 6
             }
             Answer::Left => 7,
@@ -192,5 +199,17 @@ fn parse_delegated(r: &mut Reader<'_>) -> Result<Delegated, CodecError> {
         branches: r.u16("branches")?,
         max_bytes: r.u64("max_bytes")?,
         rate: BitRate(r.u64("rate")?),
+        shares: parse_shares(r)?,
     })
+}
+
+/// The shares up to the payload's end.
+fn parse_shares(r: &mut Reader<'_>) -> Result<Vec<Share>, CodecError> {
+    let mut shares = Vec::new();
+    while !r.is_empty() {
+        let (ip, port) = (Ipv4Addr::from(r.u32("share ip")?), r.u16("share port")?);
+        let (rate, bytes) = (BitRate(r.u64("share rate")?), r.u32("share bytes")?);
+        shares.push(Share { to: SocketAddrV4::new(ip, port), rate, bytes });
+    }
+    Ok(shares)
 }

@@ -1,10 +1,12 @@
 //! The bytes of every payload, as docs/reference/protocol.md has them.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
+
 use groupflow_base::BitRate;
 use groupflow_session::control::*;
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
 use groupflow_transport::nack::{Nack, PacketRange};
-use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::terms::{Mode, Policy, Share};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -60,7 +62,10 @@ fn replies_are_these_bytes() {
         branches: 3,
         max_bytes: 0x0a0b_0c0d_0e0f,
         rate,
+        shares: Vec::new(),
     };
+    let to = SocketAddrV4::new(Ipv4Addr::new(10, 0, 2, 1), 0x6767);
+    let shares = vec![Share { to, rate: BitRate(0x0203), bytes: 0x0405 }];
     let cases = [
         (Answer::Joined(joined), "010a0b0c0d010203040506070800001122334455660101090a0b0c0d0e0f10"),
         (Answer::Refused { code: Refusal::Expired, text }, "020a0b0c0d06026831"),
@@ -68,9 +73,15 @@ fn replies_are_these_bytes() {
         (Answer::Unknown, "040a0b0c0d"),
         (Answer::Notice(notice), "050a0b0c0d0301020268310007"),
         (
-            Answer::Delegated(delegated),
+            Answer::Delegated(delegated.clone()),
             "060a0b0c0d00010203030401010105060708000300000a0b0c0d0e0f00001122\
                  33445566",
+        ),
+        (
+            Answer::Delegated(Delegated { shares, ..delegated }),
+            "060a0b0c0d00010203030401010105060708000300000a0b0c0d0e0f00001122\
+                 334455660a000201676700000000000002030000\
+                 0405",
         ),
         (Answer::Left, "070a0b0c0d"),
     ];

@@ -10,7 +10,7 @@ use groupflow_session::control::{
 use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
 use groupflow_transport::nack::Nack;
 use groupflow_transport::source::Source;
-use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::terms::{Mode, Policy, Share};
 use groupflow_transport::testing::{header, range};
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
@@ -60,9 +60,9 @@ fn joined() -> impl Strategy<Value = Answer> {
 
 fn delegated() -> impl Strategy<Value = Answer> {
     let ids = (any::<u32>(), any::<u16>(), any::<bool>(), any::<u16>());
-    let sizes = (any::<u32>(), any::<u64>(), any::<u64>());
+    let sizes = (any::<u32>(), any::<u64>(), any::<u64>(), vec(share(), 0..4));
     (ids, sizes, select(Mode::ALL), select(Policy::ALL)).prop_map(
-        |((session, source, active, branches), (window, max_bytes, rate), mode, policy)| {
+        |((session, source, active, branches), (window, max_bytes, rate, shares), mode, policy)| {
             Answer::Delegated(Delegated {
                 session: SessionId(session),
                 source: MemberId(source),
@@ -73,9 +73,18 @@ fn delegated() -> impl Strategy<Value = Answer> {
                 branches,
                 max_bytes,
                 rate: BitRate(rate),
+                shares,
             })
         },
     )
+}
+
+fn share() -> impl Strategy<Value = Share> {
+    (any::<u32>(), any::<u16>(), any::<u64>(), any::<u32>()).prop_map(|(ip, port, rate, bytes)| Share {
+        to: SocketAddrV4::new(ip.into(), port),
+        rate: BitRate(rate),
+        bytes,
+    })
 }
 
 fn reply() -> impl Strategy<Value = Reply> {

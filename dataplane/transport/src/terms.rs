@@ -1,5 +1,7 @@
 //! The terms of a stream: which node acknowledges, and the effect of a slow receiver on the group.
 
+use std::net::SocketAddrV4;
+
 use groupflow_base::{wire_enum, BitRate};
 
 use crate::ids::WINDOW_MAX;
@@ -36,6 +38,17 @@ pub struct Terms {
     pub max_bytes: u64,
     /// The rate at which repairs go out; 0: not known.
     pub rate: BitRate,
+}
+
+/// A receiver's share of what a cache feeds: the controller's, by the receiver's target and priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// The receiver.
+    pub to: SocketAddrV4,
+    /// Payload that it is sent.
+    pub rate: BitRate,
+    /// Bytes of payload that may wait for it at a time.
+    pub bytes: u32,
 }
 
 impl Terms {

@@ -184,6 +184,7 @@ impl ControllerModel {
             branches: 1,
             max_bytes: 0,
             rate: self.rules.rate,
+            shares: Vec::new(),
         }
     }
 

@@ -30,7 +30,7 @@ use stream::StreamCache;
 
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::nack::Nack;
-use crate::terms::Terms;
+use crate::terms::{Share, Terms};
 use crate::wire::{GroupPacket, Kind};
 
 pub use report::{CacheEvent, CacheStats, StreamCounters, StreamStats};
@@ -94,15 +94,12 @@ impl Cache {
         self.member = member;
     }
 
-    /// Delegates a stream to this cache, by these terms. A stream that is not delegated is only kept, and is
+    /// Delegates a stream to this cache, by these terms and shares of receivers. A stream that is not delegated is only kept, and is
     /// forgotten when it falls silent. False: there are too many streams.
-    pub fn delegate(&mut self, now: Nanos, key: StreamKey, terms: Terms) -> bool {
+    pub fn delegate(&mut self, now: Nanos, key: StreamKey, terms: Terms, shares: &[Share]) -> bool {
         let known = self.ensure(now, key);
         if known {
-            self.with(key, |stream, _| {
-                stream.terms = terms.bounded();
-                stream.delegated = true;
-            });
+            self.with(key, |stream, _| stream.delegate(terms, shares));
             self.acknowledge(now, key);
         }
         known

@@ -3,6 +3,9 @@
 //! A request waits a moment for other requesters of the same packet. If there is one requester, the packet
 //! goes to it alone; if there are several, one packet goes to the group. Each requester's repairs are paced
 //! by the branch's rate, so that they do not overrun the queue of its link.
+//!
+//! A requester that has a [`Share`] is answered alone, at the share's rate. It falls behind or catches up on
+//! its own, and gets no copy of what goes to the group while it is isolated.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -11,7 +14,8 @@ use groupflow_base::{BitRate, Nanos};
 
 use super::budget::Budgets;
 use super::store::FULL_PACKET;
-use crate::ids::Seq;
+use crate::ids::{Seq, MAX_PAYLOAD};
+use crate::terms::Share;
 
 /// How long a request waits for others.
 const HOLD: Nanos = Nanos::from_millis(3);
@@ -27,6 +31,8 @@ const LANES_BOUND: usize = 64;
 const SHARE: u64 = 950;
 /// A lane that is late makes up for at most this much time.
 const BURST: Nanos = Nanos::from_millis(2);
+/// The same of a lane that has a share: all shares of a link fit it together, so that its queue is short.
+const SHARE_BURST: Nanos = Nanos::from_millis(10);
 
 /// The receiver of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,19 +51,30 @@ struct WaitingRequest {
     queued: bool,
 }
 
+/// A request: a packet, and its requester where that one has a share.
+type Key = (u32, Option<SocketAddrV4>);
+
 #[derive(Debug, Default)]
 struct RepairLane {
     next: Nanos,
-    queue: VecDeque<Seq>,
+    queue: VecDeque<Key>,
+}
+
+/// A share, and the requests that wait in it.
+#[derive(Debug)]
+struct Portion {
+    share: Share,
+    waiting: u64,
 }
 
 /// The requests of one stream that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Repairs {
     budgets: Budgets,
-    waiting: BTreeMap<u32, WaitingRequest>,
+    portions: BTreeMap<SocketAddrV4, Portion>,
+    waiting: BTreeMap<Key, WaitingRequest>,
     /// Requests for packets that the cache has, by the end of their hold time.
-    held: VecDeque<(Nanos, Seq)>,
+    held: VecDeque<(Nanos, Key)>,
     lanes: BTreeMap<Recipient, RepairLane>,
     /// The times at which packets went to the group, in order of time, and by packet number.
     group_order: VecDeque<(Nanos, Seq)>,
@@ -65,14 +82,26 @@ pub struct Repairs {
 }
 
 impl Repairs {
+    /// The shares from now on; a requester without one is served by the branches' rate.
+    pub fn set_shares(&mut self, shares: &[Share]) {
+        let former = std::mem::take(&mut self.portions);
+        let portion = |share: &Share| {
+            let waiting = former.get(&share.to).map_or(0, |portion| portion.waiting);
+            (share.to, Portion { share: *share, waiting })
+        };
+        self.portions = shares.iter().map(portion).collect();
+    }
+
     /// Notes that packet `seq` is missing at `from`; the cache has the packet, or must fetch it first. False:
-    /// the requester's budget, which grows at `rate` (0: not known), has no packet left.
+    /// the requester's share, or its budget, which grows at `rate` (0: not known), has no packet left.
     pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool, rate: BitRate) -> bool {
         self.prune(now);
-        if self.group_at.contains_key(&seq.0) {
+        let portion = self.portions.get_mut(&from);
+        if portion.is_none() && self.group_at.contains_key(&seq.0) {
             return true;
         }
-        if let Some(waiting) = self.waiting.get_mut(&seq.0) {
+        let key = (seq.0, portion.is_some().then_some(from));
+        if let Some(waiting) = self.waiting.get_mut(&key) {
             if !waiting.queued && waiting.recipient != Recipient::One(from) {
                 waiting.recipient = Recipient::All;
             }
@@ -81,48 +110,71 @@ impl Repairs {
         if self.waiting.len() >= WAITING_BOUND {
             return true;
         }
-        if !self.budgets.take(now, *from.ip(), rate) {
+        let affordable = match portion {
+            Some(portion) => portion.take(),
+            None => self.budgets.take(now, *from.ip(), rate),
+        };
+        if !affordable {
             return false;
         }
         let waiting = WaitingRequest { recipient: Recipient::One(from), since: now, queued: false };
-        self.waiting.insert(seq.0, waiting);
+        self.waiting.insert(key, waiting);
         if here {
-            self.held.push_back((now + HOLD, seq));
+            self.held.push_back((now + HOLD, key));
         }
         true
     }
 
-    /// Notes that a packet came to this agent alone, so that its requesters can be answered.
-    pub fn fetched(&mut self, now: Nanos, seq: Seq) {
-        if self.waiting.contains_key(&seq.0) {
-            self.held.push_front((now, seq));
+    /// Removes a request. False: there is none.
+    fn remove(&mut self, key: Key) -> bool {
+        if let Some(portion) = key.1.and_then(|to| self.portions.get_mut(&to)) {
+            portion.waiting = portion.waiting.saturating_sub(u64::from(self.waiting.contains_key(&key)));
         }
+        self.waiting.remove(&key).is_some()
     }
 
-    /// Notes that a packet came to the whole group, so that no requester waits for it any more.
-    pub fn seen_by_all(&mut self, seq: Seq) {
-        self.waiting.remove(&seq.0);
+    /// The requests for a packet.
+    fn requests(&self, seq: Seq) -> impl Iterator<Item = Key> + '_ {
+        self.waiting.range((seq.0, None)..).map(|(&key, _)| key).take_while(move |key| key.0 == seq.0)
+    }
+
+    /// Notes that a packet came to this agent alone, so that its requesters can be answered.
+    pub fn fetched(&mut self, now: Nanos, seq: Seq) {
+        let keys: Vec<Key> = self.requests(seq).collect();
+        keys.into_iter().for_each(|key| self.held.push_front((now, key)));
+    }
+
+    /// Notes that a packet came to the whole group: only requesters with a share, which may be isolated, still
+    /// wait for it.
+    pub fn seen_by_all(&mut self, now: Nanos, seq: Seq) {
+        self.remove((seq.0, None));
+        self.fetched(now, seq);
     }
 
     /// Whether some requester waits for the packet.
     pub fn awaits(&self, seq: Seq) -> bool {
-        self.waiting.contains_key(&seq.0)
+        self.requests(seq).next().is_some()
     }
 
-    /// The next repair to send, at the rate of the slowest branch (0: not known).
+    /// The next repair to send, at the requester's share, or the rate of the slowest branch (0: not known).
     pub fn poll(&mut self, now: Nanos, rate: BitRate) -> Option<(Seq, Recipient)> {
         self.release(now);
         loop {
             let (&recipient, lane) =
                 self.lanes.iter_mut().find(|(_, lane)| lane.next <= now && !lane.queue.is_empty())?;
-            let seq = lane.queue.pop_front()?;
-            if self.waiting.remove(&seq.0).is_none() {
+            let key = lane.queue.pop_front()?;
+            let share = key.1.and_then(|to| self.portions.get(&to)).map(|portion| portion.share.rate);
+            let (rate, bytes, burst) = match share {
+                Some(share) => (share, MAX_PAYLOAD as u64, SHARE_BURST),
+                None => (rate.scaled(SHARE), FULL_PACKET, BURST),
+            };
+            if self.waiting.contains_key(&key) && rate.0 > 0 {
+                lane.next = lane.next.max(now - burst) + rate.time_for(bytes);
+            }
+            if !self.remove(key) {
                 continue;
             }
-            if rate.0 > 0 {
-                let earliest = now - BURST;
-                lane.next = lane.next.max(earliest) + rate.scaled(SHARE).time_for(FULL_PACKET);
-            }
+            let seq = Seq(key.0);
             if recipient == Recipient::All {
                 self.group_at.insert(seq.0, now);
                 self.group_order.push_back((now, seq));
@@ -133,19 +185,19 @@ impl Repairs {
 
     /// Moves requests whose hold time is over into lanes.
     fn release(&mut self, now: Nanos) {
-        while let Some(&(due, seq)) = self.held.front() {
+        while let Some(&(due, key)) = self.held.front() {
             if due > now {
                 return;
             }
             self.held.pop_front();
-            let Some(waiting) = self.waiting.get_mut(&seq.0).filter(|w| !w.queued) else {
+            let Some(waiting) = self.waiting.get_mut(&key).filter(|w| !w.queued) else {
                 continue;
             };
             if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.recipient) {
                 self.lanes.retain(|_, lane| !lane.queue.is_empty());
             }
             if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.recipient) {
-                self.waiting.remove(&seq.0);
+                self.remove(key);
                 continue;
             }
             waiting.queued = true;
@@ -153,19 +205,16 @@ impl Repairs {
             if lane.queue.is_empty() {
                 lane.next = lane.next.max(now);
             }
-            lane.queue.push_back(seq);
+            lane.queue.push_back(key);
         }
     }
 
     /// Forgets requests that were never answered; returns their packets.
     pub fn expire(&mut self, now: Nanos) -> Vec<Seq> {
         let stale = |w: &WaitingRequest| !w.queued && now - w.since > PATIENCE;
-        let expired: Vec<Seq> =
-            self.waiting.iter().filter(|(_, w)| stale(w)).map(|(&seq, _)| Seq(seq)).collect();
-        for seq in &expired {
-            self.waiting.remove(&seq.0);
-        }
-        expired
+        let expired: Vec<Key> = self.waiting.iter().filter(|(_, w)| stale(w)).map(|(&key, _)| key).collect();
+        expired.iter().for_each(|&key| _ = self.remove(key));
+        expired.into_iter().map(|(seq, _)| Seq(seq)).collect()
     }
 
     fn prune(&mut self, now: Nanos) {
@@ -185,6 +234,16 @@ impl Repairs {
         let held = self.held.front().map(|&(due, _)| due);
         let lanes = self.lanes.values().filter(|lane| !lane.queue.is_empty()).map(|lane| lane.next).min();
         [held, lanes].into_iter().flatten().min()
+    }
+}
+
+impl Portion {
+    /// Takes the room of a packet, of which every share has that of one. False: there is none.
+    fn take(&mut self) -> bool {
+        let room =
+            self.waiting == 0 || (self.waiting + 1) * MAX_PAYLOAD as u64 <= u64::from(self.share.bytes);
+        self.waiting += u64::from(room);
+        room
     }
 }
 
@@ -239,7 +298,7 @@ mod tests {
         repairs.fetched(ms(50), Seq(7));
         assert_eq!(drain(&mut repairs, ms(50)), [(Seq(7), Recipient::One(host(1)))]);
         repairs.request(ms(60), Seq(8), host(1), false, BitRate(0));
-        repairs.seen_by_all(Seq(8));
+        repairs.seen_by_all(ms(60), Seq(8));
         repairs.fetched(ms(61), Seq(8));
         assert!(drain(&mut repairs, ms(70)).is_empty(), "the group has it");
     }
@@ -258,6 +317,51 @@ mod tests {
         assert_eq!(at(&mut repairs, ms(3)), [1, 9]);
         assert_eq!(at(&mut repairs, ms(4)), [0_u32; 0]);
         assert_eq!(at(&mut repairs, ms(5)), [2]);
+    }
+
+    /// Shares of one and of two packets a millisecond, with room for so many packets, and twice as many.
+    fn shared(room: u32) -> Repairs {
+        let mut repairs = Repairs::default();
+        let share = |n: u32| Share {
+            to: host(n as u8),
+            rate: BitRate(8 * MAX_PAYLOAD as u64 * 1000 * u64::from(n)),
+            bytes: room * n * MAX_PAYLOAD as u32,
+        };
+        repairs.set_shares(&[share(1), share(2)]);
+        repairs
+    }
+
+    #[test]
+    fn each_share_is_kept_whatever_the_others_ask_for() {
+        let mut repairs = shared(8);
+        let mut sent = [0; 3];
+        for now in (0..1000).map(ms) {
+            for seq in 1..=64 {
+                for n in 1..=2 {
+                    repairs.request(now, Seq(seq), host(n), true, BitRate(0));
+                }
+            }
+            // A packet that went to the group is none of an isolated requester's.
+            repairs.seen_by_all(now, Seq(1));
+            while let Some((_, recipient)) = repairs.poll(now, BitRate(0)) {
+                let place = (1..=2).find(|&n| recipient == Recipient::One(host(n)));
+                sent[place.map_or(0, usize::from)] += 1;
+            }
+        }
+        let near = |count, wanted| (wanted - 10..=wanted).contains(&count);
+        assert!(sent[0] == 0 && near(sent[1], 1000) && near(sent[2], 2000), "{sent:?}");
+    }
+
+    #[test]
+    fn a_share_bounds_what_waits_and_may_change_meanwhile() {
+        let mut repairs = shared(2);
+        let mut taken =
+            |n| (1..=9).filter(|&seq| repairs.request(ms(0), Seq(seq), host(n), true, BitRate(0))).count();
+        assert_eq!((taken(1), taken(2), taken(3)), (2, 4, 9));
+        repairs.set_shares(&[]);
+        let sent = drain(&mut repairs, ms(3));
+        let to = |n| sent.iter().filter(|(_, to)| *to == Recipient::One(host(n))).count();
+        assert_eq!((to(1), to(2), to(3)), (2, 4, 9), "what waited is sent");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::ids::{MemberId, Seq, SessionId};
 use crate::intervals::IntervalSet;
 use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
-use crate::terms::{Mode, Policy, Terms};
+use crate::terms::{Mode, Policy, Share, Terms};
 use crate::wire::{Flags, GroupPacket, Header, Kind};
 
 /// An agent asks after this time, which is sooner than the receivers behind it.
@@ -97,6 +97,12 @@ impl StreamCache {
         }
     }
 
+    pub(super) fn delegate(&mut self, terms: Terms, shares: &[Share]) {
+        self.terms = terms.bounded();
+        self.delegated = true;
+        self.repairs.set_shares(shares);
+    }
+
     /// Whether a DATA or REPAIR is new here and worth keeping.
     pub(super) fn lacks(&self, seq: Seq) -> bool {
         !self.store.contains(seq) && (self.origin.is_none() || seq.since(self.highest) <= AHEAD_MAX)
@@ -115,7 +121,7 @@ impl StreamCache {
         if header.flags.has(Flags::GONE) {
             // The packet went to the whole group, and so to the requesters that wait here.
             self.requests.forget(PacketRange { first: seq, last: seq });
-            self.repairs.seen_by_all(seq);
+            self.repairs.seen_by_all(now, seq);
             return;
         }
         self.reach(now, seq, rng);
@@ -133,7 +139,7 @@ impl StreamCache {
             }
         }
         if header.kind == Kind::Data || header.flags.has(Flags::RETX) {
-            self.repairs.seen_by_all(seq);
+            self.repairs.seen_by_all(now, seq);
         } else {
             self.pass_on(now, packet);
         }
