@@ -21,6 +21,7 @@ from groupflow.cli.rest_client import (
     session_leaf,
     unreachable,
 )
+from groupflow.cli.status import WANTED, member_row
 from groupflow.cli.tables import print_pairs, print_table
 
 SESSION_COLUMNS = (
@@ -29,6 +30,7 @@ SESSION_COLUMNS = (
 MEMBER_COLUMNS = (
     *("session", "id", "name", "role", "host", "switch"),
     *("next", "repairs", "complete", "isolated", "tcp_port"),
+    *WANTED,
 )
 SWITCH_COLUMNS = ("name", "device_id", "grpc", "state", "agent", "streams", "entries", "problem")
 SPLIT_COLUMNS = (
@@ -121,9 +123,18 @@ def _members(groups: Subparsers) -> None:
     add.add_argument("port", type=int)
     add.add_argument("--name", default="", help="the member's name (default: the host's)")
     add.add_argument("--from", dest="start", choices=("now", "start"), default="now")
+    change = leaf(
+        members,
+        "set",
+        "change what a receiver is to get, in a session that isolates",
+        "members set 7 3 --target 20mbit --priority 1",
+        _change_member,
+    )
     remove = leaf(members, "remove", "remove a member from its session", "members remove 7 3", _remove_member)
-    remove.add_argument("session", type=int)
-    remove.add_argument("member", type=int)
+    for parser in (change, remove):
+        parser.add_argument("session", type=int)
+        parser.add_argument("member", type=int)
+    gather_ctl.add_targets(change, clearable=True)
 
 
 def _switches(groups: Subparsers) -> None:
@@ -156,7 +167,7 @@ def _show_session(args: argparse.Namespace) -> int:
     print_pairs({key: session[key] for key in (*SESSION_COLUMNS, "created")})
     if session["members"]:
         print()
-        print_table(session["members"], MEMBER_COLUMNS[1:])
+        print_table(map(member_row, session["members"]), MEMBER_COLUMNS[1:])
     nodes: Rows = [
         {
             "source": stream["source"],
@@ -204,12 +215,21 @@ def _delete_session(args: argparse.Namespace) -> int:
 
 def _list_members(args: argparse.Namespace) -> int:
     path = "/members" if args.session is None else f"/sessions/{args.session}/members"
-    return print_rows(args, call(args, "GET", path), MEMBER_COLUMNS)
+    return _print_members(args, call(args, "GET", path))
 
 
 def _add_member(args: argparse.Namespace) -> int:
     body = {"host": args.host, "port": args.port, "name": args.name, "start": args.start}
-    return print_rows(args, [call(args, "POST", f"/sessions/{args.session}/members", body)], MEMBER_COLUMNS)
+    return _print_members(args, [call(args, "POST", f"/sessions/{args.session}/members", body)])
+
+
+def _change_member(args: argparse.Namespace) -> int:
+    path = f"/sessions/{args.session}/members/{args.member}"
+    return _print_members(args, [call(args, "PATCH", path, gather_ctl.changed_targets(args))])
+
+
+def _print_members(args: argparse.Namespace, members: Rows) -> int:
+    return print_rows(args, members if args.json else [*map(member_row, members)], MEMBER_COLUMNS)
 
 
 def _remove_member(args: argparse.Namespace) -> int:

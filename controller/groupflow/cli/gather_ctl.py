@@ -35,7 +35,7 @@ def add(group: Subparsers) -> None:
     for parser in (added, changed, removed):
         parser.add_argument("client", metavar="NAME")
     for parser in (added, changed):
-        _targets(parser, required=parser is added)
+        add_targets(parser, required=parser is added)
     added.add_argument(
         "--token-file", type=Path, metavar="FILE",
         help="file with the token of the client (default: a new token, which is printed once)",
@@ -59,13 +59,18 @@ def _add_configure(group: Subparsers) -> None:
     )
 
 
-def _targets(parser: Parser, *, required: bool) -> None:
+def add_targets(parser: Parser, *, required: bool = False, clearable: bool = False) -> None:
+    """`clearable`: the target may be `none`."""
     parser.add_argument(
-        "--target", type=values.rate, metavar="RATE", required=required, help="throughput, e.g. 1mbit"
+        "--target",
+        type=_rate_or_none if clearable else values.rate,
+        metavar="RATE",
+        required=required,
+        help="throughput, e.g. 1mbit" + ("; none: no target" if clearable else ""),
     )
     parser.add_argument(
         "--minimum",
-        type=_minimum,
+        type=_rate_or_none,
         metavar="RATE",
         help="throughput if not all targets can be met; none: the smallest target",
     )
@@ -123,15 +128,19 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _change(args: argparse.Namespace) -> int:
-    body = _given_targets(args)
-    if not body:
-        raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
-    return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=body))
+    return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=changed_targets(args)))
 
 
 def _remove(args: argparse.Namespace) -> int:
     call(args, "DELETE", f"/gather/clients/{args.client}")
     return OK
+
+
+def changed_targets(args: argparse.Namespace) -> dict[str, Any]:
+    """The changes that are given. Raises CommandError."""
+    if not (body := _given_targets(args)):
+        raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
+    return body
 
 
 def _given_targets(args: argparse.Namespace) -> dict[str, Any]:
@@ -150,5 +159,5 @@ def client_row(client: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _minimum(text: str) -> int | str:
+def _rate_or_none(text: str) -> int | str:
     return text if text == "none" else values.rate(text)

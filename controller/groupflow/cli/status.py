@@ -10,6 +10,8 @@ from groupflow.cli.rest_client import Rows, call, leaf, print_json
 from groupflow.cli.tables import print_table
 from groupflow.network import units
 
+WANTED = ("priority", "target", "share", "rate")
+"""columns of a receiver's tuning"""
 MOST_ROWS = 8
 """of a table: the page is to fit a screen"""
 
@@ -43,6 +45,8 @@ def show(args: argparse.Namespace) -> int:
     switches = sorted(found["switches"], key=lambda each: each["state"] == "up")
     _table("switches", switches, ("name", "state", "streams", "entries", "problem"))
     _table("sessions", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
+    wanting = [member_row(each) for each in found["members"] if each["target_bps"] is not None]
+    _table("receivers with targets: members list", wanting, ("session", "id", "name", *WANTED))
     _table("caches: agents list", _caches(found["caches"]), ("switch", "host", "streams", "held", "repairs"))
     split = [
         each | {"held": f"{each['cache_used']} of {each['cache_limit']}"} for each in found["split_agents"]
@@ -51,6 +55,21 @@ def show(args: argparse.Namespace) -> int:
     _table("diffusion", found["diffusion"], ("flow", "kind", "name", "d", "warning"))
     _tuning(tuning, found["clients"])
     return OK
+
+
+def member_row(member: dict[str, Any]) -> dict[str, Any]:
+    """A member's view with rates for people; only a receiver with a target or a share has a priority."""
+    is_tuned = member["target_bps"] is not None or member["share_bps"] is not None
+    return member | {
+        "priority": member["priority"] if is_tuned else None,
+        "target": _rate(member["target_bps"]),
+        "share": _rate(member["share_bps"]),
+        "rate": _rate(member["rate_bps"]),
+    }
+
+
+def _rate(rate: int | None) -> str | None:
+    return None if rate is None else f"{rate / 1000:.0f}kbit"
 
 
 def _tuning(tuning: dict[str, Any], clients: Rows) -> None:

@@ -16,6 +16,7 @@ from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import new_secret
 from groupflow.control.sessions.watchdog import Watchdog
+from groupflow.control.sharing import Sharing
 from groupflow.control.split.service import SplitOptions, Splitting
 from groupflow.network.topology import Switch, Topology
 from groupflow.p4rt.connection import Connection, connect
@@ -69,6 +70,7 @@ class Controller:
         )
         self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
         self.gathering = Gathering(store, self.events, policies, clock=clock)
+        self.sharing = Sharing(self.fabric, self.manager, self.caching, self.gathering)
         self.splitting = Splitting(
             self.fabric,
             self.manager,
@@ -117,6 +119,7 @@ class Controller:
                     tasks.create_task(device.run(), name=f"switch {device.name}")
                 tasks.create_task(self.watchdog.run(), name="watchdog")
                 tasks.create_task(self.splitting.run(), name="splitting")
+                tasks.create_task(self.sharing.run(), name="sharing")
         finally:
             await self.control.close()
 

@@ -108,8 +108,12 @@ async def test_a_disk_that_fails_is_told(tmp_path: Path) -> None:
 def test_sessions_and_members_survive_the_store() -> None:
     record = SessionRecord(7, "n2n", "isolate", 99, "ab", 1, 5, 3, frozenset({(1, 2)}))
     assert SESSIONS.load("k", SESSIONS.dump(record)) == record
-    member = Member(7, 2, "h\u00e9", "receiver", "h2", 5000, 1, frozenset({1, 4}))
+    member = Member(
+        7, 2, "h\u00e9", "receiver", "h2", 5000, 1, frozenset({1, 4}), target=9, minimum=3, priority=2
+    )
     assert MEMBERS.load("k", MEMBERS.dump(member)) == member
+    former = '{"session":7,"id":2,"name":"m","role":"receiver","host":"h2","udp_port":5000,"joined":1}'
+    assert MEMBERS.load("k", former).target is None, "of a store from before there were targets"
 
 
 def test_a_damaged_value_is_named() -> None:

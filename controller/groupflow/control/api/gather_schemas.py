@@ -1,6 +1,6 @@
 """Requests and answers of /v1/gather, at a controller and at a server that gathers without one."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -79,11 +79,14 @@ class ClientChange(BaseModel):
     minimum_bps: int | None = Field(None, ge=1, description="null: the smallest target of all clients")
     priority: int | None = Field(None, ge=0, le=1000)
 
+    clearable: ClassVar[tuple[str, ...]] = ("minimum",)
+    """fields that null clears"""
+
     def targets(self) -> dict[str, Any]:
         """The changes, by the names of Client's fields."""
         given = self.model_dump(exclude_unset=True).items()
         changes = {key.removesuffix("_bps"): value for key, value in given}
-        return {key: value for key, value in changes.items() if value is not None or key == "minimum"}
+        return {key: value for key, value in changes.items() if value is not None or key in self.clearable}
 
 
 class Round(BaseModel):

@@ -19,6 +19,7 @@ from groupflow.control.api.schemas import (
     EntryView,
     Health,
     LinkView,
+    MemberChange,
     MemberView,
     NewMember,
     NewSession,
@@ -123,6 +124,13 @@ def _sessions(controller: Controller) -> APIRouter:
         if found is None:
             raise HTTPException(404, f"session {session} has no member {member}; list its members")
         await manager.remove(session, member, "left", f"{found.name} was removed by the operator")
+
+    @router.patch("/sessions/{session}/members/{member}")
+    async def change_member(session: int, member: int, change: MemberChange) -> MemberView:
+        """Changes target, minimum or priority of a receiver, from the next round of tuning on."""
+        await controller.sharing.change(session, member, **change.targets())
+        found = manager.get(session)
+        return member_view(controller, found, found.members[member])
 
     @router.get("/members")
     async def list_members() -> list[MemberView]:

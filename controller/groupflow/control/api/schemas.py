@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from groupflow.control.api.gather_schemas import ClientChange
 from groupflow.control.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
 from groupflow.p4rt.messages import Mode, Policy
 
@@ -87,6 +88,12 @@ class NewMember(BaseModel):
     start: Literal["now", "start"] = Field("now", description="join point in a stream under way")
 
 
+class MemberChange(ClientChange):
+    """A change of what a receiver of a session that isolates is to get; fields left out keep their values."""
+
+    clearable = ("target", "minimum")
+
+
 class MemberView(BaseModel):
     session: int
     id: int
@@ -101,6 +108,12 @@ class MemberView(BaseModel):
     complete: list[int] = Field(description="the streams it has received whole")
     isolated: bool = Field(description="too slow for a stream, and fed by its switch's cache")
     tcp_port: int = Field(description="TCP port of a listener; 0: not a listener")
+    target_bps: int | None = Field(description="rate that a receiver is to get; null: none")
+    minimum_bps: int | None = Field(description="rate before others get more; null: the smallest target")
+    priority: int
+    share_bps: int | None = Field(description="the most that its cache agent feeds it; null: no bound")
+    share_bytes: int | None = Field(description="the most bytes that wait for it at the agent")
+    rate_bps: int | None = Field(description="rate of the last second; null: no session that isolates")
 
 
 class BranchView(BaseModel):

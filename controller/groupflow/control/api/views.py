@@ -66,7 +66,9 @@ def tokens_of(controller: Controller, session: Session) -> Tokens:
 
 
 def member_view(controller: Controller, session: Session, member: Member) -> MemberView:
-    heard = controller.manager.presence.last((session.id, member.id))
+    who = (session.id, member.id)
+    heard, share = controller.manager.presence.last(who), controller.caching.shares.get(who)
+    rate = controller.sharing.rates.get(who)
     return MemberView(
         session=session.id,
         id=member.id,
@@ -81,6 +83,12 @@ def member_view(controller: Controller, session: Session, member: Member) -> Mem
         complete=sorted(member.complete),
         isolated=any(isolated == member.id for _, isolated in session.record.isolated),
         tcp_port=member.tcp_port,
+        target_bps=member.target,
+        minimum_bps=member.minimum,
+        priority=member.priority,
+        share_bps=share.rate if share else None,
+        share_bytes=share.bytes if share else None,
+        rate_bps=None if rate is None else round(rate),
     )
 
 

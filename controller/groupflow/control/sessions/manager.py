@@ -299,6 +299,15 @@ class SessionManager:
         )
         await self._save({MEMBERS.key(session, member): MEMBERS.dump(receiver)})
 
+    async def want(self, receiver: Member) -> None:
+        """Records the targets of a receiver, for the next round of tuning. Raises StoreError."""
+        self.sessions[receiver.session] = self.get(receiver.session).with_member(receiver)
+        targets = {name: getattr(receiver, name) for name in ("target", "minimum", "priority")}
+        self._events.tell(
+            "member-wants", session=receiver.session, member=receiver.id, name=receiver.name, **targets
+        )
+        await self._save({MEMBERS.key(receiver.session, receiver.id): MEMBERS.dump(receiver)})
+
     async def isolate(self, session: int, source: int, member: int, *, slow: bool) -> None:
         """Takes a slow receiver out of a stream's replication, or puts it back. Only with policy isolate."""
         before = self.sessions.get(session)
@@ -413,6 +422,9 @@ class SessionManager:
             complete=again.complete if again and resumes else frozenset(),
             tcp_port=ask.tcp_port,
             start=ask.start if ask.role == "listener" else "now",
+            target=again.target if again else None,
+            minimum=again.minimum if again else None,
+            priority=again.priority if again else 0,
         )
         if resumes:
             return member, session

@@ -101,6 +101,11 @@ class Member:
     """TCP port of a listener"""
     start: Start = "now"
     """the listener's first byte of a stream under way: the next, or the first of all"""
+    target: int | None = None
+    """rate that a receiver is to get from a session that isolates, bit/s of payload; None: none"""
+    minimum: int | None = None
+    """rate before others get more (`tuning.model.Client`)"""
+    priority: int = 0
 
 
 @dataclass(frozen=True)

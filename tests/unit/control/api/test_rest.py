@@ -180,9 +180,33 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
         assert await ctl(url, "switches", "show", "s1", "--table", "streams") == 0
 
 
+async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
+    async with served() as (w, client, url):
+        assert await ctl(url, "members", "set", "7", "2", "--target", "4mbit") == 4
+        assert "set its policy to isolate first" in capsys.readouterr().err
+        await w.running.manager.change(7, policy="isolate")
+        given = ("--target", "4mbit", "--minimum", "1mbit", "--priority", "2")
+        assert await ctl(url, "members", "set", "7", "2", *given) == 0
+        w.running.sharing.round()
+        shown = (await client.get("/sessions/7/members")).json()[1]
+        wanted = {"target_bps": 4_000_000, "minimum_bps": 1_000_000, "priority": 2}
+        assert shown.items() >= wanted.items() and shown["share_bps"] > 9_000_000
+        capsys.readouterr()
+        for words in (("status",), ("sessions", "show", "7"), ("members", "list")):
+            assert await ctl(url, *words) == 0
+            assert "4000kbit" in capsys.readouterr().out, words
+        assert await ctl(url, "members", "set", "7", "2", "--minimum", "none", "--json") == 0
+        assert json.loads(capsys.readouterr().out)[0]["minimum_bps"] is None
+        assert await ctl(url, "members", "set", "7", "2", "--target", "none", "--json") == 0
+        assert json.loads(capsys.readouterr().out)[0]["target_bps"] is None
+        bad = await client.patch("/sessions/7/members/2", json={"target_bps": 0})
+        assert (bad.status_code, "target_bps" in bad.json()["error"]) == (422, True)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (["members", "set", "7", "2"], 2, "groupflow: nothing to change; give --target, --minimum or"),
         (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
         (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
         (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),

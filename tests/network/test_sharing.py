@@ -1,0 +1,137 @@
+"""Receivers behind one slow link get shares of it by their targets, also after the controller died."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any, cast
+
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.options import RecvOptions, SendOptions
+from groupflow.lab.controller_process import SessionAccess
+from groupflow.network import variants
+from tests.network.harness import MIB, Lab, MakeLab, eventually, undisturbed
+
+HOST, NAMES = "mb1", ("a", "b", "c")
+TOPOLOGY = variants.with_link(
+    variants.with_members(variants.named("fig5"), 1), HOST, "s1", lambda spec: replace(spec, rate=30_000_000)
+)
+SIZE = 96 * MIB
+"""more than twice what the fastest receiver gets in the test: one that has everything leaves its share"""
+PART = 2 * MIB
+"""bytes that every receiver gets while rates are measured: 3 s and more"""
+MBIT = 1_000_000
+HIGH, LOW = 18 * MBIT, 4.6 * MBIT
+"""a target, and half of what the link's 0.95 * 1448 / 1514 of 30 Mb/s leave of it"""
+
+
+async def test_targets_of_receivers_behind_one_link(make_lab: MakeLab) -> None:
+    with make_lab(TOPOLOGY) as lab:
+        wanted, changed, again = await undisturbed(lab, lambda: scenario(lab))
+    assert_shares(wanted, high="a")
+    assert_shares(changed, high="c")
+    assert_shares(again, high="c")
+
+
+def assert_shares(found: Mapping[str, float], high: str) -> None:
+    """The rates of all are near their shares; an agent that waits for its processor feeds a little less."""
+    shares = {name: found[name] / (HIGH if name == high else LOW) for name in NAMES}
+    assert all(0.7 <= share <= 1.2 for share in shares.values()), (found, shares)
+    assert found[high] >= 2.5 * max(rate for name, rate in found.items() if name != high), found
+
+
+async def scenario(lab: Lab) -> tuple[Mapping[str, float], ...]:
+    """Rates with the first targets, after a change, and after the death of the controller."""
+    session = lab.session("n2n", "isolate", window=256)
+    async with lab.caches(), AsyncExitStack() as stack:
+        receivers = {name: await stack.enter_async_context(receiver(lab, session, name)) for name in NAMES}
+        for each in receivers.values():
+            await each.wait_for("joined")
+        await want(lab, session, "a", "--target", "18mbit", "--priority", "1")
+        for name in ("b", "c"):
+            await want(lab, session, name, "--target", "9mbit", "--minimum", "1mbit")
+        sending = SendOptions(
+            session=session.id,
+            token=session.token,
+            name="ma1",
+            file=lab.file(SIZE),
+            members=len(NAMES),
+            rate=50 * MBIT,
+        )
+        launcher = lab.network.hosts["ma1"].launcher()
+        sender = await stack.enter_async_context(AgentProcess(sending, launcher=launcher))
+        stack.push_async_callback(AgentProcess.stop_all, (sender, *receivers.values()))
+        await fed(lab, session)
+        wanted = await rates(receivers)
+        await want(lab, session, "a", "--target", "9mbit", "--minimum", "1mbit", "--priority", "0")
+        await want(lab, session, "c", "--target", "18mbit", "--priority", "1")
+        changed = await rates(receivers)
+        before = targets(lab, session)
+        lab.controller.daemon.kill()
+        lab.controller.restart()
+        await fed(lab, session)
+        assert targets(lab, session) == before
+        return wanted, changed, await rates(receivers)
+
+
+def receiver(lab: Lab, session: SessionAccess, name: str) -> AgentProcess:
+    options = RecvOptions(
+        session=session.id, token=session.token, name=name, output=lab.output(session, name)
+    )
+    return AgentProcess(options, launcher=lab.network.hosts[HOST].launcher())
+
+
+def members(lab: Lab, session: SessionAccess) -> dict[str, dict[str, Any]]:
+    found = cast(list[dict[str, Any]], lab.controller.get(f"/sessions/{session.id}/members"))
+    return {member["name"]: member for member in found if member["role"] == "receiver"}
+
+
+def targets(lab: Lab, session: SessionAccess) -> dict[str, tuple[object, ...]]:
+    keys = ("target_bps", "minimum_bps", "priority", "share_bps")
+    return {name: tuple(member[key] for key in keys) for name, member in members(lab, session).items()}
+
+
+async def want(lab: Lab, session: SessionAccess, name: str, *options: str) -> None:
+    command = [sys.executable, "-m", "groupflow.cli.main", "ctl", "--api", lab.controller.url]
+    command += ["members", "set", str(session.id), str(members(lab, session)[name]["id"]), *options]
+    process = await asyncio.create_subprocess_exec(*command)
+    assert await process.wait() == 0
+
+
+async def fed(lab: Lab, session: SessionAccess) -> None:
+    """Waits until the cache agent feeds every receiver by its share."""
+
+    def by_shares() -> bool:
+        return all(each["isolated"] and each["share_bps"] for each in members(lab, session).values())
+
+    await eventually(by_shares, 20, "every receiver is isolated and has a share")
+
+
+async def rates(receivers: Mapping[str, AgentProcess]) -> Mapping[str, float]:
+    """bit/s of each receiver while each gets a part, after another in which a change settles.
+
+    Positions jump when a gap is filled; requests for it may wait behind those of a larger share before.
+    """
+    await progress(receivers, PART)
+    before = {name: each.latest["progress"] for name, each in receivers.items()}
+    await progress(receivers, PART)
+    after = {name: each.latest["progress"] for name, each in receivers.items()}
+    return {
+        name: 8 * (after[name].integer("bytes") - before[name].integer("bytes"))
+        / (after[name].time - before[name].time)
+        for name in receivers
+    }  # fmt: skip
+
+
+async def progress(receivers: Mapping[str, AgentProcess], more: int) -> None:
+    def bytes_of(each: AgentProcess) -> int:
+        event = each.latest.get("progress")
+        return event.integer("bytes") if event else 0
+
+    least = {name: bytes_of(each) + more for name, each in receivers.items()}
+    await eventually(
+        lambda: all(bytes_of(each) >= least[name] for name, each in receivers.items()),
+        60,
+        f"every receiver has {more} bytes more",
+    )
