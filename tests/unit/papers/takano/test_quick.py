@@ -36,11 +36,13 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     run = json.loads((tmp_path / "run.json").read_text())
     assert run["packet_hops"] > 50_000_000 and run["seed"] == 1
     assert {path.name for path in tmp_path.glob("*.png")} == {
+        "figure-2.png",
         "figure-7-scenario-2.png",
         "figure-14-scenario-4S.png",
         *(f"study-{name}.png" for name in STUDIES if name != "hosts"),
     }
     assert {path.name for path in tmp_path.glob("*.csv")} == {
+        "figure-2.csv",
         "scenario-2.csv",
         "scenario-4S.csv",
         *(f"study-{name}.csv" for name in STUDIES if name != "hosts"),
