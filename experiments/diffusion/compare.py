@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from experiments.common.nearness import Nearness
-from experiments.diffusion.result import Plan, Result
+from experiments.diffusion.result import Method, Plan, Result
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Comparison(Nearness):
 
     control: str
     """congestion control"""
-    dfc: bool
+    method: Method
     quantity: str
     unit: str
     kernel: float
@@ -24,11 +24,11 @@ class Comparison(Nearness):
 
 def compare(plan: Plan, results: Sequence[Result]) -> list[Comparison]:
     """All quantities of the runs that exist both on the real network and in netsim."""
-    simulated = {(r.control, r.dfc): r for r in results if r.where == "netsim"}
+    simulated = {(r.control, r.method): r for r in results if r.where == "netsim"}
     return [
-        Comparison(run.control, run.dfc, quantity, unit, here, there)
+        Comparison(run.control, run.method, quantity, unit, here, there)
         for run in results
-        if run.where == "kernel" and (other := simulated.get((run.control, run.dfc)))
+        if run.where == "kernel" and (other := simulated.get((run.control, run.method)))
         for (quantity, unit, here), (_, _, there) in zip(
             _quantities(plan, run), _quantities(plan, other), strict=True
         )
@@ -40,6 +40,7 @@ def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float]]:
     yield "goodput of all flows", "Mb/s", result.total_goodput_bps / 1e6
     for flow in plan.flows:
         yield f"goodput of {flow.name}", "Mb/s", result.goodput_bps[flow.name] / 1e6
+    yield "slower flow", "of the faster", result.fairness
     waiting = result.mean_queues(plan.settled_s)
     yield "waiting in all switches", "packets", float(waiting.sum())
     for number, packets in enumerate(waiting, 1):

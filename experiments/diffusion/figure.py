@@ -14,7 +14,7 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from experiments.diffusion.result import Plan, Result
+from experiments.diffusion.result import METHODS, Plan, Result
 
 COLOURS = {"kernel": "#1f4e79", "netsim": "#d08a2e"}
 
@@ -22,11 +22,16 @@ COLOURS = {"kernel": "#1f4e79", "netsim": "#d08a2e"}
 def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:
     controls = list(dict.fromkeys(result.control for result in results))
     figure, grid = plt.subplots(
-        len(controls), 2, figsize=(9, 2.8 * len(controls)), sharey=True, layout="constrained", squeeze=False
+        len(controls),
+        len(METHODS),
+        figsize=(13, 2.8 * len(controls)),
+        sharey=True,
+        layout="constrained",
+        squeeze=False,
     )
     for row, control in zip(grid, controls, strict=True):
-        for axis, dfc in zip(row, (False, True), strict=True):
-            shown = [r for r in results if r.control == control and r.dfc == dfc]
+        for axis, (method, name) in zip(row, METHODS.items(), strict=True):
+            shown = [r for r in results if r.control == control and r.method == method]
             for place, result in enumerate(shown):
                 offset = (place - (len(shown) - 1) / 2) * 0.38
                 means = result.mean_queues(plan.settled_s)
@@ -34,7 +39,10 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
                 label = f"{result.where}: {result.dropped} dropped"
                 axis.bar(np.arange(len(means)) + offset, means, 0.36, color=colour, label=label)
             axis.set_xticks(range(len(switches)), switches)
-            axis.set(title=f"{control}, {'with' if dfc else 'without'} DFC", ylabel="packets waiting, mean")
+            axis.set(
+                title=f"{control}, {name if method != 'tcp' else 'without DFC'}",
+                ylabel="packets waiting, mean",
+            )
             if shown:
                 axis.legend(fontsize="small")
     figure.savefig(path, dpi=120)

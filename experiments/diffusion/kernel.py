@@ -16,8 +16,8 @@ from typing import cast
 import numpy as np
 
 from experiments.common.flows import Flow
-from experiments.diffusion.install import install
-from experiments.diffusion.result import Plan, Result
+from experiments.diffusion.install import install, shape
+from experiments.diffusion.result import Method, Plan, Result
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
@@ -29,13 +29,15 @@ SEGMENT_BYTES = 1448
 _READY_SECONDS = 10.0
 
 
-def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) -> Result:
+def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path) -> Result:
     """One run, from an empty network. Needs root. Raises RunError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
     with running(topology, logs) as network:
         controller = ControllerProcess(network, logs).start()
-        if dfc:
-            install(controller, plan)
+        if method != "tcp":
+            numbers = install(controller, plan, external=method == "shaped")
+            if method == "shaped":
+                shape(network, plan, numbers, logs)
         watch = QueueWatch(network)
         with sinks(network, plan) as receiving:
             health = HealthCheck(network)
@@ -49,7 +51,7 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) 
         return Result(
             where="kernel",
             control=control,
-            dfc=dfc,
+            method=method,
             time_s=np.array(watch.times) - start,
             queues=np.array(watch.depths, dtype=np.float64),
             goodput_bps={name: _goodput(samples, start, plan) for name, samples in received.items()},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,9 @@ from numpy.typing import NDArray
 from experiments.common.flows import Flow
 
 Series = NDArray[np.float64]
+Method: TypeAlias = Literal["tcp", "dfc", "shaped"]
+"""TCP alone; with control; with control and hosts that shape to eq. 9's rate"""
+METHODS: Mapping[Method, str] = {"tcp": "-", "dfc": "DFC", "shaped": "DFC, hosts shape"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Result:
     """`kernel` or `netsim`"""
     control: str
     """congestion control"""
-    dfc: bool
+    method: Method
     time_s: Series
     queues: NDArray[np.float64]
     """packets stored in the data's direction, by time and switch"""
@@ -54,6 +59,11 @@ class Result:
     @property
     def total_goodput_bps(self) -> float:
         return sum(self.goodput_bps.values())
+
+    @property
+    def fairness(self) -> float:
+        """The slower flow's goodput, of the faster's."""
+        return min(self.goodput_bps.values()) / max(self.goodput_bps.values())
 
     def mean_queues(self, settled_s: float) -> Series:
         """Mean packets stored in each switch while both flows are there."""

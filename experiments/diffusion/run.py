@@ -15,7 +15,7 @@ from experiments.common.flows import Flow
 from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, simulated
 from experiments.diffusion.compare import Comparison, compare
-from experiments.diffusion.result import Plan, Result
+from experiments.diffusion.result import METHODS, Plan, Result
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.study.experiment import Experiment, Findings, Frame
@@ -36,13 +36,13 @@ def run(options: ExperimentOptions) -> None:
 
 def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[Result]:
     for control in CONTROLS[:1] if frame.options.quick else CONTROLS:
-        for dfc in (False, True):
-            frame.console.print(f"{control}, {'with' if dfc else 'without'} control: {plan.seconds:g} s ...")
-            logs = frame.options.out / "logs" / f"{control}-{'dfc' if dfc else 'tcp'}"
-            result = kernel.run(topology, plan, control, dfc=dfc, logs=logs)
+        for method in METHODS:
+            frame.console.print(f"{control}, {method}: {plan.seconds:g} s ...")
+            logs = frame.options.out / "logs" / f"{control}-{method}"
+            result = kernel.run(topology, plan, control, method, logs)
             frame.lagging += result.cpu_bound
             yield result
-            yield simulated.run(topology, plan, control, dfc=dfc)
+            yield simulated.run(topology, plan, control, method)
 
 
 def find(plan: Plan, topology: Topology, out: Path, results: Sequence[Result]) -> Findings:
@@ -59,7 +59,8 @@ def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compariso
         {
             "where": result.where,
             "congestion_control": result.control,
-            "dfc": result.dfc,
+            "method": result.method,
+            "fairness": result.fairness,
             "goodput_bps": result.goodput_bps,
             "drops": result.drops,
             "retransmitted": result.retransmitted,
@@ -76,28 +77,32 @@ def _write_queues(path: Path, results: Sequence[Result]) -> None:
     """Every sample."""
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["where", "congestion_control", "dfc", "time_s", "switch", "queue_packets"])
+        table.writerow(["where", "congestion_control", "method", "time_s", "switch", "queue_packets"])
         for result in results:
             for time_s, row in zip(result.time_s, result.queues, strict=True):
                 for place, packets in enumerate(row, 1):
-                    cells = (result.where, result.control, result.dfc, f"{time_s:.3f}", f"s{place}")
+                    cells = (result.where, result.control, result.method, f"{time_s:.3f}", f"s{place}")
                     table.writerow([*cells, int(packets)])
 
 
 def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:
     flows = [flow.name for flow in plan.flows]
     rates = [f"{name} Mb/s" for name in flows]
-    table = Table("where", "TCP", "control", *rates, "dropped", "again", "packets in s1..s5")
+    table = Table(
+        "where", "TCP", "control", *rates, "slower of faster", "dropped", "again", "packets in s1..s5"
+    )
     for result in results:
         goodput = [f"{result.goodput_bps[name] / 1e6:.2f}" for name in flows]
         queues = " ".join(f"{mean:.0f}" for mean in result.mean_queues(plan.settled_s))
         again = str(sum(result.retransmitted.values()))
-        control = "DFC" if result.dfc else "-"
-        table.add_row(result.where, result.control, control, *goodput, str(result.dropped), again, queues)
-    beside = Table("TCP", "DFC", "quantity", "kernel", "netsim", "differs by")
+        goodput.append(f"{result.fairness:.2f}")
+        table.add_row(
+            result.where, result.control, METHODS[result.method], *goodput, str(result.dropped), again, queues
+        )
+    beside = Table("TCP", "control", "quantity", "kernel", "netsim", "differs by")
     for c in comparisons:
         figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}" if not c.within else "")
-        beside.add_row(c.control, "yes" if c.dfc else "no", f"{c.quantity}, {c.unit}", *figures)
+        beside.add_row(c.control, METHODS[c.method], f"{c.quantity}, {c.unit}", *figures)
     near = sum(c.within for c in comparisons)
     return [table, beside, f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}"]
 

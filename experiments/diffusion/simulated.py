@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.diffusion.install import FRAME_BYTES
-from experiments.diffusion.result import Plan, Result, Series
+from experiments.diffusion.result import Method, Plan, Result, Series
 from groupflow import sim
 from groupflow.network.topology import LinkSpec, Topology
 from groupflow.sim.model import Variant
@@ -23,7 +23,7 @@ VARIANTS: dict[str, Variant] = {"reno": "sack", "cubic": "cubic"}
 """Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without."""
 
 
-def run(topology: Topology, plan: Plan, control: str, *, dfc: bool) -> Result:
+def run(topology: Topology, plan: Plan, control: str, method: Method) -> Result:
     """Simulates a run. Raises ScenarioError."""
     scenario = sim.Scenario(
         name=f"{topology.name}-{control}",
@@ -43,14 +43,18 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool) -> Result:
         duration_ns=round(plan.seconds * NANOSECONDS),
         sample_ns=round(plan.sample_s * NANOSECONDS),
     )
-    if dfc:
+    if method != "tcp":
         names = tuple(flow.name for flow in plan.flows)
-        control_form = sim.Diffusion(Fraction(plan.diffusion), names, packet_bytes=FRAME_BYTES)
+        # A host's link has no delay here: as at the controller, d_0 is that of the link downstream.
+        host_delay = max(link.spec.delay_ns for link in topology.links) if method == "shaped" else None
+        control_form = sim.Diffusion(
+            Fraction(plan.diffusion), names, packet_bytes=FRAME_BYTES, host_delay_ns=host_delay
+        )
         scenario = sim.with_diffusion(scenario, control_form)
-    return _result(topology, plan, control, dfc, scenario)
+    return _result(topology, plan, control, method, scenario)
 
 
-def _result(topology: Topology, plan: Plan, control: str, dfc: bool, scenario: sim.Scenario) -> Result:
+def _result(topology: Topology, plan: Plan, control: str, method: Method, scenario: sim.Scenario) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         results = sim.run(scenario, out=Path(folder) / "run")
         switches = list(topology.switches)[:-1]
@@ -72,7 +76,7 @@ def _result(topology: Topology, plan: Plan, control: str, dfc: bool, scenario: s
         return Result(
             where="netsim",
             control=control,
-            dfc=dfc,
+            method=method,
             time_s=time_s,
             queues=queues,
             goodput_bps=goodput,

@@ -4,14 +4,14 @@ from functools import partial
 from pathlib import Path
 
 from groupflow.study.paper import Paper, Study
-from papers.takano import figures
+from papers.takano import figures, influenced
 from papers.takano.claims import RULES
 from papers.takano.judge import Outcomes, by_label, evaluate
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, MEGABIT, QUICK_CASES, QUICK_SECONDS
 from papers.takano.plan import Run, label, scenario_runs
 from papers.takano.simulation import SIMULATION
-from papers.takano.studies import STUDIES, hosts
+from papers.takano.studies import NAMED, STUDIES
 
 
 def _scenario(name: str) -> Study[Run, Outcome, Outcomes]:
@@ -37,10 +37,11 @@ SCENARIOS = {name: _scenario(name) for name in CASES}
 PAPER = Paper(
     about="diffusion-type flow control and TCP (Takano et al. 2006)",
     default=lambda quick: [
+        influenced.FIGURE_2,
         *(SCENARIOS[name] for name in (QUICK_CASES if quick else CASES)),
-        *(STUDIES[name] for name in STUDIES if name != hosts.NAME),
+        *(STUDIES[name] for name in STUDIES if name not in NAMED),
     ],
-    studies=STUDIES,
+    studies={**STUDIES, influenced.NAME: influenced.FIGURE_2},
     scenarios=SCENARIOS,
     across=lambda outcomes: evaluate(RULES, by_label(outcomes)),
 )

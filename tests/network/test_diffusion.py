@@ -11,6 +11,7 @@ import pytest
 
 from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.control.diffusion.thrift_client import ThriftClient
+from groupflow.endpoint.programs import find_program
 from groupflow.lab import bmv2
 from groupflow.lab.daemon import Daemon
 from groupflow.network import units, variants
@@ -96,3 +97,60 @@ async def test_packets_wait_all_along_instead_of_at_the_bottleneck(make_lab: Mak
 
         lab.controller.delete("/diffusion/1")
         assert lab.controller.get("/diffusion") == []
+
+
+def shaping(lab: Lab, host: str, flow: str) -> Daemon:
+    """`gfagent shape` on a host, not started."""
+    iface = lab.topology.hosts[host].interface
+    command = [*lab.network.hosts[host].launcher(), str(find_program("gfagent")), "shape", "--iface", iface]
+    return Daemon(f"shape on {host}", [*command, "--flow", flow, "--json"], lab.folder / f"shape-{host}.log")
+
+
+def tc(lab: Lab, host: str, *words: str) -> str:
+    return lab.network.hosts[host].run(["tc", *words]).stdout
+
+
+async def test_a_host_shapes_to_the_rate_that_its_switch_reports(make_lab: MakeLab) -> None:
+    """Packets of a program that knows nothing of it wait in the host, and not in the network (eq. 9)."""
+    with make_lab(bottleneck()) as lab:
+        request = {"kind": "flow", "src": "h1", "dst": "h2", "protocol": "udp", "dst_port": PORT, "d": "0.1"}
+        made = cast(dict[str, Any], lab.controller.post("/diffusion", request | {"external": True}))
+        address, iface = lab.topology.hosts["h2"].ip, lab.topology.hosts["h1"].interface
+        shaper = shaping(lab, "h1", f"{made['flow']}=udp:{address}:{PORT}")
+        lab.network.start_daemon(shaper)
+
+        def rate() -> str:
+            """The kernel's rate of the flow, as `tc` writes it."""
+            words = tc(lab, "h1", "class", "show", "dev", iface).split()
+            return words[words.index("rate") + 1] if "rate" in words else ""
+
+        await eventually(lambda: rate() not in ("", "400Gbit"), 10, "a report has set a rate")
+        command = [sys.executable, "-c", BURST, str(address), "3000", "1650"]
+        sending = asyncio.create_task(asyncio.to_thread(lab.network.hosts["h1"].run, command))
+
+        def backlog() -> int:
+            words = tc(lab, "h1", "-s", "class", "show", "dev", iface).split()
+            return int(words[words.index("backlog") + 2].removesuffix("p"))
+
+        # The kernel has the program wait when its socket's buffer is full, which is some 90 packets.
+        await eventually(lambda: backlog() > 60, 10, "packets wait in the host")
+        assert sum(hop["n"] for hop in state(lab)) < 60
+        await sending
+        assert rate().endswith(("Kbit", "Mbit")), rate()
+
+        lab.controller.delete("/diffusion/1")
+        await eventually(lambda: rate() == "400Gbit", 10, "without reports there is no limit")
+        shaper.stop()
+        assert "htb" not in tc(lab, "h1", "qdisc", "show", "dev", iface)
+
+
+async def test_a_discipline_of_the_user_s_stays(make_lab: MakeLab) -> None:
+    with make_lab(bottleneck()) as lab:
+        iface = lab.topology.hosts["h1"].interface
+        tc(lab, "h1", "qdisc", "add", "dev", iface, "root", "handle", "9:", "htb")
+        shaper = shaping(lab, "h1", f"1=udp:10.0.2.1:{PORT}")
+        shaper.start()
+        await eventually(lambda: not shaper.alive, 10, "it ends")
+        last = shaper.output().splitlines()[-1]
+        assert last.startswith("gfagent: tc: ") and "on an interface without a discipline" in last, last
+        assert "htb 9:" in tc(lab, "h1", "qdisc", "show", "dev", iface)

@@ -7,6 +7,7 @@
 //! | `time` | [`Nanos`] |
 //! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
 //! | [`codec`], [`wire_enum!`] | readers and writers of fields, the envelope of frames; enums of one byte |
+//! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
 //! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
@@ -14,6 +15,7 @@
 
 pub mod codec;
 pub mod events;
+pub mod feedback;
 pub mod machine;
 pub mod min_tree;
 pub mod quantity;

@@ -16,8 +16,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("apps/split", &["base", "transport", "host"]),
     ("apps/gather", &["base", "host"]),
     ("apps/bone", &["base", "transport", "session", "host"]),
+    ("apps/shape", &["base", "host"]),
     ("apps/tree", &["base", "transport", "host"]),
-    ("gfagent", &["host", "group", "split", "gather", "bone", "tree"]),
+    ("gfagent", &["host", "group", "split", "gather", "bone", "shape", "tree"]),
     ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone"]),
     ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "tree", "netsim"]),
 ];

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use groupflow_bone::agent::args::{BoneHubArgs, BoneRimArgs};
 use groupflow_gather::agent::args::{GatherSendArgs, GatherServeArgs};
 use groupflow_group::args::{CacheArgs, MemberArgs, RecvArgs, SendArgs};
+use groupflow_shape::args::ShapeArgs;
 use groupflow_split::args::{KeepArgs, SplitArgs};
 use groupflow_tree::agent::args::{TreeRecvArgs, TreeSendArgs};
 
@@ -65,6 +66,10 @@ pub enum Command {
   gfagent bone-rim --name rim1 --dir cache --max-bytes 10GiB --bind-iface eth0
   curl -O http://127.0.0.1:26503/video.mp4")]
     BoneRim(Box<BoneRimArgs>),
+    /// Shape flows that this host sends to the rates that its switch reports (diffusion-type flow control)
+    #[command(after_help = "Example:
+  gfagent shape --iface eth0 --flow 1=tcp:10.0.6.1:5001 --flow 2=10.0.7.1")]
+    Shape(ShapeArgs),
     /// Send a stream to the hosts of a clustered tree
     #[command(after_help = "Examples:
   gfagent tree-send --to 10.0.0.1:26495 --tls-pin $PIN --file video.mp4 --members 20
@@ -94,6 +99,7 @@ impl Command {
             Command::GatherSend(args) => args,
             Command::BoneHub(args) => &**args,
             Command::BoneRim(args) => &**args,
+            Command::Shape(args) => args,
             Command::TreeSend(args) => &**args,
             Command::TreeRecv(args) => &**args,
         }

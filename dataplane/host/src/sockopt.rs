@@ -1,21 +1,40 @@
-//! Socket options with an int as value that neither socket2 nor nix offers.
+//! Socket options that neither socket2 nor nix offers.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::errno::Errno;
 
-/// Sets an option.
+/// Sets an option whose value is an int.
 pub fn set_int(
     socket: &impl AsFd,
     level: libc::c_int,
     name: libc::c_int,
     value: libc::c_int,
 ) -> io::Result<()> {
+    set(socket, level, name, &value)
+}
+
+/// Has a packet socket receive frames for a group address on an interface, which its card may filter out.
+pub fn join_link_group(socket: &impl AsFd, interface: u32, group: [u8; 6]) -> io::Result<()> {
+    let mut address = [0; 8];
+    address[..6].copy_from_slice(&group);
+    let member = libc::packet_mreq {
+        mr_ifindex: interface as libc::c_int,
+        mr_type: libc::PACKET_MR_MULTICAST as u16,
+        mr_alen: 6,
+        mr_address: address,
+    };
+    set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
+}
+
+/// Sets an option to plain data.
+fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
-    let length = std::mem::size_of_val(&value) as libc::socklen_t;
+    let length = std::mem::size_of::<T>() as libc::socklen_t;
+    let pointer: *const T = value;
     // SAFETY: the pointer and the length are those of `value`, which lives through the call.
-    let result = unsafe { libc::setsockopt(fd, level, name, std::ptr::addr_of!(value).cast(), length) };
+    let result = unsafe { libc::setsockopt(fd, level, name, pointer.cast(), length) };
     Errno::result(result).map(drop).map_err(io::Error::from)
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use groupflow_base::feedback::{self, Feedback};
+
 use crate::pause;
 use crate::transit::FlowKey;
 
@@ -15,10 +17,6 @@ pub const UDP: usize = 8;
 pub const TRANSPORT: usize = ETHERNET + IPV4;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
-/// The Ethertype of feedback of diffusion-type flow control.
-const ETHERTYPE_FEEDBACK: u16 = 0x88B5;
-/// The flag of a feedback packet that is a probe.
-const FLAG_PROBE: u16 = 0x0002;
 const DONT_FRAGMENT: u16 = 0x4000;
 /// More than the 64 that hosts usually begin with: lines of more nodes are simulated.
 const TTL: u8 = 255;
@@ -121,12 +119,7 @@ pub enum Received<'a> {
         length: u32,
     },
     /// A feedback packet.
-    Feedback {
-        /// The flow's number.
-        flow: u16,
-        /// The rate, Q26.6 packets/s.
-        rate: i32,
-    },
+    Feedback(Feedback),
     /// A pause frame.
     Pause {
         /// The length of the pause.
@@ -140,7 +133,7 @@ pub enum Received<'a> {
 pub fn read(head: &[u8], tail: u32) -> Received<'_> {
     match field16(head, 12) {
         Some(ETHERTYPE_IPV4) => read_ipv4(head, tail).unwrap_or(Received::Other),
-        Some(ETHERTYPE_FEEDBACK) => read_feedback(head).unwrap_or(Received::Other),
+        Some(feedback::ETHERTYPE) => Feedback::read(head).map_or(Received::Other, Received::Feedback),
         _ => pause::read(head).map_or(Received::Other, |quanta| Received::Pause { quanta }),
     }
 }
@@ -165,22 +158,9 @@ fn read_ipv4(head: &[u8], tail: u32) -> Option<Received<'_>> {
     })
 }
 
-fn read_feedback(head: &[u8]) -> Option<Received<'_>> {
-    // The last 4 bytes tell the packets that wait, which no sender here uses.
-    let head = head.get(..ETHERNET + 12)?;
-    if field16(head, 16)? & FLAG_PROBE != 0 {
-        return None; // it measures a link, and tells nothing
-    }
-    Some(Received::Feedback { flow: field16(head, 14)?, rate: field32(head, 18)? as i32 })
-}
-
 fn field16(bytes: &[u8], at: usize) -> Option<u16> {
     let field = bytes.get(at..at + 2)?;
     Some(u16::from_be_bytes([field[0], field[1]]))
-}
-
-fn field32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from(field16(bytes, at)?) << 16 | u32::from(field16(bytes, at + 2)?))
 }
 
 /// The sum of 16-bit words.
@@ -235,17 +215,5 @@ mod tests {
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), tail in any::<u16>()) {
             read(&bytes, tail.into());
         }
-    }
-
-    #[test]
-    fn feedback_is_flow_rate_and_queue() {
-        let mut head = vec![0; 12];
-        head.extend([0x88, 0xB5, 0, 7, 0, 0, 0xFF, 0xFF, 0xFF, 0xC0, 0, 0, 1, 2]);
-        assert_eq!(read(&head, 0), Received::Feedback { flow: 7, rate: -64 });
-        assert_eq!(read(&head[..25], 0), Received::Other);
-        head[17] = 1;
-        assert_ne!(read(&head, 0), Received::Other, "for an external node");
-        head[17] = 2;
-        assert_eq!(read(&head, 0), Received::Other, "a probe");
     }
 }

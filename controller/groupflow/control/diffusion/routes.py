@@ -48,7 +48,7 @@ def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
         Waypoint(
             switch,
             rule,
-            _upstream(topology, switch, before, delays, external=request.external),
+            _upstream(topology, switch, before, (behind,), delays, external=request.external),
             (_branch(topology, switch, behind, delays, request.packet_bytes),),
         )
         for before, switch, behind in zip(nodes, path, nodes[2:], strict=False)
@@ -77,7 +77,7 @@ def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
     first = Waypoint(before, Rule(egress_port=out), None, (_branch(topology, before, behind, delays, size),))
     if not beyond:
         raise DiffusionError(f"{behind} has no port but the one to {before}; control another link")
-    upstream = _upstream(topology, behind, before, delays, external=False)
+    upstream = _upstream(topology, behind, before, (), delays, external=False)
     return [first, Waypoint(behind, Rule(ingress_port=into), upstream, tuple(beyond))]
 
 
@@ -86,20 +86,17 @@ def stream_places(
 ) -> list[Waypoint]:
     """The places for a sender's stream in a session: every switch of its tree, without cache agents."""
     rule = StreamRule(request.session or 0, request.source or 0)
-    return [
-        Waypoint(
-            node.switch,
-            rule,
-            _upstream(topology, node.switch, node.upstream.node, delays, external=request.external),
-            _each_port(
-                _branch(topology, node.switch, branch.neighbour.node, delays, request.packet_bytes)
-                for branch in node.branches
-                if not branch.isolated
-            ),
-        )
-        for node in tree.values()
-        if any(not branch.isolated for branch in node.branches)
-    ]
+    places: list[Waypoint] = []
+    for node in tree.values():
+        behind = [branch.neighbour.node for branch in node.branches if not branch.isolated]
+        if not behind:
+            continue
+        before, external = node.upstream.node, request.external
+        upstream = _upstream(topology, node.switch, before, behind, delays, external=external)
+        size = request.packet_bytes
+        branches = _each_port(_branch(topology, node.switch, name, delays, size) for name in behind)
+        places.append(Waypoint(node.switch, rule, upstream, branches))
+    return places
 
 
 def _each_port(branches: Iterable[Branch]) -> tuple[Branch, ...]:
@@ -108,12 +105,14 @@ def _each_port(branches: Iterable[Branch]) -> tuple[Branch, ...]:
 
 
 def _upstream(
-    topology: Topology, switch: str, before: str, delays: Delays, *, external: bool
+    topology: Topology, switch: str, before: str, behind: Iterable[str], delays: Delays, *, external: bool
 ) -> Upstream | None:
+    """The node before a switch. A host's link may have no delay: then d_0 is that of the link downstream."""
     is_host = before not in topology.switches
     if is_host and not external:
         return None
-    return Upstream(before, topology.port_to(switch, before), delays(switch, before), external=is_host)
+    delay = delays(switch, before) or max((delays(switch, name) for name in behind), default=0)
+    return Upstream(before, topology.port_to(switch, before), delay, external=is_host)
 
 
 def _branch(topology: Topology, switch: str, behind: str, delays: Delays, packet_bytes: int) -> Branch:

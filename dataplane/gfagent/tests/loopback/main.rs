@@ -211,7 +211,7 @@ fn run(args: &[&str]) -> Output {
 fn bad_input_gets_one_line_and_an_exit_code() {
     let busy = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let port = busy.local_addr().expect("an address").port().to_string();
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (
             &["send", "--session", "7", "--name", "x", "--file", "/nonexistent"],
             1,
@@ -228,6 +228,9 @@ fn bad_input_gets_one_line_and_an_exit_code() {
         ),
         (&["recv", "--session", "7", "--name", "", "--output", "/dev/null"], 2, "--name must be"),
         (&["cache", "--name", "x", "--bind-iface", "nope0"], 1, "no interface nope0"),
+        (&["shape", "--iface", "nope0", "--flow", "1=10.0.6.1"], 1, "no interface \"nope0\""),
+        (&["shape", "--iface", "lo", "--flow", "1=h6"], 2, "\"1=h6\" is no flow such as"),
+        (&["shape", "--iface", "lo", "--flow", "1=10.0.6.1", "--flow", "1=10.0.7.1"], 2, "one number twice"),
         (
             &["cache", "--name", "x", "--addr", "127.0.0.1", "--port", &port],
             1,

@@ -132,7 +132,7 @@ impl HostInterface {
                 self.update(place);
                 return Some(place);
             }
-            Received::Feedback { flow, rate } => self.reshape(flow, rate),
+            Received::Feedback(told) => self.reshape(told.flow, told.rate),
             Received::Pause { quanta } => {
                 self.paused_until = now + pause::span(quanta, self.interface.rate());
             }

@@ -13,7 +13,7 @@ PLAN = Plan((Flow("one", "h1", "h2", 5001), Flow("two", "h3", "h2", 5002)), 4.0,
 KERNEL = Result(
     where="kernel",
     control="reno",
-    dfc=True,
+    method="dfc",
     time_s=np.array([1.0, 2.0, 3.0]),
     queues=np.array([[90.0, 90.0], [10.0, 20.0], [20.0, 40.0]]),
     goodput_bps={"one": 4e6, "two": 6e6},
@@ -35,6 +35,7 @@ def test_each_flow_and_each_switch_is_compared_from_when_all_are_there() -> None
         "goodput of all flows": (10.0, pytest.approx(9.7), True),
         "goodput of one": (4.0, pytest.approx(4.3), True),
         "goodput of two": (6.0, pytest.approx(5.4), True),
+        "slower flow": (pytest.approx(4 / 6), pytest.approx(4.3 / 5.4), False),
         "waiting in all switches": (45.0, 49.0, True),
         "waiting in s1": (15.0, 15.0, True),
         "waiting in s2": (30.0, 34.0, False),
@@ -43,7 +44,7 @@ def test_each_flow_and_each_switch_is_compared_from_when_all_are_there() -> None
 
 
 def test_a_run_without_its_counterpart_is_not_compared() -> None:
-    assert compare(PLAN, [KERNEL, replace(NETSIM, dfc=False)]) == []
+    assert compare(PLAN, [KERNEL, replace(NETSIM, method="tcp")]) == []
     assert compare(PLAN, [KERNEL]) == []
 
 
@@ -52,4 +53,4 @@ def test_a_run_without_its_counterpart_is_not_compared() -> None:
     [(0.0, 0.0, True), (0.0, 1.0, False), (10.0, 11.0, True), (10.0, 8.9, False), (10.0, 0.0, False)],
 )
 def test_within_is_a_tenth_of_the_real_figure(kernel: float, netsim: float, within: bool) -> None:
-    assert Comparison("reno", True, "dropped", "packets", kernel, netsim).within is within
+    assert Comparison("reno", "dfc", "dropped", "packets", kernel, netsim).within is within

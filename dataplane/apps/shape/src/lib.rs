@@ -1,0 +1,20 @@
+//! The external node of diffusion-type flow control (Takano et al., eq. 9): a host adjusts the rate of each
+//! of its flows to the one that its switch reports.
+//!
+//! The kernel does the shaping, in a queueing discipline that is in common kernels (HTB): so the programs
+//! that send are any programs, and no packet passes through this one.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`flow`] | a flow of the command line: its number and its packets |
+//! | [`rates`] | the rate of each flow, from reports; a value without clock and socket |
+//! | [`htb`] | the kernel's classes, set with `tc` |
+//! | [`reports`] | the socket where reports arrive |
+//! | [`args`], [`agent`] | options; the loop around it all |
+
+pub mod agent;
+pub mod args;
+pub mod flow;
+pub mod htb;
+pub mod rates;
+pub mod reports;

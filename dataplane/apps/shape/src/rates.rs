@@ -1,0 +1,123 @@
+//! The rate of each flow, from the reports about it.
+
+use groupflow_base::feedback::Feedback;
+use groupflow_base::Nanos;
+
+/// A flow of which nothing was heard for so long is not under control any more: its rate has no limit.
+/// Reports come once a link's delay, which is far shorter.
+pub const SILENCE: Nanos = Nanos::from_secs(1);
+/// The kernel times a packet when it is next in turn, and a later rate does not hasten it: so the pause that
+/// rate 0 asks for is a packet in 50 ms, and the flow goes on at most that long after the pause is over.
+const LEAST_PACKETS_PER_SECOND: u64 = 20;
+
+/// The rates of all flows.
+#[derive(Debug)]
+pub struct Rates {
+    flows: Vec<Told>,
+    packet: u32,
+}
+
+/// A flow's last report.
+#[derive(Debug)]
+struct Told {
+    number: u16,
+    heard: Nanos,
+    /// Bytes a second; `None`: no limit.
+    rate: Option<u64>,
+    changed: bool,
+}
+
+/// A flow's new rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The flow's place among the flows.
+    pub place: usize,
+    /// Bytes a second; `None`: no limit.
+    pub rate: Option<u64>,
+}
+
+impl Rates {
+    /// No limit for any flow, until reports come. `packet` is the size of the packets that reports count.
+    pub fn new(numbers: impl IntoIterator<Item = u16>, packet: u32) -> Rates {
+        let flow = |number| Told { number, heard: Nanos::ZERO, rate: None, changed: false };
+        Rates { flows: numbers.into_iter().map(flow).collect(), packet }
+    }
+
+    /// Takes a report. Those for nodes that compute are no rates for hosts.
+    pub fn take(&mut self, now: Nanos, report: &Feedback) {
+        let known = self.flows.iter_mut().find(|flow| flow.number == report.flow);
+        let Some(flow) = known.filter(|_| report.external) else { return };
+        let least = LEAST_PACKETS_PER_SECOND * u64::from(self.packet);
+        flow.heard = now;
+        flow.set((report.rate < i32::MAX).then(|| report.bytes_per_second(self.packet).max(least)));
+    }
+
+    /// The rates that have changed since the last call.
+    pub fn changes(&mut self, now: Nanos) -> Vec<Change> {
+        let each = self.flows.iter_mut().enumerate();
+        each.filter_map(|(place, flow)| {
+            if now >= flow.heard + SILENCE {
+                flow.set(None);
+            }
+            std::mem::take(&mut flow.changed).then_some(Change { place, rate: flow.rate })
+        })
+        .collect()
+    }
+}
+
+impl Told {
+    fn set(&mut self, rate: Option<u64>) {
+        self.changed |= rate != self.rate;
+        self.rate = rate;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(flow: u16, packets_per_second: i32) -> Feedback {
+        Feedback { flow, external: true, rate: 64 * packets_per_second }
+    }
+
+    fn after(rates: &mut Rates, now: Nanos, report: &Feedback) -> Vec<Change> {
+        rates.take(now, report);
+        rates.changes(now)
+    }
+
+    #[test]
+    fn the_newest_report_counts_once() {
+        let mut rates = Rates::new([4, 9], 1500);
+        assert_eq!(rates.changes(Nanos::from_secs(5)), []);
+        let now = Nanos::from_secs(6);
+        rates.take(now, &report(9, 800));
+        assert_eq!(after(&mut rates, now, &report(9, 1000)), [Change { place: 1, rate: Some(1_500_000) }]);
+        assert_eq!(after(&mut rates, now, &report(9, 1000)), []);
+        assert_eq!(after(&mut rates, now, &report(5, 1)), [], "another host's flow");
+        let computes = Feedback { external: false, ..report(9, 1) };
+        assert_eq!(after(&mut rates, now, &computes), [], "a rate for a node");
+    }
+
+    #[test]
+    fn a_pause_is_a_slow_rate_and_the_largest_is_no_limit() {
+        let mut rates = Rates::new([1], 1500);
+        let now = Nanos::from_secs(6);
+        let slow = [Change { place: 0, rate: Some(30_000) }];
+        assert_eq!(after(&mut rates, now, &report(1, 0)), slow);
+        assert_eq!(after(&mut rates, now, &report(1, -7)), []);
+        let most = Feedback { rate: i32::MAX, ..report(1, 0) };
+        assert_eq!(after(&mut rates, now, &most), [Change { place: 0, rate: None }]);
+    }
+
+    #[test]
+    fn silence_ends_the_limit() {
+        let mut rates = Rates::new([1], 1500);
+        let now = Nanos::from_secs(6);
+        assert_eq!(after(&mut rates, now, &report(1, 10_000)).len(), 1);
+        let again = now + Nanos::from_millis(999);
+        assert_eq!(after(&mut rates, again, &report(1, 10_000)), []);
+        assert_eq!(rates.changes(again + SILENCE - Nanos(1)), []);
+        assert_eq!(rates.changes(again + SILENCE), [Change { place: 0, rate: None }]);
+        assert_eq!(rates.changes(again + SILENCE), []);
+    }
+}

@@ -1,0 +1,78 @@
+//! Frames of diffusion-type flow control (`feedback_t` in p4src/stages/headers.p4), as hosts read them.
+
+/// The Ethertype of feedback.
+pub const ETHERTYPE: u16 = 0x88B5;
+/// The group address to which feedback is sent; no bridge passes it on.
+pub const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E];
+/// The fields in use, behind the Ethernet header.
+const FIELDS: std::ops::Range<usize> = 14..26;
+const FLAG_EXTERNAL: u16 = 0x0001;
+const FLAG_PROBE: u16 = 0x0002;
+/// Units in a packet/s: rates are Q26.6 packets/s.
+const UNITS: u64 = 64;
+
+/// A node's report about a flow to its upstream neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feedback {
+    /// The flow's number.
+    pub flow: u16,
+    /// The rate is eq. 9's: for a host that shapes.
+    pub external: bool,
+    /// The rate in Q26.6 packets/s; below 0 it means 0.
+    pub rate: i32,
+}
+
+impl Feedback {
+    /// Reads a frame. `None`: it is no feedback, or is too short.
+    pub fn read(frame: &[u8]) -> Option<Feedback> {
+        if frame.get(12..14)? != ETHERTYPE.to_be_bytes() {
+            return None;
+        }
+        // The last 4 bytes tell the packets that wait, which no host uses.
+        let fields = frame.get(FIELDS)?;
+        let half = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
+        let flags = half(2);
+        if flags & FLAG_PROBE != 0 {
+            return None; // it measures a link, and tells nothing
+        }
+        let rate = i32::from_be_bytes([fields[4], fields[5], fields[6], fields[7]]);
+        Some(Feedback { flow: half(0), external: flags & FLAG_EXTERNAL != 0, rate })
+    }
+
+    /// The rate in bytes a second, for packets of `packet` bytes.
+    pub fn bytes_per_second(&self, packet: u32) -> u64 {
+        u64::from(self.rate.max(0).unsigned_abs()) * u64::from(packet) / UNITS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(flow: u16, flags: u16, rate: i32) -> Vec<u8> {
+        let mut frame = [&NEAREST_BRIDGE[..], &[2, 0, 0, 0, 0, 1], &ETHERTYPE.to_be_bytes()].concat();
+        frame.extend([flow.to_be_bytes(), flags.to_be_bytes()].concat());
+        frame.extend(rate.to_be_bytes());
+        frame.resize(60, 0);
+        frame
+    }
+
+    #[test]
+    fn a_report_is_read_and_a_probe_is_none() {
+        let told = Feedback { flow: 7, external: true, rate: 64 * 1000 + 32 };
+        assert_eq!(Feedback::read(&frame(7, 1, told.rate)), Some(told));
+        assert_eq!(Feedback::read(&frame(7, 0, -1)).map(|f| (f.external, f.rate)), Some((false, -1)));
+        assert_eq!(Feedback::read(&frame(7, 2, 1)), None);
+        assert_eq!(Feedback::read(&frame(7, 1, 1)[..25]), None);
+        let mut other = frame(7, 1, 1);
+        other[13] = 0xB6;
+        assert_eq!(Feedback::read(&other), None);
+    }
+
+    #[test]
+    fn rates_become_bytes_a_second() {
+        let rate = |rate| Feedback { flow: 1, external: true, rate }.bytes_per_second(1500);
+        assert_eq!((rate(64), rate(96), rate(0), rate(-5)), (1500, 2250, 0, 0));
+        assert_eq!(rate(i32::MAX), 50_331_647_976);
+    }
+}

@@ -1,0 +1,137 @@
+"""Fig. 2: the packets that a control's delay influences, by the network's speed. Computed, not simulated.
+
+Control by hosts takes a round trip, control by nodes the delay of one link. Until then packets go on as
+before on every link of the path. The paper names the round trip, the links' length and use, and the hops. It
+does not name its formula: that the number is one of all links together is inferred from its "a few hundred"
+and "several million", so these two are `fitted`. The ratio of the graphs depends on no such choice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.paper import Simulation, Study
+from papers.takano.paper import CASES, MEGABIT, PACKET_BYTES
+
+NAME = "figure-2"
+ROUND_TRIP_S = 0.1
+LINK_M = 10_000
+HOPS = 5
+USE = 0.5
+"""of a link's rate"""
+FIBRE_M_PER_S = 2e8
+"""two thirds of light's speed in vacuum"""
+FACTOR = 2000
+"""the paper's: by so much a node's control delay is shorter than a host's"""
+FEW_HUNDRED, SEVERAL_MILLION = (100, 1_000), (1_000_000, 10_000_000)
+SLOW_BPS, FAST_BPS = 10 * MEGABIT, 100_000 * MEGABIT
+SPEEDS_BPS = sorted({SLOW_BPS, FAST_BPS, 100 * MEGABIT} | {case.bandwidth_bps for case in CASES.values()})
+BUFFER = CASES["4"].buffer
+
+
+@dataclass(frozen=True)
+class Speed:
+    """A point of both graphs."""
+
+    bps: int
+    label: str = NAME
+    """as the scenarios' runs have, to which no claim of theirs belongs"""
+
+
+@dataclass(frozen=True)
+class Influenced:
+    """The packets that are influenced at a speed."""
+
+    run: Speed
+    hosts: float
+    nodes: float
+    simulated_s: float = 0.0
+    packet_hops: int = 0
+
+
+Points = Mapping[int, Influenced]
+"""by speed"""
+
+
+def packets(bps: int, delay_s: float) -> float:
+    return HOPS * USE * bps * delay_s / (8 * PACKET_BYTES)
+
+
+def compute(speed: Speed) -> Influenced:
+    return Influenced(speed, packets(speed.bps, ROUND_TRIP_S), packets(speed.bps, LINK_M / FIBRE_M_PER_S))
+
+
+def judge(points: Points) -> list[Claim]:
+    slow, fast = points[SLOW_BPS], points[FAST_BPS]
+    factor = fast.hosts / fast.nodes
+    fullest = max(point.nodes for point in points.values())
+    least = min(points[case.bandwidth_bps].hosts for case in CASES.values())
+    return [
+        Claim(
+            f"{NAME}-slow", "1, Fig. 2", "control by hosts, 10 Mb/s: a few hundred packets are influenced",
+            "a few hundred", slow.hosts, "packets", _within(slow.hosts, FEW_HUNDRED),
+            "100 to 1,000", "fitted",
+        ),
+        Claim(
+            f"{NAME}-fast", "1, Fig. 2", "control by hosts, 100 Gb/s: several million packets are influenced",
+            "several million", fast.hosts, "packets", _within(fast.hosts, SEVERAL_MILLION),
+            "1 to 10 million", "fitted",
+        ),
+        Claim(
+            f"{NAME}-factor", "1, Fig. 2", "control by nodes reduces the delay by a factor of 2000", FACTOR,
+            factor, "times", abs(factor - FACTOR) <= 0.1 * FACTOR, "within a tenth; fibre of 10 km a link",
+        ),
+        finding(
+            NAME, "buffer", "section 4's buffer holds what control by nodes leaves, and not what hosts leave",
+            fullest, "packets, the most by nodes", fullest <= BUFFER < least,
+            f"{BUFFER} packets, up to the fastest scenario; by hosts {least:.0f} in the slowest",
+        ),
+    ]  # fmt: skip
+
+
+def _within(value: float, bounds: tuple[int, int]) -> bool:
+    return bounds[0] <= value < bounds[1]
+
+
+def draw(path: Path, points: Points) -> None:
+    figure, axis = subplots(figsize=(6, 4))
+    speeds = [bps / MEGABIT for bps in points]
+    for colour, name, values in zip(
+        COLOURS,
+        ("control by hosts", "control by nodes"),
+        ([p.hosts for p in points.values()], [p.nodes for p in points.values()]),
+        strict=False,
+    ):
+        axis.loglog(speeds, values, marker="o", color=colour, label=name)
+    axis.axhline(BUFFER, linewidth=0.6, color="#b03030", linestyle=":", label=f"buffer of {BUFFER} packets")
+    axis.set(title="Fig. 2", xlabel="network speed (Mb/s)", ylabel="packets influenced by control delay")
+    axis.grid(alpha=0.25)
+    axis.legend()
+    save(figure, path)
+
+
+def _rows(point: Influenced) -> Iterator[dict[str, float]]:
+    yield {"bps": point.run.bps, "by_hosts_packets": point.hosts, "by_nodes_packets": point.nodes}
+
+
+def _by_speed(found: Sequence[Influenced]) -> Points:
+    return {point.run.bps: point for point in found}
+
+
+def _points(quick: bool, seed: int) -> list[Speed]:
+    """All points, as they cost nothing and nothing in them is drawn."""
+    del quick, seed
+    return [Speed(bps) for bps in SPEEDS_BPS]
+
+
+COMPUTATION: Simulation[Speed, Influenced, Points] = Simulation(
+    compute,
+    _by_speed,
+    _rows,
+    title=lambda speed: f"Fig. 2, {speed.bps / MEGABIT:g} Mb/s",
+    cost=lambda _: 1.0,
+)
+ABOUT = "Fig. 2: packets influenced by control delay, computed"
+FIGURE_2 = Study(NAME, ABOUT, COMPUTATION, _points, judge, draw)
