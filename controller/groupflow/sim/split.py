@@ -61,6 +61,8 @@ def _tree(scenario: Scenario, session: SplitSession) -> dict[str, list[str]]:
     tree: dict[str, list[str]] = {}
     if session.overlay:
         for member in session.destinations:
+            if member not in session.overlay:
+                raise ScenarioError(f"splits.{session.name}.overlay: nobody sends to {member}; name a host")
             tree.setdefault(session.overlay[member], []).append(member)
         return tree
     for member in session.destinations:
