@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from experiments.split.plan import CONTROLS, SENDER, Plan, Result
+from experiments.split.plan import CONTROLS, SENDER, Message, Plan, Result
 from groupflow.lab import split
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.daemon import Daemon
@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).with_name("messages.py")
 SESSION_PORT, MEMBER_PORT = 5000, 9000
 
 
-def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Path) -> Result:
+def run(plan: Plan, case: Case, messages: Sequence[Message], logs: Path) -> Result:
     """One run, from an empty network. Needs root. Raises DaemonError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
     members = case.receivers(SENDER)
@@ -35,14 +35,14 @@ def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Pat
         if case.method != "unicast":
             session = _Session(controller, network, case, logs)
             targets = [(session.address, SESSION_PORT)]
-        health, carried, dropped = HealthCheck(network), link_bytes(network), _refused(network)
+        health, carried, dropped = HealthCheck(network), link_bytes(network), refused(network)
         task = {"targets": targets, "control": CONTROLS[case.tcp], "messages": messages}
         sender = _program(network, logs, SENDER, "send", json.dumps(task))
         start = _samples(sender)[0]["start"]
         end = start + plan.seconds
         time.sleep(max(0.0, end - time.time()))
         after = link_bytes(network)
-        dropped = _refused(network) - dropped
+        dropped = refused(network) - dropped
         lagging = health.lagging()
         network.check()
         return Result(
@@ -104,7 +104,7 @@ def _received(listener: Daemon, until: float) -> int:
     return int(max(counts, default=0))
 
 
-def _refused(network: Network) -> int:
+def refused(network: Network) -> int:
     """Packets that full queues have refused so far, in all switches."""
     found = 0
     for switch in network.switches.values():

@@ -1,4 +1,4 @@
-"""The network, the load and the cases, for Mininet and netsim alike; and the measurements of a run."""
+"""The network, the load and the cases, for real networks and netsim alike; and the measurements of a run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Literal, TypeAlias
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.sim.model import Variant
-from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case
+from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case, Method
 
 Where: TypeAlias = Literal["kernel", "netsim", "netsim exact"]
-"""`netsim`: E2E as a program over kernel TCP can do it; `netsim exact`: E2E as in the paper"""
+"""`kernel`: the real network; `netsim`: E2E as a program over kernel TCP can do it; `netsim exact`: E2E as in
+the paper"""
+Message: TypeAlias = tuple[float, int]
+"""(seconds after the start, bytes)"""
 Direction: TypeAlias = tuple[str, str]
 """(from, to): adjacent nodes"""
 
@@ -36,6 +39,9 @@ class Plan:
     """at 1, TCP has to fill the links; below, every method but unicast delivers all that it is given"""
     rate: int = 20_000_000
     """bit/s of every link"""
+    methods: tuple[Method, ...] = METHODS
+    many: bool = False
+    """whether four senders, to a member of each other network, follow those of one sender"""
 
     @property
     def message_bytes(self) -> int:
@@ -46,8 +52,10 @@ class Plan:
         """Every case of the experiment."""
         for tcp in self.tcp:
             for members in self.members:
-                for method in METHODS:
+                for method in self.methods:
                     yield Case(method, self.load, members=members, tcp=tcp)
+            if self.many:
+                yield from (Case(m, self.load, senders=4, members=1, tcp=tcp) for m in self.methods)
 
     def topology(self, case: Case) -> Topology:
         """Fig. 5 with the members of a case, as Mininet builds it."""
@@ -70,11 +78,11 @@ class Result:
     where: Where
     case: Case
     throughput_bps: Mapping[str, float]
-    """payload that a member received, by member"""
+    """payload that a member received of all streams, by member"""
     link_bytes: Mapping[Direction, int]
     """bytes of frames in each direction of each link of the network"""
     cache_peak_bytes: Mapping[str, int]
-    """the most that an agent held of the stream, by its switch; none with unicast"""
+    """the most that an agent held of all streams, by its switch; none with unicast"""
     dropped: int
     """packets that full queues refused"""
     cpu_bound: tuple[str, ...] = ()

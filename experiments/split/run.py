@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Generator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from experiments.common.nearness import WITHIN
-from experiments.split import figure, kernel, simulated
+from experiments.split import figure, group, kernel, simulated
 from experiments.split.compare import Comparison, compare
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where
 from groupflow.study.experiment import Experiment, Findings, Frame
@@ -26,6 +26,8 @@ def run(options: ExperimentOptions) -> None:
         plan = Plan(seconds=8.0, members=(1,), tcp=("sack",), seed=options.seed)
     else:
         plan = Plan(seconds=30.0, members=(1, 3), tcp=("sack", "cubic"), seed=options.seed)
+    if options.scenarios == (GROUP,):
+        plan = replace(plan, tcp=("sack",), methods=("group",), many=True)
     frame = Frame[Result](options)
     frame.run(_results(plan, frame), partial(find, plan, options.out))
 
@@ -34,9 +36,14 @@ def _results(plan: Plan, frame: Frame[Result]) -> Generator[Result]:
     """Each case on the real network, and in netsim; in both its forms where they differ."""
     for case in plan.cases():
         frame.console.print(f"{_title(case)}: {plan.seconds:g} s ...")
-        messages = simulated.message_times(plan, case.members)
-        folder = f"{case.method}-{case.members}-{CONTROLS[case.tcp]}"
-        result = kernel.run(plan, case, messages, frame.options.out / "logs" / folder)
+        messages = {source: simulated.message_times(plan, case, source) for source in case.sources}
+        logs = (
+            frame.options.out / "logs" / f"{case.method}-{case.senders}-{case.members}-{CONTROLS[case.tcp]}"
+        )
+        if case.method == "group":
+            result = group.run(plan, case, messages, logs)
+        else:
+            result = kernel.run(plan, case, messages[SENDER], logs)
         frame.lagging += [f"{_title(case)}: {line}" for line in result.cpu_bound]
         yield result
         forms: tuple[Where, ...] = ("netsim", "netsim exact") if case.method == "e2e" else ("netsim",)
@@ -69,7 +76,8 @@ def find(plan: Plan, out: Path, results: Sequence[Result]) -> Findings:
         ("from", "to", "bytes"),
         [(result, (*ends, str(count))) for result in results for ends, count in result.link_bytes.items()],
     )
-    figure.draw(out / "split.png", plan, results)
+    if "group" not in plan.methods:
+        figure.draw(out / "split.png", plan, results)
     told = [_form(each) for each in comparisons]
     form = {"plan": asdict(plan), "runs": rows, "comparison": told}
     return Findings({"summary.json": form}, told, _tables(results, comparisons))
@@ -103,11 +111,17 @@ def _tables(results: Sequence[Result], comparisons: Sequence[Comparison]) -> lis
 
 
 def _title(case: Case) -> str:
-    return f"{NAMES[case.method]} to {3 * case.members}, {CONTROLS[case.tcp]}"
+    senders = f", {case.senders} senders" if case.senders > 1 else ""
+    return f"{NAMES[case.method]} to {3 * case.members}{senders}, {_control(case)}"
 
 
 def _case(case: Case) -> dict[str, str]:
-    return {"method": case.method, "members": str(3 * case.members), "tcp": CONTROLS[case.tcp]}
+    return {"method": case.method, "members": str(3 * case.members), "tcp": _control(case)}
+
+
+def _control(case: Case) -> str:
+    """The congestion control: a group session's own, or a TCP's."""
+    return "its own" if case.method == "group" else CONTROLS[case.tcp]
 
 
 def _form(c: Comparison) -> dict[str, object]:
@@ -124,4 +138,9 @@ def _form(c: Comparison) -> dict[str, object]:
     }
 
 
-EXPERIMENT = Experiment("split agents over kernel TCP, in the network of icn2011", run)
+GROUP = "group"
+EXPERIMENT = Experiment(
+    "split agents over kernel TCP, in the network of icn2011; or its group sessions",
+    run,
+    scenarios=(GROUP,),
+)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from experiments.split.plan import SENDER, Plan, Result, Where
+from experiments.split.plan import Message, Plan, Result, Where
 from groupflow import sim
 from groupflow.network.topology import LinkSpec, Topology
 from papers.icn2011 import network
+from papers.icn2011.outcome import FULL, last_hop
 from papers.icn2011.paper import Case
 
 DELAYED_ACK_NS = 40_000_000
 KERNEL_AHEAD_BYTES = 2 << 20
 """Lead of a sender before the slowest member at one agent in the kernel's form of E2E, in bytes: an allowance
 of 1 MiB that the agent reads, and a receive buffer of the same size (docs/explanation/split.md)."""
+_SWITCHES = {"sa1": "s1", "sa2": "s2"}
+"""of cache agents, as caches are told by switch"""
 TICK_NS = 1_000_000
 """resolution of the times of messages"""
 
@@ -26,33 +30,36 @@ TICK_NS = 1_000_000
 def run(plan: Plan, case: Case, where: Where) -> Result:
     """Simulates a case. Raises ScenarioError."""
     results = sim.run(scenario(plan, case, exact=where == "netsim exact"))
-    entry = case.entry(SENDER)  # the sender's output buffer, which the real network has at the link's begin
-    carried = results.link_bytes
+    carried, peaks = results.link_bytes, results.peak_cached_bytes
     return Result(
         where=where,
         case=case,
         throughput_bps={
-            member: results.flows[_last_hop(case, member)].delivered_bytes * 8 / plan.seconds
-            for member in case.receivers(SENDER)
+            member: delivered * 8 / plan.seconds for member, delivered in _delivered(case, results).items()
         },
+        # A sender's output buffer is at the begin of its link in the real network.
         link_bytes={
-            (one, other): carried[_renamed(one, SENDER, entry), _renamed(other, SENDER, entry)]
-            for one, other in plan.directions(case)
+            ends: carried[case.entry(ends[0]), case.entry(ends[1])] for ends in plan.directions(case)
         },
-        cache_peak_bytes=results.peak_cached_bytes,
-        dropped=results.dropped(),
+        cache_peak_bytes={_SWITCHES.get(node, node): peak for node, peak in peaks.items()},
+        dropped=results.dropped(reason=FULL),
     )
+
+
+def _delivered(case: Case, results: sim.Results) -> Counter[str]:
+    """Bytes of all streams, by member."""
+    delivered = Counter[str]()
+    for source in case.sources:
+        for member in case.receivers(source):
+            delivered[member] += results.flows[last_hop(case, source, member)].delivered_bytes
+    return delivered
 
 
 def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:
     """`exact`: E2E as in the paper; else as a program over kernel TCP can do it."""
     base = network.scenario(case, seconds=plan.seconds, seed=plan.seed)
-    traffic = sim.TcpTraffic(
-        case.tcp,
-        case.window,
-        messages=sim.Messages(plan.message_bytes, case.period_ns),
-        delayed_ack_ns=DELAYED_ACK_NS,
-    )
+    messages = sim.Messages(plan.message_bytes, case.period_ns)
+    traffic = sim.TcpTraffic(case.tcp, case.window, messages=messages, delayed_ack_ns=DELAYED_ACK_NS)
     splits = tuple(replace(split, traffic=traffic) for split in base.splits)
     if case.method == "e2e" and not exact:
         splits = tuple(replace(split, mode="n2n", cache_bytes=KERNEL_AHEAD_BYTES) for split in splits)
@@ -61,20 +68,21 @@ def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:
         topology=_changed(base.topology, lambda spec: replace(spec, rate=spec.rate and plan.rate)),
         flows=tuple(replace(flow, traffic=traffic) for flow in base.flows),
         splits=splits,
+        sessions=tuple(replace(session, messages=messages) for session in base.sessions),
     )
 
 
 @cache
-def message_times(plan: Plan, members: int) -> tuple[tuple[float, int], ...]:
+def message_times(plan: Plan, case: Case, source: str) -> tuple[Message, ...]:
     """Times in s from the start at which netsim's sender writes, with the bytes: for the kernel's sender.
 
     The times are those seen by a member whose links are infinitely fast.
     """
-    unicast = scenario(plan, Case("unicast", plan.load, members=members), exact=False)
+    unicast = scenario(plan, replace(case, method="unicast", tcp="sack"), exact=False)
     fast = replace(
         unicast,
         topology=_changed(unicast.topology, lambda spec: replace(spec, rate=None, delay_ns=0)),
-        flows=unicast.flows[:1],
+        flows=tuple(flow for flow in unicast.flows if flow.source == source)[:1],
         sample_ns=TICK_NS,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -82,17 +90,6 @@ def message_times(plan: Plan, members: int) -> tuple[tuple[float, int], ...]:
     counts = [0.0, *series["delivered_bytes"]]
     arrived = zip(series["time_s"], pairwise(counts), strict=True)
     return tuple((at, int(now - before)) for at, (before, now) in arrived if now > before)
-
-
-def _last_hop(case: Case, member: str) -> str:
-    """Name of the connection by which a member receives."""
-    if case.method == "unicast":
-        return network.flow_name(SENDER, member)
-    return f"{SENDER}-{'s1' if member[1] == 'b' else 's2'}-{member}"
-
-
-def _renamed(name: str, former: str, new: str) -> str:
-    return new if name == former else name
 
 
 def _changed(topology: Topology, change: Callable[[LinkSpec], LinkSpec]) -> Topology:

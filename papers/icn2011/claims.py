@@ -10,7 +10,18 @@ from itertools import pairwise
 from groupflow.study.claims import Claim
 from papers.icn2011.judge import ByLoad, Findings, at_every_load
 from papers.icn2011.outcome import Points
-from papers.icn2011.paper import DELAYS_MS, FRAME_BYTES, LINK_BPS, MEGABIT, MEMBERS, MSS, NAMES, SPLIT, Method
+from papers.icn2011.paper import (
+    DELAYS_MS,
+    FRAME_BYTES,
+    LINK_BPS,
+    MEGABIT,
+    MEMBERS,
+    METHODS,
+    MSS,
+    NAMES,
+    SPLIT,
+    Method,
+)
 
 TENTH = 0.1
 LINK_MBPS = LINK_BPS / MEGABIT
@@ -37,44 +48,48 @@ def evaluate(figure: int, points: Points) -> list[Claim]:
 
 def consumption(found: Findings) -> list[Claim]:
     """Claims of Fig. 6."""
+    claims = [claim for method in SPLIT for claim in only_data(found, method)]
+    return [*claims, _proportional(found), *more_than_split(found, "unicast")]
+
+
+def only_data(found: Findings, method: Method) -> list[Claim]:
     few, many = MEMBERS
-    claims: list[Claim] = []
-    for method in SPLIT:
-        name = NAMES[method]
+    name = NAMES[method]
 
-        def used(load: float, members: int, method: Method = method) -> float:
-            return found.at(method, load, members=members).consumption_mbps
+    def used(load: float, members: int) -> float:
+        return found.at(method, load, members=members).consumption_mbps
 
-        claims += [
-            at_every_load(
-                f"{method}-flat", "V.A, Fig. 6",
-                f"{name}: consumption does not depend on the number of members",
-                0, found.over(lambda load, used=used: abs(used(load, many) / used(load, few) - 1)),
-                "relative difference, 1 and 5 members", most=ALIKE,
-            ),
-            at_every_load(
-                f"{method}-only-data", "V.A, Fig. 6",
-                f"{name}: consumes no more than the data requires: load times link rate", "<= 1",
-                found.over(lambda load, used=used: used(load, many) / (load * LINK_MBPS)),
-                "of the load", most=1 + TENTH,
-            ),
-        ]  # fmt: skip
+    return [
+        at_every_load(
+            f"{method}-flat", "V.A, Fig. 6", f"{name}: consumption does not depend on the number of members",
+            0, found.over(lambda load: abs(used(load, many) / used(load, few) - 1)),
+            "relative difference, 1 and 5 members", most=ALIKE,
+        ),
+        at_every_load(
+            f"{method}-only-data", "V.A, Fig. 6",
+            f"{name}: consumes no more than the data requires: load times link rate", "<= 1",
+            found.over(lambda load: used(load, many) / (load * LINK_MBPS)), "of the load", most=1 + TENTH,
+        ),
+    ]  # fmt: skip
+
+
+def more_than_split(found: Findings, method: Method) -> list[Claim]:
+    """A connection for each member, or for two, consumes more than the proposed methods."""
+    name = NAMES[method].lower()
 
     def more(load: float, members: int) -> float:
-        split = max(found.at(method, load, members=members).consumption_mbps for method in SPLIT)
-        return found.at("unicast", load, members=members).consumption_mbps / split
+        split = max(found.at(each, load, members=members).consumption_mbps for each in SPLIT)
+        return found.at(method, load, members=members).consumption_mbps / split
 
-    claims.append(_proportional(found))
-    claims += [
+    return [
         at_every_load(
-            f"unicast-more-{members}", "V.A, Fig. 6",
-            f"the proposed methods consume less than unicast, members: {members}", "less",
+            f"{method}-more-{members}", "V.A, Fig. 6",
+            f"the proposed methods consume less than {name}, members: {members}", "less",
             {load: more(load, members) for load in found.loads if load * MORE < 1},
-            "unicast over them, below the load that the data alone fills the link with", least=MORE,
+            f"{name} over them, below the load that the data alone fills the link with", least=MORE,
         )
         for members in MEMBERS
     ]  # fmt: skip
-    return claims
 
 
 def _proportional(found: Findings) -> Claim:
@@ -94,40 +109,36 @@ def _proportional(found: Findings) -> Claim:
 
 def reception(found: Findings) -> list[Claim]:
     """Claims of Fig. 7."""
-    claims: list[Claim] = []
+    claims = [claim for method in SPLIT for claim in reception_of(found, method)]
+    return claims + [claim for delay in DELAYS_MS for claim in _unicast_reception(found, delay)]
+
+
+def reception_of(found: Findings, method: Method) -> list[Claim]:
     near, far = DELAYS_MS
+    name = NAMES[method]
 
     def left(load: float) -> float:
         at = [found.at("unicast", load, delay_ms=delay).reception_mbps for delay in (far, near)]
         return at[0] / max(at[1], NEVER_ZERO)
 
     unicast = found.over(lambda load: max(left(load), NEVER_ZERO))
-    for method in SPLIT:
-        name = NAMES[method]
-        rates = {
-            delay: found.over(
-                lambda load, delay=delay, method=method: found.at(method, load, delay_ms=delay).reception_mbps
-            )
-            for delay in DELAYS_MS
-        }
-        claims += [
-            at_every_load(
-                f"{method}-reception-{delay}ms", "V.A, Fig. 7",
-                f"{name}, {delay} ms: reception throughput in proportion to the load", 1.0,
-                {load: rate / (load * PAYLOAD_MBPS) for load, rate in rates[delay].items()}, "of the load",
-                least=1 - TENTH,
-            )
-            for delay in (far,)  # near: effective(), as D is the load
-        ]  # fmt: skip
-        claims.append(
-            at_every_load(
-                f"{method}-delay", "V.A, Fig. 7",
-                f"{name}: the delay has less impact than on unicast", "less",
-                {load: rates[far][load] / rates[near][load] / unicast[load] for load in found.loads},
-                f"{far} ms over {near} ms, over unicast's", least=MORE,
-            )
-        )  # fmt: skip
-    return claims + [claim for delay in DELAYS_MS for claim in _unicast_reception(found, delay)]
+    rates = {
+        delay: found.over(lambda load, delay=delay: found.at(method, load, delay_ms=delay).reception_mbps)
+        for delay in DELAYS_MS
+    }
+    return [
+        at_every_load(  # near: effective(), as D is the load
+            f"{method}-reception-{far}ms", "V.A, Fig. 7",
+            f"{name}, {far} ms: reception throughput in proportion to the load", 1.0,
+            {load: rate / (load * PAYLOAD_MBPS) for load, rate in rates[far].items()}, "of the load",
+            least=1 - TENTH,
+        ),
+        at_every_load(
+            f"{method}-delay", "V.A, Fig. 7", f"{name}: the delay has less impact than on unicast", "less",
+            {load: rates[far][load] / rates[near][load] / unicast[load] for load in found.loads},
+            f"{far} ms over {near} ms, over unicast's", least=MORE,
+        ),
+    ]  # fmt: skip
 
 
 def _unicast_reception(found: Findings, delay: int) -> list[Claim]:
@@ -166,20 +177,21 @@ def effective(found: Findings) -> list[Claim]:
     """Claims of Fig. 8."""
     series = list(found.over(lambda load: found.at("unicast", load).effective).values())
     return [
-        *(
-            at_every_load(
-                f"{method}-effective", "V.A, Figs. 7, 8",
-                f"{NAMES[method]}: reception in proportion to the load: a high effective throughput", "high",
-                found.over(lambda load, method=method: found.at(method, load).effective), "", least=1 - TENTH,
-            )
-            for method in SPLIT
-        ),
+        *(effective_of(found, method) for method in SPLIT),
         Claim(
             "unicast-effective", "V.A, Fig. 8",
             "Unicast: the effective throughput falls with the load", "falls",
             series[-1] / max(series[0], NEVER_ZERO), "last over first", _falls(series),
         ),
     ]  # fmt: skip
+
+
+def effective_of(found: Findings, method: Method) -> Claim:
+    return at_every_load(
+        f"{method}-effective", "V.A, Figs. 7, 8",
+        f"{NAMES[method]}: reception in proportion to the load: a high effective throughput", "high",
+        found.over(lambda load: found.at(method, load).effective), "", least=1 - TENTH,
+    )  # fmt: skip
 
 
 def _falls(series: Sequence[float]) -> bool:
@@ -192,7 +204,7 @@ def _falls(series: Sequence[float]) -> bool:
 def consumption_of_four(found: Findings) -> list[Claim]:
     """Claims of Fig. 9."""
     first, last = found.lowest, found.highest
-    used = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).consumption_mbps) for m in NAMES}
+    used = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).consumption_mbps) for m in METHODS}
     low = max(used[m][first] for m in SPLIT) / used["unicast"][first]
     high = used["n2n"][last] / max(used["unicast"][last], used["e2e"][last])
     held = used["e2e"][last] / (last * LINK_MBPS)
@@ -222,20 +234,15 @@ def consumption_of_four(found: Findings) -> list[Claim]:
 def reception_of_four(found: Findings) -> list[Claim]:
     """Claims of Fig. 10."""
     first, last = found.lowest, found.highest
-    got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in NAMES}
+    got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in METHODS}
     acks = {
         m: found.over(lambda load, m=m: found.at(m, load, senders=4).acknowledgements_mbps) for m in SPLIT
     }
-    stays = got["e2e"][last] / max(got["e2e"].values())
     share = acks["n2n"][last] / LINK_MBPS
     grown = acks["n2n"][last] / max(acks["n2n"][first], NEVER_ZERO)
     return [
         *(_degrades(method, got[method]) for method in ("unicast", "n2n")),
-        Claim(
-            "e2e-four-reception", "V.B, Fig. 10", "End-End: reception throughput stays high at high load",
-            "high", stays, f"at load {last:g}, of the best load's", stays >= DEGRADED,
-            f"at least {DEGRADED:g}",
-        ),
+        stays("e2e", got["e2e"]),
         Claim(
             "n2n-four-acknowledgements", "V.B, Fig. 10",
             "Node-Node: an explosion of acknowledgements is an obstacle to data", "explosion", share,
@@ -260,10 +267,20 @@ def _degrades(method: Method, got: ByLoad) -> Claim:
     )  # fmt: skip
 
 
+def stays(method: Method, got: ByLoad) -> Claim:
+    last = max(got)
+    share = got[last] / max(got.values())
+    return Claim(
+        f"{method}-four-reception", "V.B, Fig. 10",
+        f"{NAMES[method]}: reception throughput stays high at high load", "high", share,
+        f"at load {last:g}, of the best load's", share >= DEGRADED, f"at least {DEGRADED:g}",
+    )  # fmt: skip
+
+
 def effective_of_four(found: Findings) -> list[Claim]:
     """The claim of Figs. 10 and 11: D is the same with all methods, so that one quantity orders both."""
     last = found.highest
-    share = {m: found.at(m, last, senders=4).effective for m in NAMES}
+    share = {m: found.at(m, last, senders=4).effective for m in METHODS}
     more = share["e2e"] / max(share["n2n"], share["unicast"])
     return [
         Claim(
@@ -286,13 +303,7 @@ def caches(found: Findings) -> list[Claim]:
     n2n, e2e = max(ratio["n2n", 4].values()), max(ratio["e2e", 4].values())
     more = min(ratio[m, 4][last] / max(ratio[m, 1][last], NEVER_ZERO) for m in SPLIT)
     return [
-        *(
-            at_every_load(
-                f"{method}-one-cache", "V.C, Fig. 12", f"{NAMES[method]}, one sender: cache ratio below 10 %",
-                "< 0.1", ratio[method, 1], "", most=SMALL_CACHE,
-            )
-            for method in SPLIT
-        ),
+        *(one_cache(found, method) for method in SPLIT),
         Claim(
             "n2n-four-cache", "V.C, Fig. 12", "Node-Node, four senders: cache ratio about 80 %", 0.8, n2n,
             "most over the loads", low <= n2n <= high,
@@ -308,6 +319,13 @@ def caches(found: Findings) -> list[Claim]:
             "higher", more, f"times one sender's at load {last:g}", more >= MORE, f"at least {MORE:g}",
         ),
     ]  # fmt: skip
+
+
+def one_cache(found: Findings, method: Method) -> Claim:
+    return at_every_load(
+        f"{method}-one-cache", "V.C, Fig. 12", f"{NAMES[method]}, one sender: cache ratio below 10 %",
+        "< 0.1", found.over(lambda load: found.at(method, load).cache_ratio), "", most=SMALL_CACHE,
+    )  # fmt: skip
 
 
 RULES: Mapping[int, Callable[[Findings], list[Claim]]] = {

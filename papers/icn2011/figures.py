@@ -1,4 +1,5 @@
-"""The paper's figures 6 to 12: an index against the load, mean and standard deviation over the seeds."""
+"""The paper's figures 6 to 12: an index against the load, mean and standard deviation over the seeds. Lines
+beyond the paper are a group session on P4 switches, and TCP through members."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -6,9 +7,16 @@ from pathlib import Path
 
 from groupflow.study.drawing import Axes, save, subplots
 from papers.icn2011.outcome import Indices, Points
-from papers.icn2011.paper import DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case
+from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, Method
 
-COLOURS = {"unicast": "#555555", "n2n": "#c06010", "e2e": "#1f4e79"}
+COLOURS = {
+    "unicast": "#555555",
+    "n2n": "#c06010",
+    "e2e": "#1f4e79",
+    "group": "#2e8540",
+    "members": "#9a6fb0",
+}
+LINES: tuple[Method, ...] = (*reversed(METHODS), *BEYOND)
 MBPS = (0.0, 104.0)
 RATIO = (0.0, 1.04)
 
@@ -43,7 +51,7 @@ class Figure:
 
 
 def _members() -> Iterable[Line]:
-    for method in reversed(METHODS):
+    for method in LINES:
         for members in MEMBERS:
             label = f"{NAMES[method]} (member:{members})"
             yield Line(label, Case(method, 0.0, members=members), dashed=members == 1)
@@ -55,23 +63,23 @@ def _demand(loads: tuple[float, ...]) -> Iterable[Case]:
 
 
 def _delays() -> Iterable[Line]:
-    for method in reversed(METHODS):
+    for method in LINES:
         for delay in DELAYS_MS:
             label = f"{NAMES[method]} (delay:{delay}ms)"
             yield Line(label, Case(method, 0.0, delay_ms=delay), dashed=delay != DELAYS_MS[0])
 
 
 def _four() -> tuple[Line, ...]:
-    return tuple(Line(NAMES[method], Case(method, 0.0, senders=4, members=1)) for method in reversed(METHODS))
+    return tuple(Line(NAMES[method], Case(method, 0.0, senders=4, members=1)) for method in LINES)
 
 
 def _caches() -> Iterable[Line]:
-    for method in SPLIT:
+    for method in (*SPLIT, "group"):
         yield Line(f"{NAMES[method]} (sender:1)", Case(method, 0.0), dashed=True)
         yield Line(f"{NAMES[method]} (sender:4)", Case(method, 0.0, senders=4, members=1))
 
 
-_ONE_DELAY = tuple(Line(f"{NAMES[m]} (delay:10ms)", Case(m, 0.0)) for m in reversed(METHODS))
+_ONE_DELAY = tuple(Line(f"{NAMES[m]} (delay:10ms)", Case(m, 0.0)) for m in LINES)
 _CONSUMPTION = "Bandwidth consumption [Mb/s]"
 
 FIGURES = (
@@ -108,6 +116,8 @@ def panel(axis: Axes, figure: Figure, points: Points) -> None:
     """Draws one figure."""
     for line in figure.lines:
         cases = [case for case in points if case == replace(line.case, load=case.load)]
+        if not cases:
+            continue  # a study of the paper's methods alone
         curve(axis, points, cases, figure.index, line.label, COLOURS[line.case.method], dashed=line.dashed)
     axis.set(ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
     axis.set_title(f"Fig. {figure.number}: {figure.title}", fontsize="medium")

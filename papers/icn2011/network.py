@@ -6,6 +6,8 @@ docs/results/icn2011.md lists the parameters that the paper leaves open, and the
   agents sit in the node, and TCP's packets enter its queue at once.)
 - A split agent is s1 or s2 with its agent host; with unicast they are ordinary routers. P4 switches do the
   same to the packet (tests/unit/papers/icn2011/test_runs.py) and take longer.
+- With group sessions all of these are P4 switches, with cache agents at s1 and s2; with TCP through members
+  s1 and s2 are routers, and a member that sends on has an output buffer, too.
 - A sender writes its messages into one connection that stays: unicast has one for each member. With
   `each_message` a message has connections of its own (studies/connections.py).
 
@@ -25,7 +27,16 @@ from groupflow import sim
 from groupflow.data import TOPOLOGIES
 from groupflow.network.topology import Topology, parse
 from groupflow.sim.model import Kind
-from papers.icn2011.paper import FRAME_BYTES, LINK_BPS, MESSAGE_BYTES, PACKET_BYTES, SECONDS, Case
+from papers.icn2011.paper import (
+    FRAME_BYTES,
+    LINK_BPS,
+    MESSAGE_BYTES,
+    PACKET_BYTES,
+    SECONDS,
+    SENDERS,
+    SPLIT,
+    Case,
+)
 
 FIG5 = TOPOLOGIES / "fig5.yaml"
 AGENTS = ("s1", "s2")
@@ -33,6 +44,8 @@ SWITCH_OF = {"ma1": "s1", "mb1": "s1", "mc1": "s2", "md1": "s2"}
 NANOSECONDS = 10**9
 MESSAGE = "/"
 """before the number of a message, in the name of its stream"""
+JOIN_NS = 100_000_000
+"""time in which the receivers of a group session have joined"""
 NARROW_BPS = LINK_BPS // 2
 """rate of the last link before SA2, where there are routers between the agents"""
 
@@ -53,7 +66,13 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
         name=f"{case.method}-{case.senders}-{case.members}-{case.delay_ms}ms-{case.load}-{seed}",
         topology=topology(
             replace(
-                case, method="n2n", load=0.0, tcp="sack", agent_pps=None, diffusion=None, each_message=False
+                case,
+                method="members" if case.method == "members" else "n2n",
+                load=0.0,
+                tcp="sack",
+                agent_pps=None,
+                diffusion=None,
+                each_message=False,
             )
         ),
         flows=(),
@@ -71,9 +90,19 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
             for member in case.receivers(source)
         )
         return replace(base, flows=flows)
-    mode = "n2n" if case.method == "n2n" else "e2e"
+    if case.method == "group":
+        return replace(base, sessions=tuple(_session(case, source) for source in case.sources))
+    mode = "e2e" if case.method == "e2e" else "n2n"
     splits = tuple(
-        sim.SplitSession(name, source, case.receivers(source), traffic, mode, start_ns)
+        sim.SplitSession(
+            name,
+            source,
+            case.receivers(source),
+            traffic,
+            mode,
+            start_ns,
+            overlay=case.overlay(source) if case.method == "members" else {},
+        )
         for source in case.sources
         for name, start_ns in starts[source].items()
     )
@@ -107,15 +136,31 @@ def flow_name(stream: str, member: str) -> str:
     return f"{stream}-{member}"
 
 
+def _session(case: Case, source: str) -> sim.GroupSession:
+    """A sender's group session."""
+    messages = sim.Messages(MESSAGE_BYTES, case.period_ns)
+    id = SENDERS.index(source) + 1
+    return sim.GroupSession(
+        id, source, case.receivers(source), size=0, sender_after_ns=JOIN_NS, messages=messages
+    )
+
+
+def member_name(source: str, member: str) -> str:
+    """Name of a member in the group session of a sender."""
+    return f"session{SENDERS.index(source) + 1}-{member}"
+
+
 def _link_delay_ns(case: Case) -> int:
     """Delay of each link between the agents: routers divide the way in equal parts."""
     return case.delay_ms * 10**6 // (case.routers + 1)
 
 
 def _kinds(case: Case) -> dict[str, Kind]:
-    kinds: dict[str, Kind] = dict.fromkeys(AGENTS, "fifo" if case.method == "unicast" else "agent")
-    if case.sender_buffer:
-        kinds |= dict.fromkeys(map(case.entry, case.sources), "fifo")
+    if case.method == "group":
+        return {}
+    kinds: dict[str, Kind] = dict.fromkeys(AGENTS, "agent" if case.method in SPLIT else "fifo")
+    for host in case.buffered:
+        kinds[case.entry(host)] = "fifo"
     return kinds
 
 
@@ -130,7 +175,7 @@ def topology(case: Case) -> Topology:
     links = [link for link in links if set(link["ends"]) != set(AGENTS)] + _between(case)
     for number in range(1, case.routers + 1):
         form["switches"][f"r{number}"] = {"device_id": 20 + number, "grpc": 9600 + number}
-    for number, source in enumerate(case.sources if case.sender_buffer else (), 11):
+    for number, source in enumerate(case.buffered, 11):
         buffer = case.entry(source)
         form["switches"][buffer] = {"device_id": number, "grpc": 9561 + number}
         (outer,) = (link for link in links if source in link["ends"])

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from groupflow import sim
 from groupflow.sim.results import FlowResult
 from groupflow.study.files import Row
-from papers.icn2011.network import AGENTS, MESSAGE, SWITCH_OF, flow_name
-from papers.icn2011.paper import MEGABIT, MESSAGE_PACKETS, MSS, Case
+from papers.icn2011.network import AGENTS, MESSAGE, SWITCH_OF, flow_name, member_name
+from papers.icn2011.paper import FRAME_BYTES, GROUP_PAYLOAD, MEGABIT, MESSAGE_PACKETS, MSS, Case, is_near
 from papers.icn2011.plan import Run
 
 FULL = "queue_full"
@@ -32,7 +32,7 @@ class Indices:
     nearest_mbps: float
     """the most that a member received of a stream; the mean over the streams"""
     cache_ratio: float
-    """the most that SA1 cached over all that senders transmitted (Cmax / Dmax); 0 with unicast"""
+    """the most that SA1 cached over all that senders transmitted (Cmax / Dmax); 0 without agents"""
     own_cache_ratio: float
     """the same over what the senders beside SA1 transmitted"""
     acknowledgements_mbps: float
@@ -78,7 +78,7 @@ def measure(run: Run, results: sim.Results) -> Outcome:
     transmitted: dict[str, int] = dict.fromkeys(AGENTS, 0)
     for source in case.sources:
         members = case.receivers(source)
-        names = [_last_hop(case, source, member) for member in members]
+        names = [last_hop(case, source, member) for member in members]
         rates = [flows[name].delivered_bytes * 8 / seconds / MEGABIT for name in names]
         streams.append(rates)
         for member, rate in zip(members, rates, strict=True):
@@ -86,8 +86,9 @@ def measure(run: Run, results: sim.Results) -> Outcome:
         firsts = [flows[name] for name in _first_hops(case, source)]
         offered.append((firsts[0].offered_bytes or 0) * 8 / seconds / MEGABIT)
         sent = sum(flow.sent_packets - (flow.retransmissions or 0) for flow in firsts)
-        transmitted[SWITCH_OF[source]] += sent * MSS
-    cached = results.peak_cached_bytes.get("s1", 0)
+        transmitted[SWITCH_OF[source]] += sent * (GROUP_PAYLOAD if case.method == "group" else MSS)
+    peaks = results.peak_cached_bytes
+    cached = peaks.get("s1", peaks.get("sa1", 0))
     links = results.link_bytes
     up = [links[case.entry(source), SWITCH_OF[source]] for source in case.sources]
     at_senders = sum(results.dropped(case.entry(source), FULL) for source in case.sources)
@@ -116,11 +117,13 @@ def measure(run: Run, results: sim.Results) -> Outcome:
 
 def _acknowledgements(case: Case, results: sim.Results, flows: Mapping[str, FlowResult]) -> float:
     """Rate of frames on the links to senders that carry no data for them."""
-    data = 0
+    data = 0.0
     for source in case.sources:
         for member in set(case.receivers(source)) & set(case.sources):
-            flow = flows[_last_hop(case, source, member)]
-            data += flow.delivered_packets * (MSS + 54)
+            flow = flows[last_hop(case, source, member)]
+            group = case.method == "group"  # whose members also count packets without data
+            packets = flow.delivered_bytes / GROUP_PAYLOAD if group else flow.delivered_packets
+            data += packets * FRAME_BYTES
     down = sum(results.link_bytes[SWITCH_OF[source], case.entry(source)] for source in case.sources)
     return (down - data) * 8 / results.simulated_s / MEGABIT / len(case.sources)
 
@@ -149,18 +152,26 @@ def _together(one: FlowResult, other: FlowResult) -> FlowResult:
     )
 
 
-def _last_hop(case: Case, source: str, member: str) -> str:
-    """Name of the connection by which a member receives."""
+def last_hop(case: Case, source: str, member: str) -> str:
+    """Name of the connection by which a member receives, or of its part in a session."""
     if case.method == "unicast":
         return flow_name(source, member)
-    agent = "s1" if member[1] in "ab" else "s2"
+    if case.method == "group":
+        return member_name(source, member)
+    if case.method == "members":
+        return f"{source}-{case.overlay(source)[member]}-{member}"
+    agent = "s1" if is_near(member) else "s2"
     return f"{source}-{agent}-{member}"
 
 
 def _first_hops(case: Case, source: str) -> list[str]:
-    """Names of a sender's connections."""
+    """Names of a sender's connections, or of its part in a session."""
     if case.method == "unicast":
         return [flow_name(source, member) for member in case.receivers(source)]
+    if case.method == "group":
+        return [member_name(source, source)]
+    if case.method == "members":
+        return [last_hop(case, source, to) for to, sender in case.overlay(source).items() if sender == source]
     return [f"{source}-{source}-{SWITCH_OF[source]}"]
 
 

@@ -2,20 +2,33 @@
 
 import math
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Literal, TypeAlias
 
 from groupflow.sim.model import Variant
 
-Method: TypeAlias = Literal["unicast", "n2n", "e2e"]
+Method: TypeAlias = Literal["unicast", "n2n", "e2e", "group", "members"]
 METHODS: tuple[Method, ...] = ("unicast", "n2n", "e2e")
+"""the paper's"""
 SPLIT: tuple[Method, ...] = ("n2n", "e2e")
-NAMES: dict[Method, str] = {"unicast": "Unicast", "n2n": "Node-Node", "e2e": "End-End"}
+BEYOND: tuple[Method, ...] = ("group", "members")
+"""a group session on P4 switches with cache agents, end to end and strict, as a session is unless told
+otherwise; and TCP from member to member, as in Fig. 1"""
+NAMES: dict[Method, str] = {
+    "unicast": "Unicast",
+    "n2n": "Node-Node",
+    "e2e": "End-End",
+    "group": "P4 group session",
+    "members": "Through members",
+}
 
 MEGABIT = 10**6
 LINK_BPS = 100 * MEGABIT
 PACKET_BYTES = 1500
 FRAME_BYTES = PACKET_BYTES + 14
 MSS = PACKET_BYTES - 40
+GROUP_PAYLOAD = 1448
+"""payload of a full packet of a group session, whose frame is as long as TCP's"""
 MESSAGE_BYTES = 5_000_000
 SECONDS = 100.0
 LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -32,10 +45,17 @@ WINDOW = 10_000
 QUICK_SECONDS = 10.0
 QUICK_LOADS = (0.2, 0.6, 1.0)
 QUICK_SEEDS = 2
+QUICK_SECONDS_BEYOND = 5.0
+"""and one seed, of methods beyond the paper's: P4 switches take longer"""
 
 MESSAGE_PACKETS = math.ceil(MESSAGE_BYTES / MSS)
 TRANSMISSION_S = MESSAGE_PACKETS * FRAME_BYTES * 8 / LINK_BPS
 """tr, the time that the frames of a message take at the links' rate"""
+
+
+def is_near(member: str) -> bool:
+    """Whether a member's network is at SA1, and not at SA2."""
+    return member[1] in "ab"
 
 
 @dataclass(frozen=True)
@@ -69,7 +89,7 @@ class Case:
 
     def entry(self, source: str) -> str:
         """The node that sends on a sender's link: its output buffer, or the sender itself."""
-        return f"{source}out" if self.sender_buffer else source
+        return f"{source}out" if source in self.buffered else source
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -80,3 +100,18 @@ class Case:
         if self.senders == 1:
             return tuple(f"m{network}{n}" for network in "bcd" for n in range(1, self.members + 1))
         return tuple(member for member in SENDERS if member != source)
+
+    def overlay(self, source: str) -> dict[str, str]:
+        """Of each member, the one that sends to it over TCP, as in Fig. 1: the source sends to two members,
+        the second of these to a third, and so on, those on the source's side first."""
+        side = is_near(source)
+        first, *others = sorted(self.receivers(source), key=lambda member: is_near(member) != side)
+        return {first: source} | {member: sender for sender, member in pairwise((source, *others))}
+
+    @property
+    def buffered(self) -> tuple[str, ...]:
+        """Hosts with an output buffer before their links: those that send."""
+        if not self.sender_buffer:
+            return ()
+        relays = (self.overlay(source).values() for source in self.sources if self.method == "members")
+        return tuple(dict.fromkeys((*self.sources, *chain.from_iterable(relays))))

@@ -21,7 +21,8 @@ class Run:
         if case.method == "unicast":
             # The sender's link is full, and bounds the packets whatever the number of copies.
             return self.seconds * min(1.0, case.load * len(case.receivers("ma1"))) * 4 * case.senders
-        return self.seconds * case.load * (links + 2 * case.routers)
+        of_p4 = 20 if case.method == "group" else 1
+        return self.seconds * case.load * (links + 2 * case.routers) * of_p4
 
 
 def loads(*, quick: bool) -> tuple[float, ...]:

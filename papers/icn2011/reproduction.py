@@ -3,7 +3,7 @@
 from functools import partial
 
 from groupflow.study.paper import Paper, Study
-from papers.icn2011 import claims, figures
+from papers.icn2011 import claims, figures, findings
 from papers.icn2011.figures import Figure
 from papers.icn2011.outcome import Outcome, Points
 from papers.icn2011.plan import Run, loads
@@ -17,7 +17,7 @@ def _study(figure: Figure) -> Study[Run, Outcome, Points]:
         figure.title,
         SIMULATION,
         runs(lambda quick: figure.cases(loads(quick=quick))),
-        partial(claims.evaluate, figure.number),
+        lambda points: [*claims.evaluate(figure.number, points), *findings.evaluate(figure.number, points)],
         partial(figures.draw, figure),
     )
 

@@ -85,6 +85,22 @@ def test_split_connections_carry_the_stream_once(tmp_path: Path) -> None:
     assert (tmp_path / "split.png").stat().st_size > 10_000
 
 
+def test_group_sessions_of_one_sender_and_of_four(tmp_path: Path) -> None:
+    done = experiment("split", tmp_path, "--scenario", "group")
+    runs = json.loads((tmp_path / "summary.json").read_text())["runs"]
+    assert [(run["where"], len(run["throughput_bps"])) for run in runs] == [
+        ("kernel", 3), ("netsim", 3), ("kernel", 4), ("netsim", 4),
+    ]  # fmt: skip
+    for run in runs:
+        carried = run["link_bytes"]
+        assert set(run["cache_peak_bytes"]) == {"s1", "s2"} and min(run["cache_peak_bytes"].values()) > 0
+        assert len(carried) == 10 and min(run["throughput_bps"].values()) > 5e6, run["where"]
+        if len(run["throughput_bps"]) == 3:
+            assert carried["s1>s2"] == pytest.approx(carried["ma1>s1"], rel=0.05), "once a link"
+            assert run["dropped"] == 0
+    assert {c["method"] for c in json.loads(done.stdout)} == {"group"}
+
+
 def undisturbed_experiment(name: str, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """An experiment whose figures can be judged: repeated while the switches do not keep their schedule."""
     said = ""

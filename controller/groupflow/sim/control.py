@@ -51,6 +51,11 @@ def run_controlled(sim: "NativeSim", scenario: Scenario, program: Program, on_st
     try:
         loop.run_until_complete(_serve(network, scenario, program, loop.time))
     finally:
+        network.end()
+        if tasks := asyncio.all_tasks(loop):  # where `on_step` raised
+            for task in tasks:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         loop.close()
 
 
@@ -89,6 +94,10 @@ class _Network:
         connection = _Connection(self._sim, switch.name, self._program)
         self._connections[switch.name] = connection
         return connection
+
+    def end(self) -> None:
+        """Lets no more time pass."""
+        self._end_ns = self.now_ns
 
     def advance(self, seconds: float | None) -> None:
         """Lets at most so much time pass, and hands the switches' packets to the controller."""

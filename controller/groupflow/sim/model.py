@@ -145,13 +145,17 @@ class GroupSession:
     source: str
     destinations: tuple[str, ...]
     size: int
-    """bytes"""
+    """bytes; 0 with messages"""
     mode: Literal["e2e", "n2n"] = "e2e"
     policy: Literal["strict", "isolate"] = "strict"
     rate: int = 0
     """highest rate, bit/s; 0: no bound"""
     start_ns: int = 0
     """time when the members join"""
+    sender_after_ns: int = 0
+    """how much later the sender joins: the controller tells it the slowest link of the tree as it is then"""
+    messages: Messages | None = None
+    """messages to send instead, without end"""
 
     def member(self, host: str) -> str:
         """The name under which a member is measured."""
@@ -176,6 +180,8 @@ class SplitSession:
     cache_bytes: int | None = None
     """n2n: bytes that an agent acknowledges beyond those of all its branches, and caches besides the bytes in
     flight then; None: all that arrive"""
+    overlay: Mapping[str, str] = field(default_factory=dict[str, str])
+    """application-layer multicast, without agents: of each member, the one that sends to it"""
     shaped_as: Mapping[str, int] = field(default_factory=dict[str, int])
     """of connections (`hop`) that are shaped to feedback's rate: the number by which feedback names each"""
 

@@ -85,11 +85,12 @@ def _members(scenario: Scenario) -> list[dict[str, object]]:
             group.source,
             group.id,
             token,
-            group.start_ns,
+            group.start_ns + group.sender_after_ns,
             kind="sender",
             bytes=group.size,
             receivers=len(group.destinations),
             rate_bps=group.rate,
+            messages=group.messages and _messages(group.messages),
         )
     return specs
 

@@ -20,15 +20,16 @@ class FlowResult:
     flow: str
     sent_packets: int
     offered_bytes: int | None
-    """bytes that the application wrote, of TCP with messages"""
+    """bytes that the application wrote, where it writes messages"""
     delivered_packets: int
     delivered_bytes: int
     goodput_bps: float
     mean_delay_s: float | None
     """of UDP flows"""
     retransmissions: int | None
-    """of TCP flows, as the following"""
+    """of TCP flows and of a group session's sender"""
     timeouts: int | None
+    """of TCP flows, as the following"""
     fast_retransmits: int | None
     ecn_reductions: int | None
     """reductions of the window because of marked packets"""
@@ -94,7 +95,8 @@ class Results:
 
     @cached_property
     def peak_cached_bytes(self) -> dict[str, int]:
-        """The most bytes that an agent held because some branch had not acknowledged them, by split agent."""
+        """The most bytes that an agent held because some branch had not acknowledged them: by split agent, by
+        the host of a cache agent, and by a host that passes a stream on."""
         return {form["node"]: form["peak_bytes"] for form in self.summary["caches"]}
 
     def signalled(self, reason: str, node: str | None = None) -> int:

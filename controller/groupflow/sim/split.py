@@ -1,4 +1,5 @@
-"""Split sessions in the core's form: a TCP flow for each hop of a session's tree, a relay for each agent."""
+"""Split sessions in the core's form: a TCP flow for each hop of a session's tree, a relay for each
+node that passes a stream on."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -55,8 +56,15 @@ def _hop(session: SplitSession, sender: str, receiver: str) -> Flow:
 
 
 def _tree(scenario: Scenario, session: SplitSession) -> dict[str, list[str]]:
-    """The nodes to which the source and each agent on the way send. Raises ScenarioError."""
+    """The nodes to which the source and each agent on the way, or member of the overlay, send. Raises
+    ScenarioError."""
     tree: dict[str, list[str]] = {}
+    if session.overlay:
+        for member in session.destinations:
+            if member not in session.overlay:
+                raise ScenarioError(f"splits.{session.name}.overlay: nobody sends to {member}; name a host")
+            tree.setdefault(session.overlay[member], []).append(member)
+        return tree
     for member in session.destinations:
         way = [session.source, *_agents(scenario, session, member), member]
         if len(way) == 2:

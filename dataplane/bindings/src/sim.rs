@@ -278,7 +278,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "delivered_bytes": flow.delivered_bytes,
                 "goodput_bps": if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 },
                 "mean_delay_s": if flow.tcp.is_none() { mean(flow.delay_ns) } else { None },
-                "retransmissions": flow.tcp.map(|tcp| tcp.retransmissions),
+                "retransmissions": flow.retransmissions.or(flow.tcp.map(|tcp| tcp.retransmissions)),
                 "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
@@ -341,7 +341,7 @@ fn bone(transfer: &BoneSample) -> Value {
     })
 }
 
-/// The bytes that split agents hold.
+/// The bytes that agents hold.
 fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
     let value = |cache: &CacheSample| {
         let node = &network.spec().nodes[cache.node.index()].name;

@@ -166,7 +166,13 @@ impl<'a> Builder<'a> {
                 let first = attachments.first();
                 let rate = first.map_or(Ok(None), |attachment| rate_of(attachment.link))?;
                 let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
-                Ok(SimNode::Host(Box::new(HostInterface::new(0, rate, self.flows.ends(node, limit)?))))
+                let ends = self.flows.ends(node, limit)?;
+                if self.flows.relays_at(node).next().is_none() {
+                    return Ok(SimNode::Host(Box::new(HostInterface::new(0, rate, ends))));
+                }
+                let mut member = SplitNode::new(Nanos::ZERO);
+                member.attach(0, rate, ends);
+                Ok(self.relaying(node, member))
             }
             NodeKind::Agent(spec) => {
                 let mut agent = SplitNode::new(self.service(node, spec)?);
@@ -174,10 +180,7 @@ impl<'a> Builder<'a> {
                     let ends = self.flows.ends_at(node, attachment.link)?;
                     agent.attach(attachment.port, rate_of(attachment.link)?, ends);
                 }
-                for relay in self.flows.relays_at(node) {
-                    agent.relay(relay);
-                }
-                Ok(SimNode::Agent(Box::new(agent)))
+                Ok(self.relaying(node, agent))
             }
             NodeKind::Fifo(spec) => {
                 self.check_below_queues(node, "ecn", spec.ecn)?;
@@ -228,6 +231,12 @@ impl<'a> Builder<'a> {
                 Ok(SimNode::Switch(Box::new(switch)))
             }
         }
+    }
+
+    /// A node with the streams that it passes on.
+    fn relaying(&self, node: NodeId, mut agent: SplitNode) -> SimNode {
+        self.flows.relays_at(node).for_each(|relay| agent.relay(relay));
+        SimNode::Agent(Box::new(agent))
     }
 
     fn rate(&self, link: LinkId) -> Result<Option<BitRate>, BuildError> {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use groupflow_base::Nanos;
+use groupflow_transport::ids::MAX_PAYLOAD;
 
 use crate::bones::{self, Bone};
 use crate::error::BuildError;
@@ -15,7 +16,8 @@ use crate::random::{Draws, Random};
 use crate::relays::{self, Relay};
 use crate::routes::{Hop, Routes};
 use crate::spec::{
-    AgentSpec, FlowSpec, HostSpec, LinkSpec, MemberSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec,
+    AgentSpec, FlowSpec, HostSpec, LinkSpec, MemberRole, MemberSpec, MessagesSpec, NetworkSpec, NodeKind,
+    SourceSpec, UdpSpec,
 };
 use crate::tcp::DataSource;
 use crate::transit::Transit;
@@ -158,15 +160,34 @@ impl Flows {
         Ok(ends)
     }
 
-    /// The streams that an agent passes on.
-    pub(crate) fn relays_at(&self, agent: NodeId) -> impl Iterator<Item = &Relay> {
-        self.relays.iter().filter(move |relay| relay.agent == agent)
+    /// The streams that an agent, or a host, passes on.
+    pub(crate) fn relays_at(&self, node: NodeId) -> impl Iterator<Item = &Relay> {
+        self.relays.iter().filter(move |relay| relay.agent == node)
     }
 
     fn member_end(&self, flow: FlowId, member: &SessionMember) -> FlowEnd {
         let seed = self.seed.wrapping_add(u64::from(flow.0));
-        let kind = EndKind::Group(Box::new(GroupEnd::new(member.addresses, member.spec.clone(), seed)));
+        let messages = match member.spec.role {
+            MemberRole::Sender { messages: Some(spec), .. } => {
+                let start = Nanos(member.spec.start_ns);
+                Some(self.messages(spec, MAX_PAYLOAD as u32, member.host, start, Nanos::MAX))
+            }
+            _ => None,
+        };
+        let end = GroupEnd::new(member.addresses, member.spec.clone(), seed, messages);
+        let kind = EndKind::Group(Box::new(end));
         FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, kind)
+    }
+
+    fn messages(
+        &self,
+        spec: MessagesSpec,
+        mss: u32,
+        host: NodeId,
+        start: Nanos,
+        stop: Nanos,
+    ) -> MessageSource {
+        MessageSource::new(spec, mss, Random::new(self.seed, Draws::Messages(host.0)), start, stop)
     }
 
     fn sending_end(&self, number: FlowId, flow: &ResolvedFlow, limit: u32) -> Result<FlowEnd, BuildError> {
@@ -184,10 +205,7 @@ impl Flows {
                     sender.data = DataSource::Supplied;
                     sender.start = Nanos::MAX; // when the stream has come to the agent
                 }
-                let messages = tcp.messages.map(|spec| {
-                    let random = Random::new(self.seed, Draws::Messages(flow.from.0));
-                    MessageSource::new(spec, tcp.mss, random, start, stop)
-                });
+                let messages = tcp.messages.map(|spec| self.messages(spec, tcp.mss, flow.from, start, stop));
                 let end = TcpEnd::sending(&flow.addresses, sender, messages);
                 EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
             }
@@ -292,6 +310,15 @@ fn resolve_member(
         BuildError::new(format!("members.{}.host", member.name), format!("unknown host {:?}", member.host))
     };
     let (node, host) = host_of(spec, nodes, &member.host).ok_or_else(unknown)?;
+    let problem = match member.role {
+        MemberRole::Sender { messages: Some(messages), bytes, .. } => {
+            messages.problem((bytes > 0).then_some(bytes))
+        }
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        return Err(BuildError::new(format!("members.{}.role.messages", member.name), problem));
+    }
     let end = (host, member.udp_port);
     Ok(SessionMember { spec: member.clone(), host: node, addresses: addresses(end, end) })
 }

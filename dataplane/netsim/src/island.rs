@@ -127,7 +127,7 @@ impl Island {
     pub fn sample(&mut self, now: Nanos, sample: &mut Sample) {
         for slot in &mut self.slots {
             slot.node.sample(now, slot.id, &mut sample.flows, &mut sample.queues);
-            slot.node.caches(slot.id, &mut sample.caches);
+            sample.caches.extend(slot.node.cache(slot.id));
             slot.node.signals(&mut DropList { node: slot.id, drops: &mut sample.signals });
         }
         for outlet in &mut self.wiring.outlets {

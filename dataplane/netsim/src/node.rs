@@ -95,10 +95,12 @@ impl SimNode {
         }
     }
 
-    /// Measures the caches of an agent.
-    pub fn caches(&self, node: NodeId, caches: &mut Vec<CacheSample>) {
-        if let SimNode::Agent(agent) = self {
-            caches.push(agent.cache(node));
+    /// Measures the cache of an agent.
+    pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
+        match self {
+            SimNode::Agent(agent) => Some(agent.cache(node)),
+            SimNode::Host(host) => host.cache(node),
+            _ => None,
         }
     }
 

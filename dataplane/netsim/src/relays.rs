@@ -1,4 +1,4 @@
-//! Streams at split agents, resolved: which connection comes in, which go out.
+//! Streams at split agents, and at hosts that pass streams on to others, resolved: which connection comes in, which go out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -104,8 +104,8 @@ impl Resolving<'_> {
     fn resolve(&self) -> Result<Relay, BuildError> {
         let name = self.relay.agent.as_str();
         let agent = *self.nodes.get(name).ok_or_else(|| self.refuse("agent", format!("no node {name:?}")))?;
-        if !matches!(self.spec.nodes[agent.index()].kind, NodeKind::Agent(_)) {
-            return Err(self.refuse("agent", format!("{name:?} is no agent")));
+        if !matches!(self.spec.nodes[agent.index()].kind, NodeKind::Agent(_) | NodeKind::Host(_)) {
+            return Err(self.refuse("agent", format!("{name:?} is neither an agent nor a host")));
         }
         let (upstream, above) = self.tcp("upstream", &self.relay.upstream)?;
         if self.flows[upstream.index()].to != agent {

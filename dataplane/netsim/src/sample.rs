@@ -28,6 +28,8 @@ pub struct FlowSample {
     pub shaped_rate: Option<u32>,
     /// Whether a sender or receiver of a group session is done.
     pub finished: Option<bool>,
+    /// Packets that the sender of a group session sent again.
+    pub retransmissions: Option<u64>,
     /// State of a TCP sender.
     pub tcp: Option<TcpSample>,
     /// A round multicast hub's transfer, when it is over.
@@ -106,7 +108,7 @@ pub struct LinkSample {
     pub bytes: u64,
 }
 
-/// The bytes that a split agent holds because some branch has not acknowledged them.
+/// The bytes that a split agent, or a cache agent, holds because some branch has not acknowledged them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSample {
     /// The agent.
@@ -128,7 +130,7 @@ pub struct Sample {
     pub queues: Vec<QueueSample>,
     /// Both directions of all links, in the order of nodes and ports.
     pub links: Vec<LinkSample>,
-    /// The caches of all split agents, in the order of nodes.
+    /// The caches of all agents, in the order of nodes.
     pub caches: Vec<CacheSample>,
     /// The drops from the beginning of the run.
     pub drops: Drops,

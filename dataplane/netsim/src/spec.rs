@@ -48,7 +48,7 @@ pub struct NetworkSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
-    /// The agent.
+    /// The agent; or a host, which may have flows of its own, too.
     pub agent: String,
     /// The flow that ends there.
     pub upstream: String,
@@ -100,13 +100,17 @@ pub struct MemberSpec {
 pub enum MemberRole {
     /// Sends a stream.
     Sender {
-        /// The length of the stream.
+        /// The length of the stream; 0 with messages, which have no end.
+        #[serde(default)]
         bytes: u64,
         /// The number of joined receivers with which the stream begins.
         receivers: u16,
         /// The highest rate; 0 is no bound.
         #[serde(default)]
         rate_bps: u64,
+        /// The writes of an application from time to time, instead of `bytes` at once.
+        #[serde(default)]
+        messages: Option<MessagesSpec>,
     },
     /// Receives a stream.
     Receiver,

@@ -95,6 +95,31 @@ fn a_transfer_reaches_all_members_as_a_whole_in_spite_of_losses() {
 }
 
 #[test]
+fn a_host_passes_a_stream_on_beside_flows_of_its_own() {
+    const BYTES: u64 = 2_000_001;
+    let mut lab = NetworkBuilder::new(20_000 * MS, 10 * MS);
+    lab.fifo("router");
+    for host in ["s", "m1", "m2", "m3"] {
+        lab.host(host);
+        lab.link(host, "router", Some(RATE), 5 * MS, 100);
+    }
+    let stream = || SourceSpec::Tcp(TcpSpec { bytes: Some(BYTES), ..tcp("sack", TcpProfile::Rfc) });
+    let on = || SourceSpec::Tcp(tcp("sack", TcpProfile::Rfc));
+    lab.flow("first", "s", "m1", stream());
+    lab.flow("second", "m1", "m2", on());
+    lab.flow("third", "m2", "m3", on());
+    lab.flow("own", "m1", "s", stream());
+    lab.flow("to it", "m3", "m1", stream());
+    lab.relay("m1", "first", &["second"], NodeToNode);
+    lab.relay("m2", "second", &["third"], NodeToNode);
+    let sample = last(&lab);
+    let delivered: Vec<u64> = sample.flows.iter().map(|flow| flow.delivered_bytes).collect();
+    assert_eq!(delivered, [BYTES; 5]);
+    assert!(sample.flows.iter().all(|flow| flow.tcp.is_some_and(|end| end.finished)));
+    assert_eq!(sample.caches.len(), 2, "of the two that pass it on");
+}
+
+#[test]
 fn each_link_carries_a_stream_once() {
     const BYTES: u64 = 4_000_000;
     for mode in [NodeToNode, EndToEnd] {
@@ -232,7 +257,10 @@ fn what_cannot_be_passed_on_is_refused_by_its_field() {
         let error = Network::new(lab.spec, &[]).map(|_| ()).expect_err(field).to_string();
         assert!(error.contains(field), "{error}");
     };
-    refused(|lab| lab.spec.relays[0].agent = "out".into(), "relays[0].agent: \"out\" is no agent");
+    refused(
+        |lab| lab.spec.relays[0].agent = "out".into(),
+        "relays[0].agent: \"out\" is neither an agent nor a host",
+    );
     refused(|lab| lab.spec.relays[0].upstream = "m1".into(), "relays[0].upstream: \"m1\" does not end at A");
     refused(
         |lab| lab.spec.relays[1].branches[0] = "m1".into(),

@@ -8,7 +8,7 @@ from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, plan
 from papers.icn2011.figures import FIGURES, panel
 from papers.icn2011.outcome import Points
-from papers.icn2011.paper import Case
+from papers.icn2011.paper import METHODS, Case
 from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "cubic"
@@ -17,7 +17,7 @@ NAME = "cubic"
 def _cases(quick: bool) -> list[Case]:
     loads = plan.loads(quick=quick)
     of_figures = (case for figure in FIGURES for case in figure.cases(loads))
-    return [replace(case, tcp="cubic") for case in dict.fromkeys(of_figures)]
+    return [replace(case, tcp="cubic") for case in dict.fromkeys(of_figures) if case.method in METHODS]
 
 
 def _of(figure_cases: frozenset[Case], points: Points) -> Points:

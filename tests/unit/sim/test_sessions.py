@@ -43,6 +43,21 @@ def test_a_stream_arrives_at_every_receiver(loss: str) -> None:
     assert (results.dropped(reason="loss") > 0) == (loss != "0")
 
 
+def test_a_session_without_end_carries_messages() -> None:
+    scenario = tree("1%")
+    (session,) = scenario.sessions
+    messages = sim.Messages(100_000, 10**9)
+    session = replace(session, size=0, sender_after_ns=10**8, messages=messages)
+    results = sim.run(replace(scenario, sessions=(session,)))
+    offered = results.flows["session7-h1"].offered_bytes
+    assert offered in {count * 70 * 1448 for count in (3, 4)}, "whole packets, none before the sender joins"
+    assert {results.flows[f"session7-{host}"].delivered_bytes for host in ("h2", "h3", "h4")} == {offered}
+    assert results.dropped(reason="malformed") == 0 and results.peak_cached_bytes.keys() == {"c1", "c2"}
+    both = replace(session, size=1)
+    with pytest.raises(sim.ScenarioError, match="go with a connection without end"):
+        sim.run(replace(scenario, sessions=(both,)))
+
+
 def test_a_session_is_the_same_every_time(tmp_path: Path) -> None:
     for name in ("one", "two"):
         sim.run(replace(tree("1%"), trace=True, duration_ns=10**9), out=tmp_path / name)

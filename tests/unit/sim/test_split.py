@@ -1,6 +1,7 @@
 """TCP streams over split agents: scenario files, and the results of a run."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,20 @@ def test_a_stream_reaches_all_members_over_a_connection_a_hop(mode: str) -> None
     window = 80 * 1448
     peak = results.peak_cached_bytes["s1"]
     assert 10_000 < peak <= window if mode == "e2e" else window < peak < 1_000_000
+
+
+def test_members_pass_a_stream_on_without_agents() -> None:
+    scenario = sim.parse(TEXT.replace("MODE", "n2n"))
+    (stream,) = scenario.splits
+    stream = replace(stream, overlay={"h2": "h1", "h3": "h1", "h4": "h3"})
+    scenario = replace(scenario, splits=(stream,), kinds=dict.fromkeys(("s1", "s2"), "fifo"))
+    results = sim.run(scenario)
+    assert results.flows.keys() == {"file-h1-h2", "file-h1-h3", "file-h3-h4"}
+    assert {flow.delivered_bytes for flow in results.flows.values()} == {1_000_000}
+    assert results.link_bytes["h1", "s1"] > 2_000_000 > results.link_bytes["s1", "s2"]
+    lacking = replace(scenario, splits=(replace(stream, overlay={"h2": "h1", "h3": "h1"}),))
+    with pytest.raises(sim.ScenarioError, match=r"splits.file.overlay: nobody sends to h4"):
+        sim.run(lacking)
 
 
 def test_messages_are_written_around_their_times() -> None:

@@ -4,6 +4,7 @@
 
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 
 use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
@@ -11,9 +12,14 @@ use groupflow_session::{Caching, Endpoint, MemberConfig, ReceiveConfig, Receivin
 use groupflow_transport::source::{SeekableBytes, Source, SourceError};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
-use crate::sample::FlowSample;
+use crate::host::MessageSource;
+use crate::ids::NodeId;
+use crate::sample::{CacheSample, FlowSample};
 use crate::spec::{MemberRole, MemberSpec};
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
+
+/// The most bytes that wait in a sender's buffer for acknowledgement, as at `gfagent send`.
+const BUFFER: usize = 8 << 20;
 
 /// The data of a sender: byte n of a stream is known to every receiver.
 pub(super) struct PatternBytes(pub(super) u64);
@@ -38,8 +44,18 @@ trait Simulated: Machine<Error = CodecError> + Debug + Send {
     /// Appends the data that a receiver has in order, and drops events: no application hears them.
     fn settle(&mut self, now: Nanos, into: &mut Vec<u8>);
 
-    /// Whether the member's stream has come to the end.
-    fn finished(&self) -> Option<bool>;
+    /// Writes these bytes of the pattern into the stream, as far as there is room; returns their number.
+    fn write(&mut self, _span: Range<u64>) -> u64 {
+        0
+    }
+
+    /// Adds the figures that only this kind of member has.
+    fn measure(&self, sample: &mut FlowSample);
+
+    /// The cache of an agent.
+    fn cache(&self, _node: NodeId) -> Option<CacheSample> {
+        None
+    }
 }
 
 impl Simulated for Endpoint<Sending> {
@@ -47,8 +63,17 @@ impl Simulated for Endpoint<Sending> {
         while self.poll_event().is_some() {}
     }
 
-    fn finished(&self) -> Option<bool> {
-        Some(self.over())
+    fn write(&mut self, span: Range<u64>) -> u64 {
+        let Some(stream) = self.written() else { return 0 };
+        let bytes: Vec<u8> = span.take(stream.room()).map(pattern).collect();
+        stream.write(&bytes) as u64
+    }
+
+    fn measure(&self, sample: &mut FlowSample) {
+        let stats = self.stats();
+        sample.finished = Some(self.over());
+        sample.sent_packets = stats.packets + stats.retransmitted;
+        sample.retransmissions = Some(stats.retransmitted);
     }
 }
 
@@ -58,8 +83,8 @@ impl Simulated for Endpoint<Receiving> {
         while self.poll_event().is_some() {}
     }
 
-    fn finished(&self) -> Option<bool> {
-        Some(self.complete())
+    fn measure(&self, sample: &mut FlowSample) {
+        sample.finished = Some(self.complete());
     }
 }
 
@@ -68,8 +93,11 @@ impl Simulated for Endpoint<Caching> {
         while self.poll_event().is_some() {}
     }
 
-    fn finished(&self) -> Option<bool> {
-        None
+    fn measure(&self, _sample: &mut FlowSample) {}
+
+    fn cache(&self, node: NodeId) -> Option<CacheSample> {
+        let stats = self.stats();
+        Some(CacheSample { node, bytes: stats.cache_bytes, peak_bytes: stats.cache_peak_bytes })
     }
 }
 
@@ -79,6 +107,10 @@ pub struct GroupEnd {
     spec: MemberSpec,
     addresses: Addresses,
     seed: u64,
+    /// The messages of a sender's application.
+    messages: Option<MessageSource>,
+    /// Bytes of these that the stream has taken.
+    written: u64,
     start: Nanos,
     /// The machine; `None` before the start.
     machine: Option<Box<dyn Simulated>>,
@@ -95,12 +127,19 @@ pub struct GroupEnd {
 
 impl GroupEnd {
     /// A member that joins at its start. `addresses` are those of its packets except for the destination.
-    pub fn new(addresses: Addresses, spec: MemberSpec, seed: u64) -> GroupEnd {
+    pub fn new(
+        addresses: Addresses,
+        spec: MemberSpec,
+        seed: u64,
+        messages: Option<MessageSource>,
+    ) -> GroupEnd {
         GroupEnd {
             start: Nanos(spec.start_ns),
             spec,
             addresses,
             seed,
+            messages,
+            written: 0,
             machine: None,
             pending: Nanos::MAX,
             not_before: Nanos::ZERO,
@@ -118,8 +157,8 @@ impl GroupEnd {
             return Nanos::MAX; // it will be polled
         }
         let Some(machine) = &self.machine else { return self.start };
-        let deadline = machine.next_deadline();
-        deadline.map_or(Nanos::MAX, |time| time.max(self.not_before))
+        let deadline = machine.next_deadline().map_or(Nanos::MAX, |time| time.max(self.not_before));
+        self.messages.as_ref().map_or(deadline, |messages| messages.due().min(deadline))
     }
 
     /// Since when the end may have something to send.
@@ -144,9 +183,12 @@ impl GroupEnd {
             seed: self.seed,
         };
         Some(match self.spec.role {
-            MemberRole::Sender { bytes, receivers, rate_bps } => {
-                // A pattern can always be read.
-                let source = Source::file(Box::new(PatternBytes(bytes)), Seq::FIRST).ok()?;
+            MemberRole::Sender { bytes, receivers, rate_bps, messages } => {
+                let source = match messages {
+                    Some(_) => Source::stream(BUFFER, Seq::FIRST),
+                    // A pattern can always be read.
+                    None => Source::file(Box::new(PatternBytes(bytes)), Seq::FIRST).ok()?,
+                };
                 let config = SendConfig { receivers, cap: BitRate(rate_bps) };
                 Box::new(Endpoint::sending(now, member, config, source))
             }
@@ -171,6 +213,7 @@ impl GroupEnd {
     /// Writes the packet to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
+        self.write_messages(now);
         self.deliver(now);
         let Some(transmit) = self.machine.as_mut().and_then(|machine| machine.poll_transmit(now)) else {
             self.pending = Nanos::MAX;
@@ -180,6 +223,13 @@ impl GroupEnd {
         self.sent += 1;
         self.write(&transmit, head);
         Some(0)
+    }
+
+    /// Hands the messages that are due to the stream, as far as there is room.
+    fn write_messages(&mut self, now: Nanos) {
+        let (Some(messages), Some(machine)) = (&mut self.messages, &mut self.machine) else { return };
+        messages.take(now);
+        self.written += machine.write(self.written..messages.offered());
     }
 
     /// Takes the data that a receiver has in order, and checks it.
@@ -206,7 +256,13 @@ impl GroupEnd {
         sample.sent_packets = self.sent;
         sample.delivered_packets = self.received;
         sample.delivered_bytes = self.delivered;
-        sample.finished = self.machine.as_ref().and_then(|machine| machine.finished());
+        sample.offered_bytes = self.messages.as_ref().map(MessageSource::offered);
+        self.machine.iter().for_each(|machine| machine.measure(sample));
+    }
+
+    /// The cache, of a cache agent.
+    pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
+        self.machine.as_ref()?.cache(node)
     }
 }
 

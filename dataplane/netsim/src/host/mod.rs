@@ -22,10 +22,10 @@ pub use messages::MessageSource;
 use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
-use crate::ids::FlowId;
+use crate::ids::{FlowId, NodeId};
 use crate::pacer::InterfacePacer;
 use crate::pause;
-use crate::sample::FlowSample;
+use crate::sample::{CacheSample, FlowSample};
 use crate::wire::{read, Received};
 use crate::wiring::Exit;
 
@@ -177,6 +177,14 @@ impl HostInterface {
         }
     }
 
+    /// Measures the cache of a cache agent that runs here.
+    pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
+        self.ends.iter().find_map(|end| match &end.kind {
+            EndKind::Group(group) => group.cache(node),
+            _ => None,
+        })
+    }
+
     /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("unexpected", self.unexpected);
@@ -195,7 +203,6 @@ mod tests {
     use super::udp::UdpSource;
     use super::*;
     use crate::frame_queue::{Batch, FrameQueue};
-    use crate::ids::{FlowId, NodeId};
     use crate::loss::LossProcess;
     use crate::outlet::{LinkTarget, Outlet, OutletCounters};
     use crate::random::{Draws, Random};

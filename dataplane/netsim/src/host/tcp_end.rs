@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 use super::messages::MessageSource;
 use crate::error::BuildError;
 use crate::sample::{FlowSample, TcpSample};
-use crate::spec::{FlowSpec, MessagesSpec, TcpProfile, TcpSpec};
+use crate::spec::{FlowSpec, TcpProfile, TcpSpec};
 use crate::tcp::{
     decode, encode, DataSource, DelayedAck, Ecn, TcpReceiver, TcpReceiverConfig, TcpSender, TcpSenderConfig,
     Variant,
@@ -235,16 +235,8 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, Tcp
     if let Some(delay) = tcp.delayed_ack_ns {
         receiver.delayed_ack = DelayedAck::After(Nanos(delay));
     }
-    if let Some(messages) = tcp.messages {
-        let problem = match (tcp.bytes, messages) {
-            (Some(_), _) => "go with a connection without end; leave out one of messages and bytes",
-            (_, MessagesSpec { bytes: 0, .. }) => "of no bytes say nothing; write how large they are",
-            (_, MessagesSpec { period_ns: 0, .. }) => "need time between them; write a period above zero",
-            _ => "",
-        };
-        if !problem.is_empty() {
-            return Err(BuildError::new(format!("flows.{}.messages", flow.name), problem));
-        }
+    if let Some(problem) = tcp.messages.and_then(|messages| messages.problem(tcp.bytes)) {
+        return Err(BuildError::new(format!("flows.{}.messages", flow.name), problem));
     }
     // The endpoints have the rest of the rules.
     TcpSender::new(sender).map_err(|error| refuse("tcp", error))?;

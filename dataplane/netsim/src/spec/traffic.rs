@@ -141,6 +141,20 @@ pub struct MessagesSpec {
     pub period_ns: u64,
 }
 
+impl MessagesSpec {
+    /// The reason why there can be no such messages beside so many bytes to send.
+    pub(crate) fn problem(&self, beside: Option<u64>) -> Option<&'static str> {
+        match (beside, self) {
+            (Some(_), _) => Some("go with a connection without end; leave out one of messages and bytes"),
+            (_, MessagesSpec { bytes: 0, .. }) => Some("of no bytes say nothing; write how large they are"),
+            (_, MessagesSpec { period_ns: 0, .. }) => {
+                Some("need time between them; write a period above zero")
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The defaults of TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,7 +11,7 @@ import pytest
 from experiments.split import simulated
 from experiments.split.compare import compare
 from experiments.split.kernel import SCRIPT
-from experiments.split.plan import Plan, Result
+from experiments.split.plan import SENDER, Plan, Result
 from groupflow import sim
 from papers.icn2011.paper import Case
 
@@ -53,7 +53,7 @@ def test_each_form_of_netsims_is_compared_and_other_cases_are_not() -> None:
 
 def test_the_kernels_sender_writes_when_netsims_does() -> None:
     """All that a slow network's sender is handed over is in the list, message by message."""
-    times = simulated.message_times(PLAN, 1)
+    times = simulated.message_times(PLAN, N2N, SENDER)
     scenario = simulated.scenario(PLAN, N2N, exact=False)
     assert {size for _, size in times} == {PLAN.message_bytes}
     period = N2N.period_ns / 1e9
@@ -78,6 +78,17 @@ def test_a_run_in_netsim_tells_of_every_member_and_link() -> None:
     assert set(result.throughput_bps) == {"mb1", "mc1", "md1"}
     assert set(result.link_bytes) == set(KERNEL.link_bytes)
     assert min(result.throughput_bps.values()) > 0 and set(result.cache_peak_bytes) == {"s1", "s2"}
+
+
+@pytest.mark.slow
+def test_a_run_of_group_sessions_adds_up_the_streams_of_four_senders() -> None:
+    case = Case("group", 1.0, senders=4, members=1)
+    result = simulated.run(PLAN, case, "netsim")
+    assert set(result.throughput_bps) == {"ma1", "mb1", "mc1", "md1"}
+    assert max(result.throughput_bps.values()) > PLAN.rate / 2, "of more than one stream"
+    assert set(result.cache_peak_bytes) == {"s1", "s2"}
+    times = [simulated.message_times(PLAN, case, source) for source in case.sources]
+    assert len(set(times)) == 4, "each sender at its own times"
 
 
 def test_the_programs_send_and_count_every_byte() -> None:

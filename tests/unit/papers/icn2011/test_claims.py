@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.study.files import write_rows
+from papers.icn2011 import findings
 from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, evaluate
 from papers.icn2011.figures import FIGURES, Figure, draw
 from papers.icn2011.judge import at_every_load
@@ -24,18 +25,14 @@ def as_the_paper_says(case: Case) -> Indices:
     load = case.load
     offered = load * PAYLOAD_MBPS
     if case.senders == 4:
-        received = {"unicast": 60 - 50 * load, "n2n": 90 - 80 * load, "e2e": 90.0}[case.method]
+        received = {"unicast": 60 - 50 * load, "n2n": 90 - 80 * load}.get(case.method, 90.0)
         return replace(
             NOTHING,
-            consumption_mbps={
-                "unicast": min(3 * load, 0.8),
-                "n2n": load,
-                "e2e": min(load, 0.5),
-            }[case.method]
+            consumption_mbps={"unicast": min(3 * load, 0.8), "n2n": load}.get(case.method, min(load, 0.5))
             * LINK_MBPS,
             received_mbps=received,
             effective=received / 100,
-            cache_ratio={"unicast": 0.0, "n2n": 0.8 * load, "e2e": 0.2 * load}[case.method],
+            cache_ratio={"unicast": 0.0, "n2n": 0.8 * load}.get(case.method, 0.2 * load),
             acknowledgements_mbps=(20 if case.method == "n2n" else 5) * load,
         )
     if case.method == "unicast":
@@ -46,6 +43,11 @@ def as_the_paper_says(case: Case) -> Indices:
             reception_mbps=received,
             effective=received / offered,
             nearest_mbps=20.0,
+        )
+    if case.method == "members":
+        twice = min(2 * load, 1.0)
+        return replace(
+            NOTHING, consumption_mbps=twice * LINK_MBPS, reception_mbps=PAYLOAD_MBPS * twice / 2 * 0.97
         )
     return replace(
         NOTHING,
@@ -67,8 +69,15 @@ def made(
 
 
 def found(change: Callable[[Case, Indices], Indices] = lambda _, indices: indices) -> dict[str, bool]:
-    claims = (evaluate(figure.number, made(figure.number, change)) for figure in FIGURES)
-    return {claim.id: claim.holds for each in claims for claim in each}
+    verdicts: dict[str, bool] = {}
+    for figure in FIGURES:
+        points = made(figure.number, change)
+        claims, beyond = evaluate(figure.number, points), findings.evaluate(figure.number, points)
+        assert [claim.kind for claim in (*claims, *beyond)] == ["claim"] * len(claims) + ["finding"] * len(
+            beyond
+        )
+        verdicts |= {claim.id: claim.holds for claim in (*claims, *beyond)}
+    return verdicts
 
 
 def test_a_reproduction_as_the_paper_says_agrees() -> None:
@@ -121,6 +130,15 @@ WRONG: dict[str, Callable[[Case, Indices], Indices]] = {
     "n2n-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio / 2),
     "e2e-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.5),
     "four-cache-more": lambda _, i: replace(i, cache_ratio=0.05),
+    "group-only-data": lambda _, i: replace(i, consumption_mbps=i.consumption_mbps * 1.2),
+    "members-more-5": lambda _, i: replace(i, consumption_mbps=50.0),
+    "members-less-100ms": lambda case, i: replace(i, reception_mbps=50.0 if case.delay_ms == 100 else 1.0),
+    "group-effective": lambda _, i: replace(i, effective=0.8),
+    "group-four-low-load": lambda _, i: replace(i, consumption_mbps=99.0),
+    "group-four-reception": lambda case, i: replace(i, received_mbps=i.received_mbps - 30 * case.load),
+    "group-four-effective": lambda case, i: replace(i, effective=0.5 if case.method == "group" else 0.9),
+    "group-one-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.06),
+    "group-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.5),
 }
 
 
@@ -160,10 +178,19 @@ def test_figures_share_what_they_have_in_common() -> None:
     of_figures = {
         figure.number: set(runs(lambda _, of=figure: of.cases(LOADS))(False, 1)) for figure in FIGURES
     }
-    assert len(of_figures[6]) == (3 * 2 * len(LOADS) + 1) * SEEDS
+    assert len(of_figures[6]) == (5 * 2 * len(LOADS) + 1) * SEEDS
     assert of_figures[8] < of_figures[7] and of_figures[9] == of_figures[10] == of_figures[11]
     assert of_figures[12] < of_figures[7] | of_figures[9]
-    assert len(set[Run]().union(*of_figures.values())) == (3 * 4 * len(LOADS) + 1) * SEEDS
+    assert len(set[Run]().union(*of_figures.values())) == (5 * 4 * len(LOADS) + 1) * SEEDS
+
+
+def test_tcp_through_members_has_the_tree_of_the_papers_figure_1() -> None:
+    near_first = {"mb1": "ma1", "mb2": "ma1", "mc1": "mb2", "mc2": "mc1", "md1": "mc2", "md2": "md1"}
+    assert Case("members", 1.0, members=2).overlay("ma1") == near_first
+    four = Case("members", 1.0, senders=4, members=1)
+    assert four.overlay("mc1") == {"md1": "mc1", "ma1": "mc1", "mb1": "ma1"}
+    assert four.buffered == ("ma1", "mb1", "mc1", "md1")
+    assert Case("unicast", 1.0).buffered == ("ma1",)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from groupflow import sim
 from papers.icn2011 import network
 from papers.icn2011.outcome import Outcome, measure
-from papers.icn2011.paper import FRAME_BYTES, MESSAGE_PACKETS, MSS, Case, Method
+from papers.icn2011.paper import FRAME_BYTES, GROUP_PAYLOAD, MESSAGE_PACKETS, MSS, Case, Method
 from papers.icn2011.plan import Run
 from tests.support.p4.network import JSON, P4INFO
 
@@ -63,12 +63,43 @@ def test_a_message_may_have_connections_of_its_own(method: Method) -> None:
     assert 0 < measured.indices.effective <= 1
 
 
-@pytest.mark.parametrize("method", ["unicast", "n2n", "e2e"])
+@pytest.mark.slow
+def test_a_group_session_is_measured_as_the_other_methods_are() -> None:
+    measured, results = run("group")
+    indices = measured.indices
+    offered = results.flows["session1-ma1"].offered_bytes
+    assert offered is not None and offered % GROUP_PAYLOAD == 0 and offered >= 2 * 5_000_000
+    once = offered / GROUP_PAYLOAD * FRAME_BYTES
+    for ends in (("ma1out", "s1"), ("s1", "s2"), ("s2", "md2")):
+        assert 0.95 * once < results.link_bytes[ends] < 1.05 * once, ends
+    assert 0.9 < indices.effective <= 1 and indices.lost_in_network == 0
+    assert results.dropped(reason="malformed") == 0, "every byte is the pattern's"
+    assert results.peak_cached_bytes.keys() == {"sa1", "sa2"} and 0 < indices.cache_ratio < 0.1
+    assert 0 < indices.acknowledgements_mbps < 1
+
+
+def test_through_members_the_sender_has_two_connections_and_members_pass_on() -> None:
+    measured, results = run("members", load=0.1)
+    offered = results.flows["ma1-ma1-mb2"].offered_bytes
+    assert offered == results.flows["ma1-ma1-mb1"].offered_bytes and offered
+    assert results.flows["ma1-md1-md2"].delivered_bytes > 0.8 * offered, "the last of the chain"
+    twice = 2 * offered / MSS * FRAME_BYTES
+    assert 0.9 * twice < results.link_bytes["ma1out", "s1"] < 1.2 * twice
+    assert 0.4 * twice < results.link_bytes["s1", "s2"] < 0.7 * twice
+    assert measured.indices.effective > 0.8 and measured.indices.cache_ratio == 0
+
+
+@pytest.mark.parametrize(
+    "method", ["unicast", "n2n", "e2e", "members", pytest.param("group", marks=pytest.mark.slow)]
+)
 def test_four_senders_each_reach_the_three_others(method: Method) -> None:
     measured, results = run(method, senders=4, load=0.2)
-    assert min(flow.delivered_bytes for flow in results.flows.values()) > 1_000_000
+    receiving = (flow for flow in results.flows.values() if flow.timeouts is not None or flow.delivered_bytes)
+    delivered = [flow.delivered_bytes for flow in receiving]
+    assert len(delivered) >= 12 and min(delivered) > 1_000_000
     assert measured.indices.received_mbps >= 2.99 * measured.indices.reception_mbps > 5
-    assert results.peak_cached_bytes.keys() == (set() if method == "unicast" else {"s1", "s2"})
+    agents = {"unicast": set[str](), "group": {"sa1", "sa2"}, "members": {"ma1", "mc1"}}
+    assert results.peak_cached_bytes.keys() == agents.get(method, {"s1", "s2"})
 
 
 @pytest.mark.slow
