@@ -84,11 +84,11 @@ class Prompt(CLI):
             return
         print(f"TCP from {words[0]} to {words[1]}: {rate:.1f} Mbit/s")
 
-    def do_iperfudp(self, _: str) -> None:
+    def do_iperfudp(self, line: str) -> None:
         """iperfudp is Mininet's, and waits for ever here"""
         self._refuse("write: h1 iperf3 -u -b 1M -c ADDRESS, with iperf3 -s -D running on the other host")
 
-    def do_dpctl(self, _: str) -> None:
+    def do_dpctl(self, line: str) -> None:
         """dpctl is for OpenFlow switches"""
         self._refuse("these switches speak P4Runtime; write: ctl switches list")
 
