@@ -65,7 +65,7 @@ def _targets(parser: Parser, *, required: bool) -> None:
     )
     parser.add_argument(
         "--minimum",
-        type=_minimum,
+        type=values.or_none(values.rate),
         metavar="RATE",
         help="throughput if not all targets can be met; none: the smallest target",
     )
@@ -148,7 +148,3 @@ def client_row(client: dict[str, Any]) -> dict[str, Any]:
         "target": units.format_rate(client["target_bps"]),
         "throughput": None if rate is None else f"{rate / 1000:.0f}kbit",
     }
-
-
-def _minimum(text: str) -> int | str:
-    return text if text == "none" else values.rate(text)
