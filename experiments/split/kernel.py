@@ -79,8 +79,8 @@ class _Session:
 
     def _is_up(self, host: str) -> bool:
         """Whether the controller has found a host's agent."""
-        told = cast(list[Mapping[str, object]], self._controller.get("/split-agents"))
-        return any(agent["host"] == host and agent["state"] == "up" for agent in told)
+        told = cast(list[Mapping[str, object]], self._controller.get("/agents"))
+        return any((agent["kind"], agent["host"], agent["state"]) == ("split", host, "up") for agent in told)
 
 
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:

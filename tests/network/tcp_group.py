@@ -218,7 +218,7 @@ async def served_alone(make_lab: MakeLab, *hosts: str, **settings: Any) -> Async
 
 async def agents_up(lab: Lab, count: int) -> None:
     def up() -> bool:
-        agents = cast(list[dict[str, Any]], lab.controller.get("/split-agents"))
-        return sum(agent["state"] == "up" for agent in agents) >= count
+        agents = cast(list[dict[str, Any]], lab.controller.get("/agents"))
+        return sum((agent["kind"], agent["state"]) == ("split", "up") for agent in agents) >= count
 
     await eventually(up, 10.0, f"{count} agents up")

@@ -69,7 +69,8 @@ def test_two_networks_side_by_side(folder: Path) -> None:
             assert " 0% packet loss" in net("exec", "--net", name, "h1", "ping", "-c1", "-W3", "10.0.2.1")
             state = json.loads(net("status", name, "--json"))
             assert state["health"]["switches_up"] == 2
-            assert [agent["host"] for agent in state["caches"]] == ["c1"]
+            caches = [agent["host"] for agent in state["agents"] if agent["kind"] == "cache"]
+            assert caches == ["c1"]
         assert "s2-eth1" in net("exec", "--net", "barn", "s1", "ip", "-br", "link")
         assert "name one of barn, hall" in net("status", code=1)
         assert "runs already" in net("up", "hall.yaml", code=1)

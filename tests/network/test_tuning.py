@@ -2,69 +2,20 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from groupflow.lab.controller_process import free_port
 from tests.support.api import ctl
-from tests.support.world import JSON, P4INFO, TOPOLOGY
+from tests.support.programs import AGENTS_TOKEN, Controller, Program, running, until
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/policy.md"
-AGENTS_TOKEN = "let-me-in"
 BUFFER = 4_000_000
 """windows are larger than a segment of loopback, 64 KiB"""
-
-
-class Program:
-    """A `groupflow` process with the last lines of its output."""
-
-    def __init__(self, process: Process) -> None:
-        self.process = process
-        self.said = ""
-        self.events: dict[str, dict[str, Any]] = {}
-        self.readers = [
-            asyncio.create_task(self._read(stream)) for stream in (process.stdout, process.stderr)
-        ]
-
-    async def _read(self, stream: asyncio.StreamReader | None) -> None:
-        assert stream is not None
-        async for line in stream:
-            text = line.decode()
-            if text.startswith("{"):
-                event = json.loads(text)
-                self.events[event["event"]] = event
-            else:
-                self.said += text
-
-    async def ended(self) -> int:
-        code = await self.process.wait()
-        await asyncio.gather(*self.readers)
-        return code
-
-
-@asynccontextmanager
-async def running(*words: str, token: str = "") -> AsyncGenerator[Program]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "groupflow.cli.main", *words,
-        stdout=PIPE, stderr=PIPE, limit=1 << 20, env={**os.environ, "GROUPFLOW_TOKEN": token},
-    )  # fmt: skip
-    program = Program(process)
-    try:
-        yield program
-    finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        await program.ended()
 
 
 def command_lines() -> list[bytes]:
@@ -80,38 +31,19 @@ def is_in_a_file(text: str, folder: Path) -> bool:
     return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-async def until(what: str, true: Callable[[], bool]) -> None:
-    try:
-        async with asyncio.timeout(30):
-            while not true():  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise AssertionError(what) from None
-
-
 def example() -> str:
     """The policy of the how-to, `gentle`."""
     (text,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     return text
 
 
-class Controller:
-    """How to start a controller whose switches are not there, and ask it."""
+class TuningController(Controller):
+    """A controller with the policy of the how-to."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "net.yaml").write_text(TOPOLOGY)
+        super().__init__(folder)
         (folder / "my_policy.py").write_text(example())
-        self.address = f"127.0.0.1:{free_port()}"
-        self.url = f"http://{self.address}"
-        self.words = (
-            *("controller", "run", "--topology", str(folder / "net.yaml"), "--api", self.address),
-            *("--p4info", str(P4INFO), "--p4-json", str(JSON), "--store", str(folder / "store.db")),
-            *("--agent-token", AGENTS_TOKEN, "--policy-file", str(folder / "my_policy.py")),
-        )
-
-    async def get(self, path: str) -> Any:
-        async with httpx.AsyncClient(base_url=f"{self.url}/v1", trust_env=False) as client:
-            return (await client.get(path)).json()
+        self.words = (*self.words, "--policy-file", str(folder / "my_policy.py"))
 
     async def sending(self, *names: str) -> dict[str, dict[str, Any]]:
         """The clients, once these send and no others."""
@@ -132,16 +64,16 @@ class Controller:
 async def test_all_goes_on_while_clients_policy_and_controller_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    control = Controller(tmp_path)
+    control = TuningController(tmp_path)
     async with asyncio.timeout(150), AsyncExitStack() as stack:
 
-        async def start(*words: str, token: str = "") -> Program:
-            return await stack.enter_async_context(running(*words, token=token))
+        async def start(*words: str, **environment: str) -> Program:
+            return await stack.enter_async_context(running(*words, **environment))
 
         async def send(name: str, token: str) -> Program:
             to = f"127.0.0.1:{server.events['ready']['port']}"
             line = ("gather", "send", "--to", to, "--client", name, "--plain", "--duration", "600")
-            return await start(*line, "--file", "/dev/zero", token=token)
+            return await start(*line, "--file", "/dev/zero", GROUPFLOW_TOKEN=token)
 
         killed = await start(*control.words)
         await until("controller ready", lambda: "ready" in killed.said)
@@ -149,7 +81,7 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         assert await ctl(control.url, "gather", "configure", *limits) == 0
         tokens = {name: await control.add(name, "10mbit", capsys) for name in ("cam1", "cam2")}
         words = ("gather", "serve", "--controller", control.url, "--listen", "127.0.0.1:0", "--discard")
-        server = await start(*words, "--plain", "--json", token=AGENTS_TOKEN)
+        server = await start(*words, "--plain", "--json", GROUPFLOW_AGENT_TOKEN=AGENTS_TOKEN)
         await until("server ready", lambda: "ready" in server.events)
         first, second = [await send(name, token) for name, token in tokens.items()]
         await control.sending("cam1", "cam2")

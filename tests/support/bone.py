@@ -47,6 +47,10 @@ class Node:
         await until(lambda: len(self.said(name)) >= count, f"{count} times {name}")
         return self.said(name)[count - 1]
 
+    def order(self, line: str) -> None:
+        """Gives an order; the program must take orders."""
+        self.agent.data_in.write(line.encode() + b"\n")
+
     def url(self, path: str) -> str:
         return f"http://{self.http}/{path}"
 
@@ -83,7 +87,8 @@ class Bench:
 
     async def _start(self, options: HubOptions | RimOptions) -> Node:
         events: list[Event] = []
-        agent = await self.stack.enter_async_context(AgentProcess(options, on_event=events.append))
+        process = AgentProcess(options, on_event=events.append, piped_input=options.orders)
+        agent = await self.stack.enter_async_context(process)
         ready = await agent.wait_for("ready")
         return Node(agent, options.folder, events, ready.text("http"))
 

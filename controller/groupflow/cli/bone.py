@@ -19,6 +19,8 @@ from groupflow.cli.command import (
     Parser,
     Subparsers,
     add_command,
+    add_controller_argument,
+    log_to_stderr,
     on_stop,
 )
 from groupflow.cli.transfer import ended
@@ -118,6 +120,7 @@ def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
     add("--name", default=own_name(), help="name in the session (default: this host's name)")
     add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
     add("--address", metavar="IP", help="own address (default: the interface's address)")
+    add_controller_argument(parser)
     add("--json", action="store_true", help="print events as JSON lines")
 
 
@@ -150,18 +153,25 @@ def _list_arguments(commands: Subparsers) -> None:
 
 
 def run_hub(args: argparse.Namespace) -> int:
-    options = values.options(HubOptions, args, rims=tuple(args.rims))
-    return ended(_stay(options, json_lines=args.json))
+    return _run(values.options(HubOptions, args, rims=tuple(args.rims), orders=bool(args.controller)), args)
 
 
 def run_rim(args: argparse.Namespace) -> int:
-    return ended(_stay(values.options(RimOptions, args), json_lines=args.json))
+    return _run(values.options(RimOptions, args, orders=bool(args.controller)), args)
 
 
-async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
+def _run(options: HubOptions | RimOptions, args: argparse.Namespace) -> int:
+    log_to_stderr("warning")
+    return ended(_stay(options, args.controller, json_lines=args.json))
+
+
+async def _stay(options: HubOptions | RimOptions, controller: str | None, *, json_lines: bool) -> None:
     from groupflow.endpoint.agent_process import AgentProcess
+    from groupflow.endpoint.bone.registration import bone_registered
 
     def show(event: "Event") -> None:
+        if event.name == "holds":  # for the controller, each second
+            return
         if json_lines:
             print(event.json(), flush=True)
         elif (line := describe(event)) is not None:
@@ -169,7 +179,10 @@ async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
 
     stop = asyncio.Event()
     on_stop(stop.set)
-    async with AgentProcess(options, on_event=show) as agent:
+    async with (
+        AgentProcess(options, on_event=show, piped_input=options.orders) as agent,
+        bone_registered(agent, controller),
+    ):
         await agent.until(stop)
 
 
@@ -207,6 +220,8 @@ def describe(event: "Event") -> str | None:
             return f"{text('file')}: a rim wants it: {text('answer')}"
         case "rim_lost":
             return f"rim {integer('rim'):08x} does not answer and is let go"
+        case "order_refused":
+            return f"an order of the controller is refused: {text('text')}"
         case "trouble":
             return text("cause")
         case _:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
+from groupflow.cli import values
 from groupflow.study.errors import expected
 
 
@@ -105,6 +106,15 @@ if TYPE_CHECKING:
     Subparsers: TypeAlias = argparse._SubParsersAction[Parser]  # pyright: ignore[reportPrivateUsage]
 else:
     Subparsers = object
+
+
+def add_controller_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds the controller at which a process registers, and which may set its bound."""
+    parser.add_argument(
+        "--controller", type=values.url, metavar="URL",
+        help="API of a controller that lists this process and may set its bound; the token of agents in"
+        " $GROUPFLOW_AGENT_TOKEN (default: none)",
+    )  # fmt: skip
 
 
 def add_command(subparsers: Subparsers, name: str, summary: str, *, example: str) -> Parser:

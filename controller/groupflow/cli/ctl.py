@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from groupflow.cli import diffusion, gather_ctl, placement, status, tcp
+from groupflow.cli import agents, diffusion, gather_ctl, placement, status, tcp
 from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.rest_client import (
     DEFAULT_API,
@@ -33,10 +33,6 @@ MEMBER_COLUMNS = (
     *WANTED,
 )
 SWITCH_COLUMNS = ("name", "device_id", "grpc", "state", "agent", "streams", "entries", "problem")
-SPLIT_COLUMNS = (
-    *("switch", "host", "control", "state", "sessions", "streams", "cache_used", "cache_limit", "problem"),
-)
-AGENT_COLUMNS = ("switch", "host", "id", "udp_port", "cached_bytes", "repairs", "full", "streams")
 
 
 def register(subparsers: Subparsers) -> None:
@@ -66,9 +62,7 @@ def register(subparsers: Subparsers) -> None:
         "tuning of a server that gathers, and its clients (also with --api of a server without controller)",
     )
     gather_ctl.add(gather)
-    agents = _group(groups, "agents", "the cache agents")
-    leaf(agents, "list", "list the cache agents that have registered", "agents list", _list_agents)
-    leaf(agents, "split", "list the split agents", "agents split", _list_split)
+    agents.add(groups)
     counters = leaf(
         groups, "counters", "show the counters of a switch", "counters s1 --counter drops", _counters
     )
@@ -255,14 +249,6 @@ def _show_switch(args: argparse.Namespace) -> int:
         targets = " ".join(f"{copy['port']}:{copy['instance']}" for copy in copies)
         print(f"{entry['table']}[{_join(entry['match'])}] {action} {targets}".rstrip())
     return OK
-
-
-def _list_agents(args: argparse.Namespace) -> int:
-    return print_rows(args, call(args, "GET", "/agents"), AGENT_COLUMNS)
-
-
-def _list_split(args: argparse.Namespace) -> int:
-    return print_rows(args, call(args, "GET", "/split-agents"), SPLIT_COLUMNS)
 
 
 def _counters(args: argparse.Namespace) -> int:

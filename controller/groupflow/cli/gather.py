@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import os
 import sys
 from pathlib import Path
@@ -60,7 +59,7 @@ def _serve_arguments(commands: Subparsers) -> None:
     told.add_argument("--clients", type=Path, metavar="FILE", help="YAML list of clients and targets")
     told.add_argument(
         "--controller", type=values.url, metavar="URL",
-        help="API of the controller that has the clients and tunes them; its token in $GROUPFLOW_TOKEN",
+        help="API of the controller that has the clients and tunes them; its token in $GROUPFLOW_AGENT_TOKEN",
     )  # fmt: skip
     add(
         "--max-clients", type=values.count, metavar="N",
@@ -132,7 +131,6 @@ def run_serve(args: argparse.Namespace) -> int:
     if args.controller and (args.policy or args.policy_file):
         raise CommandError("--policy and --policy-file are the controller's; leave them out", USAGE)
     log_to_stderr()
-    logging.getLogger("httpx").setLevel("WARNING")  # it logs every request
 
     def code(error: Exception) -> int:
         if isinstance(error, AgentError):
@@ -148,7 +146,7 @@ async def _serve_controlled(args: argparse.Namespace) -> None:
     from groupflow.endpoint.gather.director import ControllerDirector
 
     options = _options(args, args.max_clients)
-    async with ControllerDirector(args.controller, os.environ.get("GROUPFLOW_TOKEN", "")) as director:
+    async with ControllerDirector(args.controller) as director:
         await _serve(director, options, json_lines=args.json)
 
 

@@ -63,14 +63,14 @@ def add_targets(parser: Parser, *, required: bool = False, clearable: bool = Fal
     """`clearable`: the target may be `none`."""
     parser.add_argument(
         "--target",
-        type=_rate_or_none if clearable else values.rate,
+        type=values.or_none(values.rate) if clearable else values.rate,
         metavar="RATE",
         required=required,
         help="throughput, e.g. 1mbit" + ("; none: no target" if clearable else ""),
     )
     parser.add_argument(
         "--minimum",
-        type=_rate_or_none,
+        type=values.or_none(values.rate),
         metavar="RATE",
         help="throughput if not all targets can be met; none: the smallest target",
     )
@@ -157,7 +157,3 @@ def client_row(client: dict[str, Any]) -> dict[str, Any]:
         "target": units.format_rate(client["target_bps"]),
         "throughput": None if rate is None else f"{rate / 1000:.0f}kbit",
     }
-
-
-def _rate_or_none(text: str) -> int | str:
-    return text if text == "none" else values.rate(text)

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from groupflow.cli import agents
 from groupflow.cli.command import OK, Subparsers
 from groupflow.cli.gather_ctl import client_row
 from groupflow.cli.rest_client import Rows, call, leaf, print_json
@@ -20,8 +21,7 @@ PATHS = {
     "switches": "/switches",
     "sessions": "/sessions",
     "members": "/members",
-    "caches": "/agents",
-    "split_agents": "/split-agents",
+    "agents": "/agents",
     "diffusion": "/diffusion",
     "tuning": "/gather",
     "clients": "/gather/clients",
@@ -47,11 +47,8 @@ def show(args: argparse.Namespace) -> int:
     _table("sessions", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
     wanting = [member_row(each) for each in found["members"] if each["target_bps"] is not None]
     _table("receivers with targets: members list", wanting, ("session", "id", "name", *WANTED))
-    _table("caches: agents list", _caches(found["caches"]), ("switch", "host", "streams", "held", "repairs"))
-    split = [
-        each | {"held": f"{each['cache_used']} of {each['cache_limit']}"} for each in found["split_agents"]
-    ]
-    _table("split agents: agents split", split, ("switch", "host", "state", "sessions", "streams", "held"))
+    shown = sorted(agents.rows(found["agents"]), key=lambda each: each["state"] == "up")
+    _table("agents", shown, ("kind", "name", "switch", "state", "streams", "held", "bound", "problem"))
     _table("diffusion", found["diffusion"], ("flow", "kind", "name", "d", "warning"))
     _tuning(tuning, found["clients"])
     return OK
@@ -96,16 +93,6 @@ def _sessions(found: dict[str, Any]) -> Rows:
     for member in found["members"]:
         names.setdefault(member["session"], []).append(member["name"])
     return [each | {"members": _some(names.get(each["id"], []))} for each in found["sessions"]]
-
-
-def _caches(agents: Rows) -> Rows:
-    """Bytes held; a bound that the controller does not set is the agent's own."""
-    rows: Rows = []
-    for agent in agents:
-        bound = f"{agent['cache_bytes']} a stream" if agent["cache_bytes"] else "its own bound"
-        full = ", full" if agent["full"] else ""
-        rows.append(agent | {"held": f"{agent['cached_bytes']} of {bound}{full}"})
-    return rows
 
 
 def _table(what: str, rows: Rows, columns: Sequence[str], *, titled: bool = True) -> None:

@@ -20,6 +20,7 @@ from groupflow.cli.command import (
     Parser,
     Subparsers,
     add_command,
+    add_controller_argument,
     failing_with,
     log_to_stderr,
     on_stop,
@@ -93,6 +94,11 @@ def _serve_arguments(commands: Subparsers) -> None:
     add(
         "--measure-seconds", type=float, default=6.0, metavar="S",
         help="time to measure the way to a host that has --parallel auto; 0: never (default: %(default)g)",
+    )  # fmt: skip
+    add_controller_argument(serve)
+    add(
+        "--agent-name", metavar="NAME",
+        help="name of this process at the controller (default: the tree's, this host's and the port)",
     )  # fmt: skip
     add("--json", action="store_true", help="print events as JSON lines")
     serve.set_defaults(run=run_serve)
@@ -261,17 +267,18 @@ def run_serve(args: argparse.Namespace) -> int:
         raise CommandError(str(error), USAGE) from None
     log_to_stderr()
     with failing_with(TreeError, StoreError), failing_with(ValueError, code=REFUSED):
-        asyncio.run(_serve(options, args.store, json_lines=args.json))
+        asyncio.run(_serve(options, args))
     return OK
 
 
-async def _serve(options: "DispatchOptions", path: Path | None, *, json_lines: bool) -> None:
+async def _serve(options: "DispatchOptions", args: argparse.Namespace) -> None:
+    from groupflow.endpoint.controller_link import registered
     from groupflow.store.memory import MemoryStore
     from groupflow.store.sqlite import SqliteStore
     from groupflow.tree.service import Dispatch
 
     def show(name: str, fields: dict[str, Any]) -> None:
-        if json_lines:
+        if args.json:
             print(json.dumps({"event": name, "time": round(time.time(), 3), **fields}), flush=True)
         else:
             print(f"tree: {_line(name, fields)}", file=sys.stderr, flush=True)
@@ -281,10 +288,12 @@ async def _serve(options: "DispatchOptions", path: Path | None, *, json_lines: b
     # Each host needs a connection, and so a file descriptor.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    store = MemoryStore() if path is None else await SqliteStore.open(path)
+    store = MemoryStore() if args.store is None else await SqliteStore.open(args.store)
     try:
-        async with Dispatch(options, store, on_event=show):
-            await stop.wait()
+        async with Dispatch(options, store, on_event=show) as dispatch:
+            name = args.agent_name or f"{options.name}@{own_name()}:{dispatch.port}"
+            async with registered(args.controller, "dispatcher", name, dispatch.standing, dispatch.bound):
+                await stop.wait()
     finally:
         await store.close()
 

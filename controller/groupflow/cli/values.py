@@ -83,6 +83,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def or_none(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The same type for argparse, which also takes the word `none`."""
+    return lambda text: text if text == "none" else parse(text)
+
+
 def options(kind: type[Options], args: Namespace, **more: Any) -> Options:
     """Options whose fields have the names of arguments of the command line; `more` overrides those."""
     given = vars(args) | more

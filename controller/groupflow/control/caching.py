@@ -72,8 +72,9 @@ class Caching:
         """by switch"""
         self.shares: dict[Receiver, Share] = {}
         """of all streams of a receiver together"""
-        self.max_bytes = max_bytes
-        """bound of each stream's cache; 0: the agent's own"""
+        self._max_bytes = max_bytes
+        self._bounds: dict[str, int] = {}
+        """bounds that were set, by agents' names"""
         self._topology = topology
         self._post = post
         self._told: dict[tuple[str, Stream], Delegation] = {}
@@ -82,6 +83,21 @@ class Caching:
     def neighbours(self) -> Mapping[str, Neighbour]:
         """The agents as neighbours of their switches."""
         return {switch: Neighbour(agent.host, agent.udp_port) for switch, agent in self.agents.items()}
+
+    def max_bytes(self, switch: str) -> int:
+        """Bound of each stream's cache at an agent; 0: the agent's own."""
+        return self._bounds.get(self.agents[switch].name, self._max_bytes)
+
+    def bound(self, name: str, max_bytes: int | None) -> None:
+        """Sets the bound of the agents of this name, also for streams under way; None: as for all."""
+        self._bounds.pop(name, None)
+        if max_bytes is not None:
+            self._bounds[name] = max_bytes
+        for (switch, stream), told in list(self._told.items()):
+            if self.agents[switch].name == name:
+                delegation = told._replace(max_bytes=self.max_bytes(switch))
+                self._told[switch, stream] = delegation
+                self._tell(switch, delegation, 0)
 
     def agent_id(self, switch: str) -> int:
         return FIRST_AGENT_ID + self._topology.switches[switch].device_id
@@ -103,7 +119,7 @@ class Caching:
         orders that it should know."""
         for switch in self.agents:
             node = tree.get(switch)
-            delegation = self._delegation(session, stream, node if node and node.agent else None)
+            delegation = self._delegation(session, stream, switch, node if node and node.agent else None)
             told = self._told.get((switch, stream))
             if (delegation == told and not again) or (told is None and not delegation.active):
                 continue
@@ -120,7 +136,7 @@ class Caching:
             self._tell(switch, delegation, request_id)
         return delegation is not None
 
-    def _delegation(self, session: Session, stream: Stream, node: Node | None) -> Delegation:
+    def _delegation(self, session: Session, stream: Stream, switch: str, node: Node | None) -> Delegation:
         return Delegation(
             session=stream.session,
             source=stream.source,
@@ -129,7 +145,7 @@ class Caching:
             policy=session.record.policy,
             window=session.record.window,
             branches=len(node.branches) if node else 0,
-            max_bytes=self.max_bytes,
+            max_bytes=self.max_bytes(switch),
             rate=lowest_branch_rate(self._topology, node) if node else 0,
             shares=tuple(self._shares(session, node)) if node else (),
         )

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from groupflow.control.agents import Agents
 from groupflow.control.caching import Caching
 from groupflow.control.diffusion.service import Diffusion
 from groupflow.control.events import Events
@@ -71,6 +72,7 @@ class Controller:
         self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
         self.gathering = Gathering(store, self.events, policies, clock=clock)
         self.sharing = Sharing(self.fabric, self.manager, self.caching, self.gathering)
+        self.agents = Agents(store, self.events, self.caching, options.member_timeout, clock=clock)
         self.splitting = Splitting(
             self.fabric,
             self.manager,
@@ -105,6 +107,7 @@ class Controller:
             topology, program, store, secret, election_id, options,
             split=split, policies=policies, connector=connector, clock=clock, wall=wall,
         )  # fmt: skip
+        await controller.agents.restore()
         await controller.watchdog.restore()
         await controller.splitting.restore()
         await controller.diffusion.restore()
@@ -120,6 +123,7 @@ class Controller:
                 tasks.create_task(self.watchdog.run(), name="watchdog")
                 tasks.create_task(self.splitting.run(), name="splitting")
                 tasks.create_task(self.sharing.run(), name="sharing")
+                tasks.create_task(self.agents.run(), name="agents")
         finally:
             await self.control.close()
 

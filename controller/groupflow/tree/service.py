@@ -25,6 +25,7 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
 
+from groupflow.endpoint.controller_link import Standing
 from groupflow.store.interface import Store
 from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
@@ -60,6 +61,7 @@ class Dispatch:
         self.options = options
         self._store = store
         self._on_event = on_event
+        self._max_hosts = options.max_hosts
         self._hosts: dict[str, Connection] = {}
         self._open: set[Connection] = set()
         self._turns = Turns()
@@ -125,6 +127,15 @@ class Dispatch:
         """Number of hosts that have a connection."""
         return len(self._hosts)
 
+    def standing(self) -> Standing:
+        """This process for a controller: the connected hosts, and the hosts of the whole tree."""
+        holds = {"hosts": self.connected, "members": self.forest.attached}
+        return Standing(f"{self.options.listen[0]}:{self.port}", holds, self._max_hosts)
+
+    def bound(self, max_hosts: int | None) -> None:
+        """Sets the most connections from now on, of hosts that come; None: that of the options."""
+        self._max_hosts = max_hosts or self.options.max_hosts
+
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._closing:
             writer.transport.abort()
@@ -132,7 +143,7 @@ class Dispatch:
             self._run(self._connected(Connection(reader, writer)))
 
     async def _connected(self, host: Connection) -> None:
-        if len(self._open) >= self.options.max_hosts:
+        if len(self._open) >= self._max_hosts:
             return host.refuse("full", f"{len(self._open)} hosts are connected, the most allowed")
         self._open.add(host)
         try:

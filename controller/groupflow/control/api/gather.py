@@ -1,11 +1,10 @@
 """The REST API of receiver-side tuning, /v1/gather: policy, limits, clients with their targets, live."""
 
-import hmac
-from ipaddress import ip_address
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Header, HTTPException, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException
 
+from groupflow.control.api.access import agents_only
 from groupflow.control.api.gather_schemas import (
     ClientChange,
     ClientView,
@@ -78,16 +77,11 @@ def gather_routes(gathering: Gathering) -> APIRouter:
 
 def round_routes(gathering: Gathering, token: str | None) -> APIRouter:
     """The route that a server uses; `token`: of agents, if they must show one."""
-    router = APIRouter(tags=["gather"])
+    router = APIRouter(tags=["gather"], dependencies=[Depends(agents_only(token))])
 
     @router.post("/gather/rounds")
-    async def take_round(measured: Round, request: Request, authorization: str = Header("")) -> Orders:
+    async def take_round(measured: Round) -> Orders:
         """A server's measurements of a round, answered by the message that the server passes to gfagent."""
-        if token is None and not is_local(request):
-            problem = "a server on another machine needs a token; run the controller with --agent-token"
-            raise HTTPException(403, problem)
-        if token is not None and not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
-            raise HTTPException(403, "the token of agents does not match; set GROUPFLOW_TOKEN")
         name = "ready" if measured.clients is None else "round"
         event = Event(name, 0.0, {"round": measured.round, "clients": measured.clients})
         try:
@@ -99,11 +93,6 @@ def round_routes(gathering: Gathering, token: str | None) -> APIRouter:
         return Orders(message=message)
 
     return router
-
-
-def is_local(request: Request) -> bool:
-    """Whether a request comes from this machine."""
-    return request.client is not None and ip_address(request.client.host).is_loopback
 
 
 def gather_view(gathering: Gathering) -> GatherView:

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.responses import StreamingResponse
 
+from groupflow.control.api.agents import agent_routes
 from groupflow.control.api.diffusion import diffusion_routes
 from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.placement import placement_routes
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import (
-    AgentView,
     CountView,
     CreatedSession,
     EntryView,
@@ -32,7 +32,6 @@ from groupflow.control.api.schemas import (
 )
 from groupflow.control.api.tcp import changed_settings, settings_of, tcp_routes
 from groupflow.control.api.views import (
-    agent_views,
     counter_index,
     entry_views,
     link_view,
@@ -54,6 +53,7 @@ def make_app(controller: Controller) -> FastAPI:
     for router in (
         _sessions(controller),
         tcp_routes(controller),
+        agent_routes(controller),
         _switches(controller),
         diffusion_routes(controller),
         placement_routes(controller),
@@ -204,10 +204,6 @@ def _rest(controller: Controller) -> APIRouter:
             sessions=len(controller.manager.sessions),
             uptime=int(time.time() - controller.started),
         )
-
-    @router.get("/agents")
-    async def list_agents() -> list[AgentView]:
-        return agent_views(controller)
 
     @router.get("/links")
     async def list_links() -> list[LinkView]:

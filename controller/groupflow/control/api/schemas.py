@@ -186,18 +186,6 @@ class TcpDetail(BaseModel):
     streams: list[TcpStreamView]
 
 
-class SplitAgentView(BaseModel):
-    switch: str
-    host: str
-    control: str = Field(description="path or address of the control socket")
-    state: Literal["up", "down"]
-    problem: str | None
-    sessions: int
-    streams: int
-    cache_used: int
-    cache_limit: int
-
-
 class SessionDetail(SessionView):
     members: list[MemberView]
     streams: list[StreamView]
@@ -213,20 +201,6 @@ class Tokens(BaseModel):
 
 class CreatedSession(SessionView):
     tokens: Tokens
-
-
-class AgentView(BaseModel):
-    switch: str
-    host: str
-    name: str
-    id: int
-    udp_port: int
-    joined: int
-    cached_bytes: int
-    cache_bytes: int = Field(description="bound of each stream's cache; 0: the agent's own")
-    repairs: int
-    full: bool
-    streams: int = Field(description="streams it is to cache")
 
 
 class SwitchView(BaseModel):

@@ -9,7 +9,6 @@ from fastapi import APIRouter, HTTPException
 from groupflow.control.api.schemas import (
     NewTcp,
     ReceiptView,
-    SplitAgentView,
     TcpAgentView,
     TcpChange,
     TcpDetail,
@@ -18,7 +17,6 @@ from groupflow.control.api.schemas import (
 )
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import RefusalError, Session, TcpSettings
-from groupflow.control.split.agent import SplitAgent
 from groupflow.control.split.control_socket import Form
 from groupflow.control.split.receipts import Stories
 
@@ -30,13 +28,6 @@ def tcp_routes(controller: Controller) -> APIRouter:
     async def show_tcp(session: int) -> TcpDetail:
         """A session's agents, streams and receipts, read from the agents themselves."""
         return await _detail(controller, controller.manager.get(session))
-
-    @router.get("/split-agents")
-    async def list_split_agents() -> list[SplitAgentView]:
-        """The split agents of the network, running or not."""
-        agents = controller.splitting.agents.values()
-        stats = await asyncio.gather(*(agent.stats() for agent in agents))
-        return [_agent_view(agent, told or {}) for agent, told in zip(agents, stats, strict=True)]
 
     return router
 
@@ -112,21 +103,3 @@ def _counters(told: Form, session: int) -> dict[str, Any]:
         if form.get("id") == session:
             return form
     return {}
-
-
-def _agent_view(agent: SplitAgent, told: Form) -> SplitAgentView:
-    def count(key: str) -> int:
-        value = told.get(key)
-        return value if isinstance(value, int) else 0
-
-    return SplitAgentView(
-        switch=agent.switch,
-        host=agent.host,
-        control=str(agent.place),
-        state=agent.state,
-        problem=agent.problem if agent.state == "down" else None,
-        sessions=len(agent.sessions),
-        streams=count("streams"),
-        cache_used=count("cache_used"),
-        cache_limit=count("cache_limit"),
-    )

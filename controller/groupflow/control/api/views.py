@@ -3,7 +3,6 @@
 from ipaddress import IPv4Address
 
 from groupflow.control.api.schemas import (
-    AgentView,
     BranchView,
     EntryView,
     LinkView,
@@ -90,29 +89,6 @@ def member_view(controller: Controller, session: Session, member: Member) -> Mem
         share_bytes=share.bytes if share else None,
         rate_bps=None if rate is None else round(rate),
     )
-
-
-def agent_views(controller: Controller) -> list[AgentView]:
-    views: list[AgentView] = []
-    for switch, agent in sorted(controller.caching.agents.items()):
-        heard = controller.watchdog.agents.last(switch)
-        trees = controller.fabric.trees.values()
-        views.append(
-            AgentView(
-                switch=switch,
-                host=agent.host,
-                name=agent.name,
-                id=agent.id,
-                udp_port=agent.udp_port,
-                joined=agent.joined,
-                cache_bytes=controller.caching.max_bytes,
-                cached_bytes=heard.next * 1024 if heard else 0,
-                repairs=heard.repairs if heard else 0,
-                full=agent.full,
-                streams=sum(1 for tree in trees if switch in tree and tree[switch].agent),
-            )
-        )
-    return views
 
 
 def switch_view(controller: Controller, name: str) -> SwitchView:

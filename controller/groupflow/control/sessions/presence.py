@@ -42,6 +42,11 @@ class Presence(Generic[K]):
     def last(self, who: K) -> Heard | None:
         return self._heard.get(who)
 
+    def age(self, who: K) -> float | None:
+        """Seconds since `who` was heard."""
+        heard = self._heard.get(who)
+        return None if heard is None else round(max(0.0, self._clock() - heard.at), 3)
+
     def silent(self, seconds: float) -> Iterator[K]:
         """Members or agents not heard for so many seconds."""
         deadline = self._clock() - seconds

@@ -30,6 +30,8 @@ class BoneOptions(RoleOptions):
     address: str | None = field(default=None, metadata=flag("addr"))
     """the program's own IPv4 address, where the interface has several"""
     seed: int | None = None
+    orders: bool = False
+    """take orders from stdin"""
 
 
 @dataclass(frozen=True, kw_only=True)

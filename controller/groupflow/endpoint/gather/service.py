@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.controller_link import ControllerLinkError
 from groupflow.endpoint.events import Event, EventError
-from groupflow.endpoint.gather.director import Director, DirectorError
+from groupflow.endpoint.gather.director import Director
 from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.tuner import Message
 
@@ -84,7 +85,7 @@ class GatherService:
             repeat, self._repeat = self._repeat, False
             try:
                 message = await self._director.direct(self._event, repeat=repeat, refused=self._refused)
-            except (DirectorError, EventError) as error:
+            except (ControllerLinkError, EventError) as error:
                 self._repeat = True
                 if self._failure is None:
                     log.warning("%s; the server goes on with its last settings and clients", error)

@@ -62,8 +62,13 @@ async def test_switches_agents_links_and_health() -> None:
             ("s2", "up", 1),
             ("s3", "up", 0),
         ]
-        (agent,) = (await client.get("/agents")).json()
-        assert (agent["switch"], agent["host"], agent["streams"]) == ("s1", "c1", 1)
+        agents = (await client.get("/agents")).json()
+        assert [(a["kind"], a["switch"], a["host"], a["state"]) for a in agents] == [
+            ("cache", "s1", "c1", "up"),
+            ("split", "s1", "c1", "away"),
+            ("split", "s2", "c2", "away"),
+        ]
+        assert (agents[0]["holds"]["streams"], agents[0]["holds"]["bytes"]) == (1, 0)
         links = (await client.get("/links")).json()
         assert links[2] == {
             "name": "s1-s2",
@@ -173,6 +178,7 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
         for words in (
             ["switches", "list"],
             ["switches", "show", "s1"],
+            ["agents"],
             ["agents", "list"],
             ["counters", "s1"],
         ):

@@ -94,10 +94,13 @@ async def test_agents_are_listed(tmp_path: Path) -> None:
     async with served(tmp_path) as (subject, client, _):
         await subject.agents["c2"].stop()
         await subject.down("s2")
-        agents = (await client.get("/split-agents")).json()
-        assert [(a["switch"], a["host"], a["state"], a["cache_used"]) for a in agents] == [
-            ("s1", "c1", "up", 5),
-            ("s2", "c2", "down", 0),
+        agents = (await client.get("/agents")).json()
+        assert [
+            (a["kind"], a["switch"], a["host"], a["state"], a["holds"]["bytes"], a["bounds"]["bytes"])
+            for a in agents
+        ] == [
+            ("split", "s1", "c1", "up", 5, 9),
+            ("split", "s2", "c2", "away", 0, None),
         ]
         assert agents[1]["problem"]
 
@@ -125,7 +128,7 @@ async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixtur
         assert await ctl(url, "sessions", "stats", "7", "--json") == 0
         told = json.loads(capfd.readouterr().out)
         assert told["streams"][0]["receipts"][0]["bytes"] == 1234
-        assert await ctl(url, "agents", "split") == 0
+        assert await ctl(url, "agents") == 0
         assert "c1.split.sock" in capfd.readouterr().out
         assert await ctl(url, "sessions", "list") == 0
         assert "10.200.0.1" in capfd.readouterr().out

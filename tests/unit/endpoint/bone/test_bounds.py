@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.bone import Node, bench, content, free_udp_port
+from tests.support.bone import FAST, Node, bench, content, free_udp_port
 from tests.support.waiting import until
 
 WAITING = 1000
@@ -96,3 +96,47 @@ async def test_five_hundred_clients_that_read_nothing_are_let_go_for_the_next_on
         assert rim.peak_kb() < 300_000, "half a megabyte for each"
         for connection in stuck:
             connection.close()
+
+
+async def test_orders_change_the_bound_of_a_rim_even_for_the_file_that_arrives(tmp_path: Path) -> None:
+    async with bench(tmp_path) as (made, client):
+        hub = await made.hub(rate=1_000_000)
+        rim = await made.rim(orders=True)
+        rim.order('{"bytes": 50000}')
+        holds = await rim.heard("holds")
+        assert [holds.integer(field) for field in ("files", "bytes", "bound")] == [0, 0, 50_000]
+        (hub.folder / "small").write_bytes(content(10_000))
+        await rim.heard("stored")
+        (hub.folder / "large").write_bytes(content(40_000))
+        await rim.heard("began", 2)  # a third of a second before its end
+        rim.order('{"bytes": 20000}')
+        failed = await rim.heard("failed")
+        assert (failed.text("file"), failed.text("why")) == ("large", "it is larger than the rim's new bound")
+        assert (await rim.heard("holds", 2)).integer("bytes") == 10_000, "the small one fits"
+        rim.order('{"bytes": 9999}')
+        assert (await rim.heard("evicted")).text("file") == "small"
+        listing = (await client.get(rim.url(""))).json()
+        assert (listing["files"], listing["bytes"], listing["limit"]) == ([], 0, 9999)
+        rim.order('{"bytes": null}')
+        assert (await rim.heard("holds", 4)).integer("bound") == 1 << 30
+
+
+async def test_wrong_orders_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    async with bench(tmp_path) as (made, _):
+        hub, rim = await made.hub(orders=True), await made.rim(orders=True)
+        for line, text in (
+            ('{"bytes": 0}', "order.bytes must be a number from 1 to 9223372036854775807"),
+            ('{"files": 1}', "order.files is unknown"),
+            ("bytes", "order must be JSON"),
+        ):
+            rim.order(line)
+            await until(lambda text=text: [e.text("text") for e in rim.said("order_refused")][-1:] == [text])
+        hub.order('{"rate_bps": 999}')
+        said = (await hub.heard("order_refused")).text("text")
+        assert said == "order.rate_bps must be a number from 1000 to 100000000000"
+        hub.order("{}")
+        assert (await hub.heard("holds")).integer("bound") == FAST
+        rim.order("x" * 5000)
+        await rim.heard("order_refused", 4)
+        assert "at most 4096 bytes" in rim.said("order_refused")[-1].text("text")
+        assert rim.agent.returncode is None and not rim.said("holds")

@@ -151,7 +151,7 @@ async def test_the_store_is_bounded_and_what_does_not_fit_is_not_asked_for_again
             await large.heard("stored", "abcd".index(name) + 1)
         await hub.heard("sent", 4)
         assert (await small.heard("evicted")).text("file") == "a"
-        assert "more than the 150000 of --max-bytes" in (await small.heard("failed")).text("why")
+        assert "more than the 150000 of the rim's bound" in (await small.heard("failed")).text("why")
         assert {path.name for path in small.folder.iterdir()} == {".groupflow", "b", "c"}
         assert {event.integer("complete") for event in hub.said("sent")[:3]} == {2}
         assert hub.said("sent")[3].integer("complete") == 1

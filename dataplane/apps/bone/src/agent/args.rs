@@ -33,6 +33,9 @@ pub struct BoneArgs {
     /// Send through P4 switches in this session, instead of plain multicast
     #[arg(long, value_parser = parse_session)]
     pub session: Option<SessionId>,
+    /// Take orders from stdin, one JSON object a line: {"bytes": N} for a rim, {"rate_bps": N} for a hub
+    #[arg(long)]
+    pub orders: bool,
     /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -141,10 +144,7 @@ impl BoneHubArgs {
         if unicast && self.bone.session.is_some() {
             return Err(AgentError::usage("unicast needs no session", "leave out --session"));
         }
-        let session = self.bone.session.map_or(0, |_| SESSION);
-        let bits = (usize::from(self.packet) + OVERHEAD + session) as u64 * 8;
-        let interval = (bits * 1_000_000_000).checked_div(self.rate).filter(|&nanos| nanos > 0);
-        let interval = interval.ok_or_else(|| {
+        let interval = self.interval(self.rate).ok_or_else(|| {
             AgentError::usage(format!("--rate {} will not do", self.rate), "choose one like 500kbit")
         })?;
         Ok(HubConfig {
@@ -154,7 +154,7 @@ impl BoneHubArgs {
             packet: self.packet,
             sizes: (LEAST.min(self.packet), LARGEST.max(self.packet)),
             per_round: self.per_round,
-            interval: Nanos(interval),
+            interval,
             join_wait: Nanos::from_millis(self.join_ms),
             result_wait: Nanos::from_millis(self.result_ms),
             grace: Nanos::from_millis(self.grace_ms),
@@ -167,6 +167,13 @@ impl BoneHubArgs {
             // Rims that remember an earlier hub must not take this hub's transfer for one of that hub's.
             transfer: TransferId(rand::random()),
         })
+    }
+
+    /// The time between two packets at a rate in bit/s, if it can be kept.
+    pub fn interval(&self, rate: u64) -> Option<Nanos> {
+        let session = self.bone.session.map_or(0, |_| SESSION);
+        let bits = (usize::from(self.packet) + OVERHEAD + session) as u64 * 8;
+        (bits * 1_000_000_000).checked_div(rate).filter(|&nanos| nanos > 0).map(Nanos)
     }
 }
 

@@ -16,12 +16,16 @@ use nix::poll::PollFlags;
 use serde_json::json;
 
 use super::args::BoneHubArgs;
+use super::bound::{self, Bound, Order};
 use super::carrier::Carrier;
 use super::desk::{Desk, ScanResult};
 use super::hub_driver::{HubDriver, HubNote};
 use super::wake::Wake;
 use super::{folder, http, orders};
 use crate::machine::{TransferOutcome, TransferReport};
+
+/// Rates in bit/s that can be ordered.
+const RATE: Bound = Bound { name: "rate_bps", range: 1_000..=100_000_000_000 };
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -42,6 +46,8 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
     http::serve(listener, http::STALLED, move |request| orders::answer(Arc::clone(&shared), request))?;
+    let waking = Arc::clone(&desk);
+    let orders = args.bone.orders.then(|| bound::listen(RATE, move || waking.wake.wake())).transpose()?;
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -56,6 +62,9 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         desk.wake.clear();
         let now = shell.clock.now();
         looks.try_iter().for_each(|look| tell_look(reporter, look));
+        for order in orders.iter().flat_map(|orders| orders.try_iter()) {
+            obey(args, &mut sender, &desk, order, reporter);
+        }
         sender.attend();
         shell.exchange(&mut sender)?;
         // Messages that have just arrived are answered at once.
@@ -79,6 +88,22 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     sender.carrier.leave(shell.clock.now());
     shell.farewell(&mut sender, |sender| sender.carrier.over())?;
     Ok(0)
+}
+
+/// Carries out an order about the rate.
+fn obey(args: &BoneHubArgs, sender: &mut HubDriver, desk: &Desk, order: Order, reporter: &mut Reporter) {
+    match order {
+        Ok(rate) => {
+            let rate = rate.unwrap_or(args.rate);
+            if let Some(interval) = args.interval(rate) {
+                sender.set_interval(interval);
+            }
+            let folder = desk.folder();
+            let bytes = folder.files.values().map(|file| file.size()).sum();
+            bound::tell_holds(reporter, folder.files.len(), bytes, rate);
+        }
+        Err(error) => bound::tell_refused(reporter, &error),
+    }
 }
 
 fn tell_look(reporter: &mut Reporter, look: ScanResult) {

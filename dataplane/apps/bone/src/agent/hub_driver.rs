@@ -45,6 +45,11 @@ impl HubDriver {
         HubDriver { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
     }
 
+    /// Sets the time between packets, from the next file on.
+    pub fn set_interval(&mut self, interval: Nanos) {
+        self.hub.set_interval(interval);
+    }
+
     /// The file being sent, the bytes of it that no rim is known to lack, and the payload bytes sent.
     pub fn progress(&self) -> Option<(&FileName, u64, u64)> {
         self.hub.sending().map(|name| (name, self.hub.done(), self.hub.sent()))

@@ -16,11 +16,13 @@
 //! | [`store`], [`index`], [`incoming`] | a rim's files; their index on disk; a file that is arriving |
 //! | [`shelf`], [`desk`], [`wake`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
 //! | [`http`], [`serve`], [`orders`] | the server; a rim's answers; a hub's answers |
+//! | [`bound`] | orders on stdin: the bound that holds |
 //! | [`range`], [`body`] | which bytes a client gets; how they are read |
 //! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed |
 
 pub mod args;
 mod body;
+mod bound;
 mod carrier;
 mod desk;
 mod digest;

@@ -16,6 +16,7 @@ use nix::poll::PollFlags;
 use serde_json::json;
 
 use super::args::BoneRimArgs;
+use super::bound::{self, Bound, Order};
 use super::carrier::Carrier;
 use super::http;
 use super::rim_driver::{RimDriver, RimNote};
@@ -27,6 +28,9 @@ use crate::machine::{RimConfig, RimId, Verdict};
 
 /// How often the order of use is written to the index.
 const SAVE: Nanos = Nanos::from_secs(5);
+
+/// Bytes of all files that can be ordered.
+const BYTES: Bound = Bound { name: "bytes", range: 1..=i64::MAX as u64 };
 
 /// Receives and serves until a signal comes; returns the exit code.
 pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -48,6 +52,8 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(args.miss_wait)));
     let stalled = Duration::from_secs(args.client_wait);
     http::serve(listener, stalled, move |request| Arc::clone(&pages).answer(request))?;
+    let waking = Arc::clone(&shelf);
+    let orders = args.bone.orders.then(|| bound::listen(BYTES, move || waking.wake.wake())).transpose()?;
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -64,6 +70,9 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     loop {
         shelf.wake.clear();
         receiver.attend(shell.clock.now());
+        for order in orders.iter().flat_map(|orders| orders.try_iter()) {
+            obey(args, &mut receiver, &shelf, order, reporter);
+        }
         shell.exchange(&mut receiver)?;
         receiver.carrier.events(reporter)?;
         receiver.notes.drain(..).for_each(|note| tell(reporter, note));
@@ -93,6 +102,21 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     shell.farewell(&mut receiver, |receiver| receiver.carrier.over())?;
     save(&shelf, reporter);
     Ok(0)
+}
+
+/// Carries out an order about the bytes of all files.
+fn obey(args: &BoneRimArgs, receiver: &mut RimDriver, shelf: &Shelf, order: Order, reporter: &mut Reporter) {
+    match order {
+        Ok(bytes) => {
+            let limit = bytes.unwrap_or(args.max_bytes);
+            if shelf.store().limit != limit {
+                receiver.set_limit(limit);
+            }
+            let store = shelf.store();
+            bound::tell_holds(reporter, store.files().count(), store.bytes(), limit);
+        }
+        Err(error) => bound::tell_refused(reporter, &error),
+    }
 }
 
 fn save(shelf: &Shelf, reporter: &mut Reporter) {

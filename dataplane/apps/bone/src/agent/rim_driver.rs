@@ -78,6 +78,19 @@ impl RimDriver {
         self.incoming.as_ref().map(|(incoming, _)| (&incoming.announced, self.rim.bytes()))
     }
 
+    /// Sets the bound of all files in bytes: the least recently used files are removed until the others fit,
+    /// and the arriving file is given up if it does not.
+    pub fn set_limit(&mut self, limit: u64) {
+        self.rim.set_max_size(limit);
+        if self.arriving().is_some_and(|(announced, _)| announced.size > limit) {
+            self.fail(Failure::NoRoom, "it is larger than the rim's new bound");
+            self.rim.leave();
+        }
+        let coming = self.arriving().map_or(0, |(announced, _)| announced.size);
+        let gone = self.shelf.store().set_limit(limit, coming);
+        self.notes.extend(gone.into_iter().map(RimNote::Evicted));
+    }
+
     /// Asks the hub for files that clients wait for, and stops asking for files that no client wants any
     /// more.
     pub fn attend(&mut self, now: Nanos) {
@@ -144,7 +157,7 @@ impl RimDriver {
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
                 RimEvent::TooLong { size } => {
                     let limit = self.shelf.store().limit;
-                    let why = format!("its {size} bytes are more than the {limit} of --max-bytes");
+                    let why = format!("its {size} bytes are more than the {limit} of the rim's bound");
                     if let Some(name) = self.rim.refused() {
                         self.give_up(name.clone(), Failure::NoRoom, why);
                     }

@@ -47,7 +47,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// The store's bound in bytes.
+    /// The store's bound in bytes; changed by [`Store::set_limit`].
     pub limit: u64,
     files: BTreeMap<FileName, StoredFile>,
     clock: u64,
@@ -90,6 +90,13 @@ impl Store {
         store.make_room(0);
         store.save().map_err(|e| failed(&path, &e))?;
         Ok((store, lost))
+    }
+
+    /// Sets the bound, within which `coming` bytes of an arriving file must fit too. Returns the names of the
+    /// files that were removed.
+    pub fn set_limit(&mut self, limit: u64, coming: u64) -> Vec<FileName> {
+        self.limit = limit;
+        self.make_room(coming)
     }
 
     pub fn bytes(&self) -> u64 {

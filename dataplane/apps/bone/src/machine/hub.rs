@@ -95,6 +95,8 @@ pub struct Hub {
     announce_at: Nanos,
     outgoing: VecDeque<Transmit>,
     events: VecDeque<HubEvent>,
+    /// The time between packets of the next file.
+    interval: Nanos,
 }
 
 impl std::fmt::Debug for Hub {
@@ -122,8 +124,14 @@ impl Hub {
             announce_at: config.announce.map_or(Nanos::MAX, |_| Nanos::ZERO),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
+            interval: config.interval,
             config,
         }
+    }
+
+    /// Sets the time between packets, from the next file on: rims know that of the file being sent.
+    pub fn set_interval(&mut self, interval: Nanos) {
+        self.interval = interval;
     }
 
     /// Queues a file; returns the file if too many wait already.
@@ -245,6 +253,7 @@ impl Hub {
         let Some(offer) = self.queue.pop_front() else { return };
         self.transfer = TransferId(self.transfer.0.wrapping_add(1));
         self.group = RimGroup::new(self.config.max_rims);
+        self.config.interval = self.interval;
         let HubConfig { packet, sizes: (least, most), interval, .. } = self.config;
         let sizes = match (self.config.method, self.config.repair) {
             (Method::Scheduled, Repair::GoBackN | Repair::Selective) => {

@@ -134,6 +134,11 @@ impl Rim {
         }
     }
 
+    /// Sets the size in bytes of the longest file that the rim takes from now on.
+    pub fn set_max_size(&mut self, bytes: u64) {
+        self.config.max_size = bytes;
+    }
+
     /// Bytes that the rim has of the file that is arriving, or arrived last.
     pub fn bytes(&self) -> u64 {
         self.arriving().map_or(0, |arriving| arriving.stored.bytes())

@@ -149,3 +149,20 @@ fn one_rim_at_a_time_and_a_broken_index_is_named() {
     let error = Store::open(&bench.path, 1000).map(drop).expect_err("it makes no sense");
     assert!(error.cause.contains("version: null is not 1"), "{}", error.cause);
 }
+
+#[test]
+fn a_new_bound_holds_at_once_beside_the_file_that_arrives() {
+    let bench = StoreBench::new("bound");
+    let mut store = bench.open(1000);
+    for name in ["a", "b", "c"] {
+        put(&mut store, name, &[1; 100]);
+    }
+    let gone = |names: Vec<FileName>| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(gone(store.set_limit(300, 0)), [""; 0], "they fit");
+    assert_eq!(gone(store.set_limit(299, 99)), ["a"]);
+    assert_eq!((store.bytes(), bench.there("a"), bench.there("b")), (200, false, true));
+    assert!(store.begin(announced("d", &[2; 300])).0.is_err(), "larger than the bound");
+    assert_eq!(gone(store.set_limit(50, 0)), ["b", "c"]);
+    store.set_limit(1000, 0);
+    assert_eq!(put(&mut store, "d", &[2; 900]), [""; 0], "there is room again");
+}

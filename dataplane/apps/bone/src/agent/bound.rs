@@ -1,0 +1,105 @@
+//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a line,
+//! as `{"bytes": 1000000}`. null: the bound of the command line.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::RangeInclusive;
+use std::sync::mpsc::{sync_channel, Receiver};
+
+use groupflow_host::error::AgentError;
+use groupflow_host::json::{FieldError, ObjectReader};
+use groupflow_host::report::{Reporter, Weight};
+use serde_json::{json, Value};
+
+use super::desk::start;
+
+/// Bytes of the longest line.
+const LINE: u64 = 4096;
+/// Orders that may wait; the thread that reads waits with the others.
+const WAITING: usize = 16;
+
+/// The bound's name in orders and events, and the values that it may have.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// The bound's name.
+    pub name: &'static str,
+    /// The values that it may have.
+    pub range: RangeInclusive<u64>,
+}
+
+/// A new bound, or why a line is none. `None`: the bound of the command line.
+pub type Order = Result<Option<u64>, FieldError>;
+
+/// Reads orders in a thread of its own until stdin ends; calls `wake` after each.
+pub fn listen(bound: Bound, wake: impl Fn() + Send + 'static) -> Result<Receiver<Order>, AgentError> {
+    let (sender, orders) = sync_channel(WAITING);
+    start("orders", move || {
+        let mut lines = BufReader::new(io::stdin());
+        loop {
+            let mut line = Vec::new();
+            match lines.by_ref().take(LINE).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            let whole = line.ends_with(b"\n");
+            if sender.send(parse(&line, whole, &bound)).is_err() {
+                return;
+            }
+            wake();
+            if !whole {
+                return;
+            }
+        }
+    })?;
+    Ok(orders)
+}
+
+fn parse(line: &[u8], whole: bool, bound: &Bound) -> Order {
+    let wrong = |text: String| FieldError { field: "order".to_owned(), text };
+    if !whole {
+        return Err(wrong(format!("must be a line of at most {LINE} bytes; nothing more is read")));
+    }
+    let value: Value = serde_json::from_slice(line).map_err(|_| wrong("must be JSON".to_owned()))?;
+    let mut order = ObjectReader::new("order", &value)?;
+    let found = order.optional_number(bound.name, bound.range.clone())?;
+    order.finish()?;
+    Ok(found)
+}
+
+/// Reports the bound that holds now, and the files that it bounds.
+pub fn tell_holds(reporter: &mut Reporter, files: usize, bytes: u64, bound: u64) {
+    let fields = json!({"files": files, "bytes": bytes, "bound": bound});
+    reporter.event("holds", Weight::Passing, fields, None);
+}
+
+/// Reports a line that is no order.
+pub fn tell_refused(reporter: &mut Reporter, error: &FieldError) {
+    let human = format!("an order is refused: {error}");
+    let fields = json!({"field": error.field, "text": error.to_string()});
+    reporter.event("order_refused", Weight::Lasting, fields, Some(human));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Option<u64>, String> {
+        let bound = Bound { name: "bytes", range: 1..=1000 };
+        parse(line.as_bytes(), line.ends_with('\n'), &bound).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_order_has_one_bound_or_names_the_field_that_is_wrong() {
+        assert_eq!(read("{\"bytes\": 1000}\n"), Ok(Some(1000)));
+        assert_eq!(read("{\"bytes\": null}\n"), Ok(None));
+        assert_eq!(read("{}\n"), Ok(None));
+        let range = Err("order.bytes must be a number from 1 to 1000".to_owned());
+        for value in ["0", "1001", "-1", "1.5", "\"1\"", "[]", "1e400", "18446744073709551616"] {
+            let said = read(&format!("{{\"bytes\": {value}}}\n"));
+            assert!(said == range || said == Err("order must be JSON".to_owned()), "{value}: {said:?}");
+        }
+        assert!(read("{\"bytes\": 1, \"rate\": 2}\n").is_err_and(|text| text.starts_with("order.rate ")));
+        assert_eq!(read("[]\n"), Err("order must be an object".to_owned()));
+        assert_eq!(read("\n"), Err("order must be JSON".to_owned()));
+        assert!(read("{\"bytes\":").is_err_and(|text| text.contains("at most 4096 bytes")));
+    }
+}
