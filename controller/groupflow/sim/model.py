@@ -105,6 +105,8 @@ class TcpTraffic:
     delayed_ack_ns: int | None = None
     """delay after which a single segment is acknowledged; None: every segment at once"""
     ecn: bool = False
+    vegas_gamma: int | None = None
+    """packets in queues that end Vegas' slow start; None: ns-2's 1"""
     initial_window: int | None = None
     min_rto_ns: int | None = None
     receive_window: int | None = None

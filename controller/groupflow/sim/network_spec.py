@@ -238,6 +238,7 @@ def _tcp(traffic: TcpTraffic) -> dict[str, object]:
         "messages": None if traffic.messages is None else _messages(traffic.messages),
         "delayed_ack_ns": traffic.delayed_ack_ns,
         "ecn": traffic.ecn,
+        "vegas_gamma": traffic.vegas_gamma,
         "initial_window": traffic.initial_window,
         "min_rto_ns": traffic.min_rto_ns,
         "receive_window": traffic.receive_window,

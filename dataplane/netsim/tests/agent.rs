@@ -20,6 +20,7 @@ fn tcp(variant: &str, profile: TcpProfile) -> TcpSpec {
         messages: None,
         delayed_ack_ns: None,
         ecn: false,
+        vegas_gamma: None,
         initial_window: None,
         min_rto_ns: None,
         receive_window: None,

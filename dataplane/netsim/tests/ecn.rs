@@ -21,6 +21,7 @@ fn tcp(variant: &str, profile: TcpProfile, ecn: bool) -> SourceSpec {
         messages: None,
         delayed_ack_ns: None,
         ecn,
+        vegas_gamma: None,
         initial_window: None,
         min_rto_ns: None,
         receive_window: None,

@@ -14,6 +14,7 @@ fn tcp(variant: &str, window_packets: u32, bytes: Option<u64>) -> SourceSpec {
         messages: None,
         delayed_ack_ns: None,
         ecn: false,
+        vegas_gamma: None,
         initial_window: None,
         min_rto_ns: None,
         receive_window: None,

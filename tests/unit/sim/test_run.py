@@ -46,6 +46,19 @@ def test_p4_switches_and_routers_do_the_same() -> None:
     assert fifo.dropped(reason="queue_full") == fifo.dropped() > 0
 
 
+def test_vegas_starts_faster_with_a_larger_gamma() -> None:
+    """Packets in queues that end its slow start: ns-2's 1, where none is given."""
+    text = TEXT.replace("100Mb/s, delay: 1ms, queue: 100", "1Gb/s, delay: 1ms, queue: 2000")
+    base = sim.parse(text.replace("KIND", "fifo"))
+
+    def delivered(gamma: int | None) -> float:
+        traffic = sim.TcpTraffic("vegas", 1000, profile="ns2", vegas_gamma=gamma)
+        flow = replace(base.flows[0], traffic=traffic)
+        return sim.run(replace(base, flows=(flow,))).flows["target"].goodput_bps
+
+    assert 1.2 * delivered(None) == 1.2 * delivered(1) < delivered(100)
+
+
 @pytest.mark.parametrize("routers", [("s2",), ("s1", "s3")])
 def test_p4_switches_and_routers_may_be_neighbours(routers: tuple[str, ...]) -> None:
     mixed = sim.run(replace(line("p4"), kinds=dict.fromkeys(routers, "fifo")))

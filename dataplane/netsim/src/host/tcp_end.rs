@@ -214,6 +214,9 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, Tcp
     if let Some(initial) = tcp.initial_window {
         sender.initial_window = initial;
     }
+    if let Some(gamma) = tcp.vegas_gamma {
+        sender.vegas_gamma = gamma;
+    }
     if let Some(least) = tcp.min_rto_ns {
         sender.rto.min = Nanos(least);
     }

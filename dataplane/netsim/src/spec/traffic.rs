@@ -110,6 +110,9 @@ pub struct TcpSpec {
     /// Whether the sender answers to explicit congestion notification (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
+    /// Packets in queues that end Vegas' slow start, if not ns-2's 1.
+    #[serde(default)]
+    pub vegas_gamma: Option<u32>,
     /// Segments at the start, if not the profile's.
     #[serde(default)]
     pub initial_window: Option<u32>,

@@ -147,6 +147,8 @@ pub struct TcpSenderConfig {
     pub timestamps: bool,
     /// Mark packets ECN-capable, and halve the window when congestion is echoed (RFC 3168). Not for Vegas.
     pub ecn: bool,
+    /// Packets in queues that end Vegas' slow start: ns-2's `v_gamma_`.
+    pub vegas_gamma: u32,
     /// Whether the receiver's window counts, too. Otherwise `max_window` stands for it.
     pub heeds_window: bool,
     /// Duplicate acknowledgements that mean a loss.
@@ -175,6 +177,7 @@ impl TcpSenderConfig {
             rto: RtoConfig::LINUX,
             timestamps: true,
             ecn: false,
+            vegas_gamma: 1,
             heeds_window: false,
             dupack_threshold: 3,
             limited_transmit: true,

@@ -119,7 +119,7 @@ pub(super) fn of(config: &TcpSenderConfig) -> Box<dyn CongestionControl> {
         Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Box::new(Reno),
         Variant::Cubic => Box::<Cubic>::default(),
         Variant::Compound => Box::<Compound>::default(),
-        Variant::Vegas => Box::new(Vegas::new(config.max_window)),
+        Variant::Vegas => Box::new(Vegas::new(config.max_window, config.vegas_gamma)),
     }
 }
 

@@ -8,14 +8,14 @@ use super::controller::{Ack, CongestionControl, CongestionWindow, LossEvent};
 /// Packets in queues: grow below ALPHA, shrink above BETA.
 const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
-/// Packets in queues that end slow start.
-const GAMMA: f64 = 1.0;
 /// Window after a timeout.
 const RESTART: f64 = 2.0;
 
 #[derive(Debug)]
 pub(super) struct Vegas {
     max_window: f64,
+    /// Packets in queues that end slow start.
+    gamma: f64,
     base_rtt: Option<f64>,
     /// Round trips of this round: their sum in ns, and number.
     sum: f64,
@@ -33,9 +33,10 @@ pub(super) struct Vegas {
 }
 
 impl Vegas {
-    pub fn new(max_window: u32) -> Vegas {
+    pub fn new(max_window: u32, gamma: u32) -> Vegas {
         Vegas {
             max_window: max_window.into(),
+            gamma: gamma.into(),
             base_rtt: None,
             sum: 0.0,
             samples: 0,
@@ -88,7 +89,7 @@ impl Vegas {
         self.increment = 0.0;
         if window.is_slow_start() {
             self.grow = !self.grow;
-            if self.grow && queued > GAMMA {
+            if self.grow && queued > self.gamma {
                 window.ssthresh = 2.0;
                 window.cwnd = (cwnd - cwnd / 8.0).max(2.0);
             } else if self.grow {
