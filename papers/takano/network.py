@@ -69,7 +69,8 @@ def traffic(case: Case) -> sim.TcpTraffic:
     if case.tcp not in VARIANTS:
         raise ValueError(f"scenario {case.name}: no TCP {case.tcp!r}; one of {', '.join(VARIANTS)}")
     variant: Variant = case.tcp
-    return sim.TcpTraffic(variant, case.window, packet=PACKET_BYTES - ETHERNET_BYTES, profile="ns2")
+    packet, gamma = PACKET_BYTES - ETHERNET_BYTES, case.vegas_gamma
+    return sim.TcpTraffic(variant, case.window, packet=packet, profile="ns2", vegas_gamma=gamma)
 
 
 def control(case: Case, *, shaped: bool = True) -> sim.Diffusion:

@@ -37,6 +37,8 @@ class Case:
     buffer: int = 1800
     """packets in each node"""
     tcp: str = "tahoe"
+    vegas_gamma: int | None = None
+    """packets in queues that end Vegas' slow start; None: ns-2's 1, as the paper does not say"""
     seconds: float = 3.0
     diffusion: float = 0.1
     """D of eq. 3"""

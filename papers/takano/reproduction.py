@@ -11,7 +11,7 @@ from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, MEGABIT, QUICK_CASES, QUICK_SECONDS
 from papers.takano.plan import Run, label, scenario_runs
 from papers.takano.simulation import SIMULATION
-from papers.takano.studies import STUDIES, hosts
+from papers.takano.studies import NAMED, STUDIES
 
 
 def _scenario(name: str) -> Study[Run, Outcome, Outcomes]:
@@ -39,7 +39,7 @@ PAPER = Paper(
     default=lambda quick: [
         influenced.FIGURE_2,
         *(SCENARIOS[name] for name in (QUICK_CASES if quick else CASES)),
-        *(STUDIES[name] for name in STUDIES if name != hosts.NAME),
+        *(STUDIES[name] for name in STUDIES if name not in NAMED),
     ],
     studies={**STUDIES, influenced.NAME: influenced.FIGURE_2},
     scenarios=SCENARIOS,

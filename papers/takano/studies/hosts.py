@@ -3,7 +3,7 @@ rate; with the control hosts shape their flows to r_0 (eq. 9), or do not.
 
 The rule: an assumption explains the paper's results under a control if all of the paper's claims about that
 control hold, each scenario run once. Losses before the background joins are told apart: the paper's begin
-with it. Vegas' thresholds are those of ns-2: netsim has no parameter for them.
+with it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -68,6 +68,18 @@ def test_hosts_explain_a_control_if_all_of_the_papers_claims_on_it_hold() -> Non
     assert not found & {"here-dfc", "unshaped-dfc", "here-tcp-early", "paced-dfc", "unshaped-dfc-early"}
 
 
+def test_a_gamma_explains_vegas_if_all_of_the_papers_claims_on_it_hold() -> None:
+    def as_the_paper_says(run: Run, made: Outcome) -> Outcome:
+        """With gamma 100: oscillating, slow to converge, and losing with small buffers and no control."""
+        alone = run.control == "tcp" and run.case.name == "4V2"
+        wave = np.linspace(0.6, 0.2, STEPS) + np.tile([-0.1, 0.1], STEPS)[:STEPS]
+        said = run.case.vegas_gamma == 100 and not alone
+        made = outcome(run.case, "tcp", efficiency=0.1, drops=9 if alone else 0)
+        return replace(made, run=run, efficiency=wave if said else made.efficiency)
+
+    assert held(judged("vegas", as_the_paper_says)) == {"gamma-100"}
+
+
 def swinging(run: Run, made: Outcome) -> Outcome:
     wave = np.tile([0.0, 100.0], STEPS)[:STEPS]
     return replace(made, queues=made.queues + wave[:, np.newaxis])
