@@ -161,6 +161,7 @@ fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
             messages: None,
             delayed_ack_ns: None,
             ecn: false,
+            vegas_gamma: None,
             initial_window: None,
             min_rto_ns: None,
             receive_window: None,

@@ -90,6 +90,7 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
                 messages: None,
                 delayed_ack_ns: delayed.then_some(DELAYED_ACK),
                 ecn: false,
+                vegas_gamma: None,
                 initial_window: None,
                 min_rto_ns: None,
                 receive_window: None,
