@@ -231,7 +231,7 @@ fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
         max_children: 64,
         ..base
     };
-    let policy = Policy { demotion: spec.demotion, ..Policy::default() };
+    let policy = Policy { demotion: spec.demotion, review: Nanos::ZERO, ..Policy::default() };
     let routers = spec
         .network
         .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
