@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from groupflow.lab.network import Network
 from groupflow.lab.program import program
@@ -59,8 +60,8 @@ class Processes:
         stack.push_async_callback(asyncio.wait, [drain])
         stack.callback(drain.cancel)
 
-    async def heads(self) -> set[str]:
-        """The hosts, except the source, that are heads of their clusters. Raises RunError."""
+    async def tree(self) -> dict[str, Any]:
+        """The tree as `groupflow tree show` has it. Raises RunError."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
         words = ["show", "--to", f"127.0.0.1:{PORT}", "--token", self._token, *known, "--json"]
         async with program(self._launcher, [*_TREE, *words]) as process:
@@ -68,9 +69,13 @@ class Processes:
             async with asyncio.timeout(_PATIENCE_S):
                 text = await process.stdout.read()
         try:
-            tree = json.loads(text)
+            return json.loads(text)
         except json.JSONDecodeError:
             raise RunError("the dispatchers do not tell the hosts of the tree") from None
+
+    async def heads(self) -> set[str]:
+        """The hosts, except the source, that are heads of their clusters. Raises RunError."""
+        tree = await self.tree()
         return {host["host"] for host in tree["hosts"] if host["is_head"]} - {tree["source"]}
 
     async def kill_owner(self) -> None:

@@ -1,6 +1,7 @@
 """The paper for the command: Tables 1 and 2, figure 2, the grid of both, the tree, and studies."""
 
 from groupflow.study.paper import Paper
+from papers.cmt.children.parts import STUDIES as OF_CHILDREN
 from papers.cmt.slow.parts import STUDIES as OF_SLOW_HOSTS
 from papers.cmt.sockets.parts import TABLES
 from papers.cmt.sockets.studies import STUDIES as OF_SOCKETS
@@ -9,5 +10,5 @@ from papers.cmt.tree.parts import STUDIES as OF_TREES
 PAPER = Paper(
     about="socket buffers and parallel connections of the clustered multicast tree (Cui et al.)",
     default=lambda quick: [*TABLES, OF_TREES["tree"]],
-    studies={**OF_SOCKETS, **OF_TREES, **OF_SLOW_HOSTS},
+    studies={**OF_SOCKETS, **OF_TREES, **OF_SLOW_HOSTS, **OF_CHILDREN},
 )

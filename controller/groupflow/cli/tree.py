@@ -87,6 +87,16 @@ def _serve_arguments(commands: Subparsers) -> None:
     )
     add("--patience-ms", type=float, metavar="MS", help="silence of a host that is gone (default: 3000)")
     add(
+        "--delay-ms", type=float, metavar="MS",
+        help="bound on the latencies from the source to a host in sum; a host for which no place is within it"
+        " is shown as beyond (default: none)",
+    )  # fmt: skip
+    add(
+        "--review-seconds", type=float, metavar="S", dest="review_s",
+        help="each host measures its latencies again once in this time, and is moved to a nearer parent;"
+        " 0: never (default: 30)",
+    )  # fmt: skip
+    add(
         "--lease-ms", type=float, default=700.0, metavar="MS",
         help="time without a write to the store after which a process is replaced (default: %(default)g)",
     )  # fmt: skip

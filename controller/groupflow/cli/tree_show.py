@@ -63,6 +63,8 @@ def lines(tree: dict[str, Any]) -> list[str]:
     clusters = len({host["cluster"] for host in hosts.values()})
     attached = sum(bool(host["attached"]) for host in hosts.values()) - 1
     text = [f"{_count(attached, 'host')} below the source, {_count(clusters, 'cluster')}"]
+    if beyond := sum(bool(host["is_beyond"]) for host in hosts.values()):
+        text[0] += f", {_count(beyond, 'host')} beyond the delay bound"
     waiting = [(name, 0) for name in sorted(below.get(None, []), key=lambda name: name != tree["source"])]
     while waiting:
         name, depth = waiting.pop(0)
@@ -80,6 +82,9 @@ def _line(host: dict[str, Any], source: str) -> str:
         notes.append("without a parent")
     else:
         notes.append(f"{host['latency_ms']:.2f} ms")
+        if host["delay_ms"] is not None:
+            beyond = ", beyond the bound" if host["is_beyond"] else ""
+            notes.append(f"{host['delay_ms']:.2f} ms from the source{beyond}")
     if host["is_head"]:
         notes.append("head")
     notes.append(f"serves {host['children']} of {host['capacity']}")

@@ -31,6 +31,10 @@ class DispatchOptions:
     demotion: str | None = None
     """never, slowest or largest_latency"""
     patience_ms: float | None = None
+    delay_ms: float | None = None
+    """bound on a host's one-way delay from the source, the sum of its edges' latencies; None: none"""
+    review_s: float | None = None
+    """seconds in which each host measures its latencies again once; 0: never"""
     lease: float = 0.7
     """seconds of silence in the store after which another process takes over this one's clusters"""
     max_hosts: int = 4096
@@ -44,6 +48,10 @@ class DispatchOptions:
             raise ValueError(f"--token: {TOKEN_RULE}")
         if self.threshold_ms is not None and not self.threshold_ms >= 0:
             raise ValueError(f"--threshold-ms {self.threshold_ms:g}: write 0 or more")
+        if self.delay_ms is not None and not 0 < self.delay_ms < _MOST:
+            raise ValueError(f"--delay-ms {self.delay_ms:g}: write more than 0, less than {_MOST}")
+        if self.review_s is not None and not (self.review_s == 0 or 0.1 <= self.review_s <= _MOST):
+            raise ValueError(f"--review-seconds {self.review_s:g}: write 0.1 to {_MOST}, or 0 for never")
         if not 0.1 <= self.lease <= 3600:
             raise ValueError(f"--lease-ms {1000 * self.lease:g}: write 100 to 3600000")
         if self.measure_s != 0 and not 1 <= self.measure_s <= 60:
@@ -70,6 +78,8 @@ class DispatchOptions:
             "max_children": self.max_children,
             "demotion": self.demotion,
             "patience": _nanos(self.patience_ms),
+            "delay_bound": _nanos(self.delay_ms),
+            "review": None if self.review_s is None else _nanos(1000 * self.review_s),
         }
         return json.dumps({key: value for key, value in given.items() if value is not None})
 

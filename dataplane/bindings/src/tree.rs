@@ -55,6 +55,9 @@ struct Shown {
     cluster: String,
     parent: Option<String>,
     latency_ms: f64,
+    /// The sum of the latencies from the source; `None`: no edges lead there.
+    delay_ms: Option<f64>,
+    is_beyond: bool,
     children: usize,
     capacity: u16,
     attached: bool,
@@ -176,6 +179,7 @@ impl TreeDispatchers {
         for dispatcher in parsed.collect::<PyResult<Vec<_>>>()? {
             let tree = dispatcher.tree();
             for (host, member) in tree.iter() {
+                let delay = dispatcher.delay(host);
                 let parent = match member.up {
                     ParentOrder::Host(parent) => Some(parent),
                     ParentOrder::Outside => dispatcher.attached_to(),
@@ -187,6 +191,8 @@ impl TreeDispatchers {
                     cluster: digits(&dispatcher.id())?,
                     parent: parent.map(|parent: HostId| digits(&parent)).transpose()?,
                     latency_ms: member.latency.0 as f64 / 1e6,
+                    delay_ms: delay.map(|delay| delay.0 as f64 / 1e6),
+                    is_beyond: delay.is_some_and(|delay| dispatcher.is_beyond(delay)),
                     children: tree.children(host).count() + usize::from(member.foreign),
                     capacity: member.capacity,
                     attached: member.attached,

@@ -9,7 +9,7 @@ SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
     simulate=run_one,
     group=lambda outcomes: outcomes,
     rows=rows,
-    title=lambda run: f"a slow host, moved down: {run.name}, {run.mode}",
+    title=lambda run: f"a stream, moved down: {run.name}, {run.mode}",
     cost=lambda run: run.hosts,
 )
 STUDIES = {

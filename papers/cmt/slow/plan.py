@@ -38,6 +38,14 @@ class Run:
     hosts: int = HOSTS
     network: tuple[int, int, int] | None = None
     """transit routers, stub domains of each, routers of a domain; None: all hosts are near the source"""
+    rate_mbps: float = RATE_MBPS
+    stream_s: int = STREAM_S
+    children: int | None = None
+    """children that each host serves, the source too; None: different numbers"""
+    access_ms: float | None = None
+    """one-way latency from each host to the network; None: different ones"""
+    one_by_one: bool = False
+    """whether a host sends a packet to a child only when the child before has it"""
 
     @property
     def name(self) -> str:
@@ -49,14 +57,17 @@ class Run:
         return {
             "hosts": self.hosts,
             "network": dict(zip(parts, self.network, strict=True)) if self.network else None,
-            "rate_bps": round(RATE_MBPS * 1e6),
+            "rate_bps": round(self.rate_mbps * 1e6),
             "link_bps": round(self.link_mbps * 1e6),
             "slow_bps": round(SLOW_MBPS * 1e6) if self.is_slow else None,
             "slow_at_ns": SLOW_AT_S * 10**9,
-            "stream_ns": STREAM_S * 10**9,
+            "stream_ns": self.stream_s * 10**9,
             "cache": CACHE_BYTES,
             "demotion": self.demotion,
             "mode": self.mode,
+            "children": self.children,
+            "access_ns": None if self.access_ms is None else round(self.access_ms * 1e6),
+            "one_by_one": self.one_by_one,
             "seed": self.seed,
         }
 

@@ -124,7 +124,8 @@ impl<'a> TreeHost<'a> {
         self.act()?;
         self.send_quic();
         self.probes.keep(now, &mut self.drive.poller, HostPollKey::Probe);
-        if let Some(measured) = self.probes.take(now, &mut self.drive.poller) {
+        let measured = self.probes.take(now, &mut self.drive.poller);
+        if let Some(measured) = measured.filter(|_| !self.drive.node.is_leaving()) {
             self.drive.node.conns.on_measured(&measured);
             self.dialogue.tell(&FromHost::Measured(measured));
         }
@@ -180,8 +181,12 @@ impl<'a> TreeHost<'a> {
                 NodeAction::Measure(peers) => {
                     self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, HostPollKey::Probe)
                 }
-                NodeAction::Join(cluster) => self.dialogue.join(Some(cluster)),
+                NodeAction::Join(cluster) => {
+                    self.probes.end(&mut self.drive.poller);
+                    self.dialogue.join(Some(cluster));
+                }
                 NodeAction::Refused { code, text } => {
+                    self.probes.end(&mut self.drive.poller);
                     self.dialogue.on_refusal(&mut self.drive, code, &text)?
                 }
             }
@@ -254,6 +259,7 @@ impl<'a> TreeHost<'a> {
 
     fn on_dial(&mut self, conn: ConnId) {
         if let Some(link) = self.dials.on_ready(&mut self.drive, conn) {
+            self.drive.node.conns.on_round_trip(conn, link.round_trip());
             self.tcp.insert(conn, link);
             self.drive.node.on_connected(self.drive.nanos(), conn);
         }

@@ -75,7 +75,6 @@ impl Probes {
         if !self.open.is_empty() && now < due {
             return None;
         }
-        self.began = None;
         self.end(poller);
         Some(std::mem::take(&mut self.measured))
     }
@@ -91,7 +90,9 @@ impl Probes {
         self.began.map(|began| began + patience)
     }
 
-    fn end<T: Copy>(&mut self, poller: &mut Poller<T>) {
+    /// Stops to measure: the answers would be to a dispatcher that did not ask.
+    pub fn end<T: Copy>(&mut self, poller: &mut Poller<T>) {
+        self.began = None;
         for mut probe in self.open.drain(..) {
             probe.dial.end(poller);
         }

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
 use groupflow_host::options::StreamStart;
@@ -300,6 +301,7 @@ struct TransferEvents {
     told: Instant,
     joined: bool,
     over_tcp: bool,
+    delay: Option<(Nanos, Nanos)>,
     bytes: u64,
     name: String,
 }
@@ -313,6 +315,7 @@ impl TransferEvents {
             told: now,
             joined: false,
             over_tcp: false,
+            delay: None,
             bytes: 0,
             name: args.name.clone(),
         }
@@ -339,6 +342,14 @@ impl TransferEvents {
                 let fields = json!({"what": "over_tcp", "text": OVER_TCP});
                 reporter.event("notice", Weight::Lasting, fields, Some(format!("over TCP: {OVER_TCP}")));
             }
+        }
+        if let Some((delay, bound)) = host.dialogue.delay.filter(|&told| Some(told) != self.delay) {
+            self.delay = Some((delay, bound));
+            let ([delay, bound], beyond) = ([delay, bound].map(|time| time.0 as f64 / 1e6), delay > bound);
+            let fields = json!({"delay_ms": delay, "bound_ms": bound, "beyond": beyond});
+            let how = if beyond { "beyond" } else { "again within" };
+            let human = format!("{delay:.1} ms from the source, {how} the bound of {bound:.1} ms");
+            reporter.event("delay", Weight::Lasting, fields, Some(human));
         }
         if now >= self.next() {
             self.told = now;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
 
+use super::dispatcher::Review;
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// The parent that a host was ordered to have.
@@ -58,6 +59,9 @@ pub struct ClusterHost {
     pub suspect: bool,
     /// Latencies that it measured, one way.
     pub measured: Vec<(HostId, Nanos)>,
+    /// The result of its reviews.
+    #[serde(default)]
+    pub(super) review: Review,
 }
 
 impl ClusterHost {
@@ -80,6 +84,7 @@ impl ClusterHost {
             heard: now,
             suspect: false,
             measured: Vec::new(),
+            review: Review::default(),
         }
     }
 
@@ -439,7 +444,17 @@ impl Cluster {
         self.measured(a, b).or_else(|| self.measured(b, a)).is_some()
     }
 
-    fn measured(&self, from: HostId, to: HostId) -> Option<Nanos> {
+    /// Notes the latencies that a host measured now, and forgets those to hosts that are not here any more.
+    pub(super) fn note_measured(&mut self, host: HostId, now: &[(HostId, Nanos)]) {
+        let Some(mut member) = self.members.remove(&host) else { return };
+        let is_new = |to: &HostId| now.iter().any(|(other, _)| other == to);
+        member.measured.retain(|(to, _)| !is_new(to) && self.members.contains_key(to));
+        member.measured.extend(now);
+        self.members.insert(host, member);
+    }
+
+    /// The latency that one host measured to another, one way.
+    pub(super) fn measured(&self, from: HostId, to: HostId) -> Option<Nanos> {
         let known = &self.get(from)?.measured;
         known.iter().find(|(host, _)| *host == to).map(|&(_, latency)| latency)
     }

@@ -29,7 +29,8 @@ pub struct TreeJoin {
 pub enum FromHost {
     /// The host wants to be in the tree.
     Join(TreeJoin),
-    /// The latencies that the host was asked to measure, one way; hosts that did not answer are left out.
+    /// The latencies that the host was asked to measure, to join or while it is in the tree, one way; hosts
+    /// that did not answer are left out.
     Measured(Vec<(HostId, Nanos)>),
     /// The host is connected to the parent that an order named, and to no other.
     Attached {
@@ -113,6 +114,13 @@ pub enum ToHost {
         /// The child.
         child: HostId,
     },
+    /// The host's delay from the source, when it has come to be beyond the tree's bound, or within it again.
+    Delay {
+        /// The sum of the latencies of all edges, one way.
+        delay: Nanos,
+        /// [`super::Policy::delay_bound`].
+        bound: Nanos,
+    },
     /// No host has the next bytes any more: skip them, or break off the stream.
     Gone,
     /// The host may end once its children have left.
@@ -150,7 +158,12 @@ pub enum Between {
         ticket: Ticket,
         /// The head that the parent knew when it sent this.
         head: HostId,
+        /// The delay of `to` from the source.
+        #[serde(default)]
+        delay: Nanos,
     },
+    /// To a child: the delay from the source of the host to which its head is connected.
+    Delay(Nanos),
     /// To a child: the source lacks the next bytes of the child's head; this ticket was tried last.
     Gone(Ticket),
     /// To the sender of this [`Between::Attach`]: no host needs bytes any more that are kept for the head
@@ -213,6 +226,8 @@ pub struct Founding {
     pub founder: HostId,
     /// The host to which the head is to be connected; `None`: the parent must be asked.
     pub attach: Option<(Peer, Ticket)>,
+    /// The delay of that host from the source.
+    pub delay: Nanos,
 }
 
 /// An action that a dispatcher asks its caller to carry out.

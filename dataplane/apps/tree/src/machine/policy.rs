@@ -45,6 +45,12 @@ pub struct Policy {
     pub slow_for: Nanos,
     /// Whether a new cluster takes over clusters beside it that are nearer to it than to their parent.
     pub takes_over: bool,
+    /// The longest delay of a host from the source, one way, as the sum of its edges' latencies; `None`: any.
+    pub delay_bound: Option<Nanos>,
+    /// Each host measures the latencies to its parent and to other hosts again once in this time; zero: never.
+    pub review: Nanos,
+    /// A host is moved to a parent that was found to be nearer if its delay falls by at least as much.
+    pub margin: Nanos,
 }
 
 impl Default for Policy {
@@ -61,6 +67,9 @@ impl Default for Policy {
             settling: Nanos::from_millis(2000),
             slow_for: Nanos::from_millis(30_000),
             takes_over: true,
+            delay_bound: None,
+            review: Nanos::from_millis(30_000),
+            margin: Nanos::from_millis(2),
         }
     }
 }

@@ -128,6 +128,7 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
         takes_over: spec.takes_over,
         demotion: Demotion::Never,
         patience: Nanos::from_secs(6),
+        review: Nanos::ZERO,
         ..Policy::default()
     };
     let silence = Nanos(spec.silence_ns);

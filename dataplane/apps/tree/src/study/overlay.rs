@@ -345,7 +345,8 @@ impl<'a> Overlay<'a> {
                     _ => self.at(self.now + RETRY, host, OverlayEvent::Begin),
                 }
             }
-            ToHost::Expect { .. } | ToHost::Forget { .. } | ToHost::Gone | ToHost::Released => {}
+            ToHost::Expect { .. } | ToHost::Forget { .. } | ToHost::Delay { .. } => {}
+            ToHost::Gone | ToHost::Released => {}
         }
     }
 

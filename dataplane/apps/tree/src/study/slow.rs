@@ -84,6 +84,12 @@ pub struct SlowStudySpec {
     pub demotion: Demotion,
     /// The treatment of a slow host.
     pub mode: Treatment,
+    /// The number of children that each host offers to serve, and the source; `None`: different ones.
+    pub children: Option<u16>,
+    /// The latency from each host to the network, one way; `None`: different ones.
+    pub access_ns: Option<u64>,
+    /// Whether hosts send to one child after the other ([`Wires::one_by_one`]).
+    pub one_by_one: bool,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -225,14 +231,16 @@ fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
         max_children: 64,
         ..base
     };
-    let policy = Policy { demotion: spec.demotion, ..Policy::default() };
+    let policy = Policy { demotion: spec.demotion, review: Nanos::ZERO, ..Policy::default() };
     let routers = spec
         .network
         .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
     let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
-    let source = attachment(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
-    let wires = routers.map_or_else(Wires::default, Wires::over);
-    let mut stream = StreamTree::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
+    let own = spec.children.unwrap_or(CAPACITY.1);
+    let source = attachment(spec, ACCESS_US.0, stubs.first().copied(), own);
+    let mut wires = routers.map_or_else(Wires::default, Wires::over);
+    wires.one_by_one = spec.one_by_one;
+    let mut stream = StreamTree::new(wires, policy, config, (source, own), spec.seed);
     for _ in 0..spec.hosts {
         let (at, capacity) = draw(spec, &stubs, rng);
         stream.join(at, capacity);
@@ -250,7 +258,8 @@ fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
 fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (HostAttachment, u16) {
     let Some(&router) = stubs.choose(rng) else {
         let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
-        let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
+        let drawn = rng.gen_range(CAPACITY.0..=CAPACITY.1);
+        let capacity = spec.children.unwrap_or(drawn);
         return (attachment(spec, access, None, capacity), capacity);
     };
     let access = rng.gen_range(TO_ROUTER_US.0..=TO_ROUTER_US.1);
@@ -259,7 +268,7 @@ fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (HostAtt
 }
 
 fn attachment(spec: &SlowStudySpec, access_us: u64, router: Option<usize>, capacity: u16) -> HostAttachment {
-    let access = Nanos::from_micros(access_us);
+    let access = spec.access_ns.map_or(Nanos::from_micros(access_us), Nanos);
     let down = BitRate(spec.link_bps);
     let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
     HostAttachment { router, access, up, down }
@@ -301,7 +310,7 @@ impl Study<'_> {
         while at < until {
             let due = BitRate(self.spec.rate_bps).bytes_in(at).saturating_sub(self.written);
             // A source without room takes as many bytes as it can, and the rest later.
-            let bytes = vec![0; usize::try_from(due).unwrap_or(usize::MAX)];
+            let bytes = vec![0; usize::try_from(due.min(self.spec.cache)).unwrap_or(usize::MAX)];
             self.written += self.stream.write(&bytes) as u64;
             at = (at + TICK).min(until);
             self.stream.run_until(self.began + at);
@@ -341,6 +350,9 @@ mod tests {
             cache: 4 << 20,
             demotion,
             mode,
+            children: None,
+            access_ns: None,
+            one_by_one: false,
             seed,
         }
     }

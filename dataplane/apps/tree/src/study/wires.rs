@@ -86,6 +86,8 @@ struct AccessLink {
     /// Directions that have bytes to send, in turns.
     turns: VecDeque<WireDirection>,
     busy: bool,
+    /// Where one child is served after the other: the one that has not acknowledged its bytes.
+    served: Option<WireDirection>,
     /// When everything that has arrived at the downstream link will have passed it.
     down_until: Nanos,
 }
@@ -129,6 +131,9 @@ pub struct Wires {
     found: BTreeMap<ConnEnd, WireDirection>,
     steps: EventQueue<WireStep>,
     numbers: u64,
+    /// Whether a host sends bytes to a child only when the child before has received its own. A child is the
+    /// end that asked for the connection.
+    pub one_by_one: bool,
 }
 
 impl Wires {
@@ -139,8 +144,8 @@ impl Wires {
 
     /// Adds a host.
     pub fn add_host(&mut self, host: HostId, attachment: HostAttachment) {
-        let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
-        self.links.insert(host, AccessLink { attachment, turns, busy: false, down_until });
+        let (turns, served, down_until) = (VecDeque::new(), None, Nanos::ZERO);
+        self.links.insert(host, AccessLink { attachment, turns, busy: false, served, down_until });
     }
 
     /// The host's router, if there are routers.
@@ -215,6 +220,7 @@ impl Wires {
                 let wire = self.wires.get_mut(&way.0)?;
                 wire.ways[way.1].flying -= count;
                 let host = wire.hosts[way.1];
+                self.links.entry(host).and_modify(|link| link.served = link.served.filter(|&now| now != way));
                 self.line_up(way);
                 self.serve(now, host)
             }
@@ -318,9 +324,13 @@ impl Wires {
     fn serve(&mut self, now: Nanos, host: HostId) -> Option<WireEvent> {
         let link = self.links.get_mut(&host).filter(|link| !link.busy)?;
         // A connection that was closed meanwhile has no turn.
-        let way =
-            std::iter::from_fn(|| link.turns.pop_front()).find(|way| self.wires.contains_key(&way.0))?;
+        let exists = |way: &WireDirection| self.wires.contains_key(&way.0);
+        link.turns.retain(exists);
+        let waits = link.served.filter(exists).is_some();
+        let is_to_child = |way: &WireDirection| way.1 == 1;
+        let way = link.turns.remove(link.turns.iter().position(|way| !(waits && is_to_child(way)))?)?;
         link.busy = true;
+        link.served = link.served.or((self.one_by_one && is_to_child(&way)).then_some(way));
         let wire = self.wires.get_mut(&way.0)?;
         let sending = &mut wire.ways[way.1];
         let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);

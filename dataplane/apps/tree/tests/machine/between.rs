@@ -44,7 +44,7 @@ fn attach(told: &[(ClusterId, Between)]) -> Option<(HostId, Ticket)> {
 }
 
 fn attach_to(parent: HostId, ticket: Ticket, head: HostId) -> Between {
-    Between::Attach { to: peer(parent), ticket, head }
+    Between::Attach { to: peer(parent), ticket, head, delay: Nanos::ZERO }
 }
 
 fn behind(host: HostId, tried: Option<Ticket>) -> Between {

@@ -34,7 +34,8 @@ pub fn root(capacity: u16) -> Dispatcher {
 /// A cluster of one host below `PARENT`; it is connected to what the parent named.
 pub fn founded() -> Dispatcher {
     let attach = Some((peer(HostId(5)), FOUNDED));
-    let founding = Founding { cluster: ClusterId(2), parent: PARENT, root: ROOT, founder: FOUNDER, attach };
+    let (cluster, delay) = (ClusterId(2), Nanos::from_millis(2));
+    let founding = Founding { cluster, parent: PARENT, root: ROOT, founder: FOUNDER, attach, delay };
     let mut dispatcher = Dispatcher::found(&founding, policy(), token(), 1, Nanos::ZERO);
     dispatcher.on_host(Nanos::ZERO, FOUNDER, FromHost::Join(join(FOUNDER, 4)));
     attached(&mut dispatcher, FOUNDER, 1);
@@ -83,6 +84,7 @@ fn moved(head: u64, moves: u32) -> Below {
         awaited: None,
         moves,
         behind: false,
+        delay: Nanos::ZERO,
     }
 }
 
@@ -234,7 +236,8 @@ fn a_cluster_has_settled_when_all_its_hosts_have_carried_out_their_orders() {
     cluster.on_host(Nanos::ZERO, second, FromHost::Join(join(second, 4)));
     cluster.on_host(Nanos::ZERO, second, FromHost::Measured(vec![(FOUNDER, Nanos::from_millis(1))]));
     let ticket = Ticket([2; Ticket::BYTES]);
-    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to: peer(HostId(6)), ticket, head: FOUNDER });
+    let (to, delay) = (peer(HostId(6)), Nanos::ZERO);
+    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to, ticket, head: FOUNDER, delay });
     attached(&mut cluster, FOUNDER, 2);
     assert_eq!(across(&mut cluster), [(PARENT, Between::Free(FOUNDED))], "the second is on its way");
     attached(&mut cluster, second, 1);

@@ -262,3 +262,28 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
         assert_eq!((node.held(), node.keeps_for_departed()), (0, false), "{name}");
     }
 }
+
+/// It comes from a farther parent, and reaches the offset that this node needed when it was told of the child.
+#[test]
+fn a_child_that_is_behind_is_waited_for_while_it_is_on_its_way() {
+    for (comes, is_served) in [(500, true), (700, false)] {
+        let (mut node, conn) = served_with(NodeConfig { history: 20_000, ..config() });
+        expect(&mut node, GOOD);
+        let (mut now, mut needed) = (Nanos::ZERO, 0);
+        for step in 0..comes / 50 {
+            now = Nanos::from_millis(50 * (step + 1));
+            say(&mut node, now, conn, &TreeFrame::Data { offset: 100 * step, bytes: vec![1; 100] });
+            node.on_time(now);
+            for frame in hear(&mut node, now, conn) {
+                if let TreeFrame::Taken { needed: told, .. } = frame {
+                    needed = told;
+                }
+            }
+        }
+        assert_eq!(needed == 0, is_served, "hosts above keep what the child may need");
+        let child = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(0)));
+        let answer =
+            if is_served { TreeFrame::Welcome { begin: 0 } } else { TreeFrame::Refused(Reason::Gone) };
+        assert_eq!(hear(&mut node, now, child).first(), Some(&answer));
+    }
+}

@@ -48,6 +48,8 @@ pub struct ForestHost {
     pub joins: u32,
     pub expected: Vec<(HostId, Ticket)>,
     pub refused: Option<RefusalCode>,
+    /// The delay and the bound that it was told last.
+    pub told: Option<(Nanos, Nanos)>,
 }
 
 pub const SOURCE: HostId = HostId(0);
@@ -85,6 +87,7 @@ impl Forest {
             joins: 0,
             expected: Vec::new(),
             refused: None,
+            told: None,
         };
         let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
         let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
@@ -106,9 +109,20 @@ impl Forest {
         self.next += 1;
         let router = router.map(RouterId);
         let (cluster, parent, order, done, refused) = (ROOT, None, 0, false, None);
-        let (joins, expected) = (0, Vec::new());
-        let new =
-            ForestHost { place, router, capacity, cluster, parent, order, done, joins, expected, refused };
+        let (joins, expected, told) = (0, Vec::new(), None);
+        let new = ForestHost {
+            place,
+            router,
+            capacity,
+            cluster,
+            parent,
+            order,
+            done,
+            joins,
+            expected,
+            refused,
+            told,
+        };
         self.hosts.insert(host, new);
         self.ask(host);
         host
@@ -215,14 +229,19 @@ impl Forest {
         for round in 0..12 {
             self.carry_all();
             if round < 10 {
-                for host in self.hosts.keys().copied().collect::<Vec<_>>() {
-                    self.say(host, FromHost::Alive);
-                }
-                self.carry_all();
-                self.now += Nanos(self.policy.patience.0 / 2);
-                self.on_time();
+                self.pass(Nanos(self.policy.patience.0 / 2));
             }
         }
+    }
+
+    /// Lets time pass, after all hosts gave a sign of life.
+    pub fn pass(&mut self, time: Nanos) {
+        for host in self.hosts.keys().copied().collect::<Vec<_>>() {
+            self.say(host, FromHost::Alive);
+        }
+        self.carry_all();
+        self.now += time;
+        self.on_time();
     }
 
     /// Carries all messages, in an order in which no queue waits for ever (Fibonacci hashing): a host that is
@@ -352,6 +371,9 @@ impl Forest {
                 let expects = &mut self.hosts.get_mut(&host).expect("a host").expected;
                 expects.retain(|(other, _)| *other != child);
                 expects.push((child, ticket));
+            }
+            ToHost::Delay { delay, bound } => {
+                self.hosts.get_mut(&host).expect("a host").told = Some((delay, bound));
             }
             ToHost::Forget { .. } | ToHost::Gone | ToHost::Released => {}
         }

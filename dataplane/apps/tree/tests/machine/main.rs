@@ -3,6 +3,7 @@
 
 mod between;
 mod datagrams;
+mod delays;
 mod dispatchers;
 mod edges;
 mod forest;

@@ -15,6 +15,8 @@ enum Step {
     Kill(usize),
     Leave(usize),
     Backlog(usize, usize),
+    Move(usize, u64),
+    Time(u64),
     Replace(usize),
     Carry(usize),
 }
@@ -28,6 +30,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::Kill),
         1 => any::<usize>().prop_map(Step::Leave),
         2 => (any::<usize>(), any::<usize>()).prop_map(|(host, child)| Step::Backlog(host, child)),
+        1 => (any::<usize>(), 0..1000_u64).prop_map(|(host, place)| Step::Move(host, place)),
+        2 => (1..1500_u64).prop_map(Step::Time),
         1 => any::<usize>().prop_map(Step::Replace),
         40 => any::<usize>().prop_map(Step::Carry),
     ]
@@ -42,6 +46,7 @@ fn policy(max_members: usize, demotion: Demotion) -> Policy {
         max_children: 4,
         demotion,
         settling,
+        review: Nanos::from_millis(3000),
         ..Policy::default()
     }
 }
@@ -68,6 +73,11 @@ fn run(forest: &mut Forest, step: Step) {
                 forest.say(host, FromHost::Backlog { child: children[m % children.len()] });
             }
         }
+        Step::Move(n, place) => {
+            let host = nth(forest, n).and_then(|host| forest.hosts.get_mut(&host));
+            host.into_iter().for_each(|host| host.place = place);
+        }
+        Step::Time(milliseconds) => forest.pass(Nanos::from_millis(milliseconds)),
         Step::Replace(n) => forest.replace(n),
         Step::Carry(n) => drop(forest.carry(n)),
     }
@@ -80,9 +90,11 @@ proptest! {
     #[test]
     fn there_is_never_a_cycle_and_all_receive(
         steps in vec(step(), 0..600), max_members in 3..12_usize, slowest in any::<bool>(),
+        bound in prop_oneof![Just(None), (20..400_u64).prop_map(Some)],
     ) {
         let demotion = if slowest { Demotion::Slowest } else { Demotion::LargestLatency };
-        let mut forest = Forest::new(policy(max_members, demotion), 3);
+        let delay_bound = bound.map(Nanos::from_millis);
+        let mut forest = Forest::new(Policy { delay_bound, ..policy(max_members, demotion) }, 3);
         for step in steps {
             run(&mut forest, step);
             forest.check();

@@ -22,6 +22,8 @@ enum Step {
     Pass(u64),
     /// One host's news, before those of others.
     Hurry(usize),
+    /// A host is as far from the others as if it were at this place.
+    Place(usize, u64),
     /// A host, and all others of its cluster.
     KillCluster(usize),
     Replace,
@@ -40,6 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<usize>().prop_map(Step::Kill),
         2 => any::<usize>().prop_map(Step::Break),
         6 => (1..50_u64).prop_map(Step::Pass),
+        2 => (any::<usize>(), 0..1000_u64).prop_map(|(host, place)| Step::Place(host, place)),
     ]
 }
 
@@ -79,6 +82,7 @@ fn policy() -> Policy {
         max_children: 4,
         demotion: Demotion::Slowest,
         patience: Nanos::from_millis(100_000),
+        review: Nanos::from_millis(200),
         ..Policy::default()
     }
 }
@@ -97,6 +101,7 @@ fn run(grove: &mut Grove, step: Step) {
     let many = grove.nodes.len() > 4;
     match step {
         Step::Write(bytes) => drop(grove.write(bytes)),
+        Step::Place(n, place) => other(grove, n).into_iter().for_each(|host| grove.place(host, place)),
         Step::Carry(wire, side, bytes) => drop(grove.carry(wire, side, bytes)),
         Step::Deliver(count) => drop(grove.deliver(count)),
         Step::Read(host, bytes) => drop(other(grove, host).map(|host| grove.read(host, bytes))),

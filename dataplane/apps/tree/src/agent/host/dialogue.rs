@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
+use groupflow_base::Nanos;
 use groupflow_host::error::{exit, AgentError};
 use serde_json::{json, Value};
 
@@ -48,6 +49,8 @@ pub struct Dialogue {
     attached: bool,
     /// The number of hosts in the tree, as the dispatchers tell the source.
     pub hosts: usize,
+    /// The delay from the source and the tree's bound, as told when it came to be beyond it, or within again.
+    pub delay: Option<(Nanos, Nanos)>,
     /// Whether the source has left: there are no dispatchers any more.
     pub ended: bool,
 }
@@ -77,6 +80,7 @@ impl Dialogue {
             order: 0,
             attached: false,
             hosts: 0,
+            delay: None,
             ended: false,
         })
     }
@@ -209,8 +213,10 @@ impl Dialogue {
             return Ok(DispatcherWord::Nothing);
         };
         self.link.is_served();
-        if let ToHost::Place { order, .. } = &order {
-            (self.order, self.attached) = (*order, false);
+        match &order {
+            ToHost::Place { order, .. } => (self.order, self.attached) = (*order, false),
+            ToHost::Delay { delay, bound } => self.delay = Some((*delay, *bound)),
+            _ => {}
         }
         Ok(DispatcherWord::Order(order))
     }

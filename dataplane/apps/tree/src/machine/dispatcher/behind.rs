@@ -54,7 +54,8 @@ impl Dispatcher {
     /// its own.
     fn set_apart(&mut self, host: HostId, parent: ClusterId) {
         let cluster = ClusterId(self.rng.next_u64());
-        let founding = Founding { cluster, parent, root: self.root, founder: host, attach: None };
+        let (root, delay) = (self.root, Nanos::ZERO);
+        let founding = Founding { cluster, parent, root, founder: host, attach: None, delay };
         self.out.push_back(DispatcherAction::Found(founding));
         self.redirect(host, cluster);
     }

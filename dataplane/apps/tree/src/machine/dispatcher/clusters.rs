@@ -21,12 +21,16 @@ pub struct Below {
     pub moves: u32,
     /// The head needs bytes that other hosts no longer have; this cluster's head may have them.
     pub behind: bool,
+    /// The delay of `from` from the source, as the cluster was told last.
+    #[serde(default)]
+    pub delay: Nanos,
 }
 
 impl Below {
     /// A cluster of which nothing else is known.
     fn found_again(head: Peer, latency: Nanos, moves: u32, behind: bool) -> Below {
-        Below { head, router: None, from: None, latency, awaited: None, moves, behind }
+        let (router, from, awaited, delay) = (None, None, None, Nanos::ZERO);
+        Below { head, router, from, latency, awaited, moves, behind, delay }
     }
 
     /// The same cluster on its way to another one.
@@ -57,10 +61,11 @@ impl Dispatcher {
             return;
         };
         let (cluster, ticket) = (ClusterId(self.rng.next_u64()), self.ticket());
-        let (head, router) = (join.peer, join.router);
-        let below = Below { head, router, from: Some(host), latency, awaited: None, moves: 0, behind: false };
+        let delay = self.delay(host).unwrap_or(Nanos::ZERO);
+        let new = Below::found_again(join.peer, latency, 0, false);
+        let below = Below { router: join.router, from: Some(host), delay, ..new };
         self.below.insert(cluster, below);
-        self.tree.hold(Hold { cluster, head: head.host, parent: host, ticket });
+        self.tree.hold(Hold { cluster, head: join.peer.host, parent: host, ticket });
         self.count_foreign();
         self.tell(host, ToHost::Expect { child: join.peer.host, ticket });
         let founding = Founding {
@@ -69,19 +74,22 @@ impl Dispatcher {
             root: self.root,
             founder: join.peer.host,
             attach: Some((peer, ticket)),
+            delay,
         };
         self.out.push_back(DispatcherAction::Found(founding));
         self.tell(join.peer.host, ToHost::Redirect(cluster));
         if self.policy.takes_over && join.capacity > 1 {
-            self.let_take_over(cluster, usize::from(join.capacity) - 1, measured);
+            self.let_take_over(cluster, usize::from(join.capacity) - 1, latency, measured);
         }
     }
 
-    fn let_take_over(&mut self, by: ClusterId, room: usize, measured: &[(HostId, Nanos)]) {
+    fn let_take_over(&mut self, by: ClusterId, room: usize, far: Nanos, measured: &[(HostId, Nanos)]) {
+        let base = self.tree.head().and_then(|head| self.delay(head)).unwrap_or(Nanos::ZERO);
+        let fits = |latency: Nanos| !self.is_beyond(base + far + latency);
         let to = |host: HostId| measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
         let nearer = |(&id, below): (&ClusterId, &Below)| {
             let latency = to(below.head.host).filter(|&latency| id != by && latency < below.latency)?;
-            Some((latency, id))
+            fits(latency).then_some((latency, id))
         };
         let mut taken: Vec<(Nanos, ClusterId)> = self.below.iter().filter_map(nearer).collect();
         taken.sort_unstable();
@@ -176,14 +184,20 @@ impl Dispatcher {
         self.send(parent, Between::Head { head, moves: self.moves, behind, tried });
     }
 
-    pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, given: HostId) {
+    pub(super) fn on_attach(
+        &mut self,
+        from: ClusterId,
+        (to, delay): (Peer, Nanos),
+        ticket: Ticket,
+        given: HostId,
+    ) {
         let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
         // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
         // own will follow.
         let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
             return self.send(from, Between::Free(ticket));
         };
-        self.above = Above::Attached(from, to, ticket);
+        (self.above, self.delay_above) = (Above::Attached(from, to, ticket), delay);
         self.note_outside(head);
         if self.tree.head().is_some() {
             self.order(head, ParentOrder::Outside, Nanos::ZERO);

@@ -43,15 +43,16 @@ impl Dispatcher {
 
     pub(super) fn attach_to(&mut self, cluster: ClusterId, host: HostId) {
         let ticket = self.ticket();
+        let delay = self.delay(host).unwrap_or(Nanos::ZERO);
         let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else {
             return;
         };
-        (below.from, below.awaited) = (Some(host), Some(ticket));
+        (below.from, below.awaited, below.delay) = (Some(host), Some(ticket), delay);
         let (child, to) = (below.head.host, member.peer);
         self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
         self.count_foreign();
         self.tell(host, ToHost::Expect { child, ticket });
-        self.send(cluster, Between::Attach { to, ticket, head: child });
+        self.send(cluster, Between::Attach { to, ticket, head: child, delay });
     }
 
     /// Connects the heads that this host serves to others.

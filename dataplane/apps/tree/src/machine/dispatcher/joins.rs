@@ -106,8 +106,7 @@ impl Dispatcher {
 
     pub(super) fn on_measured(&mut self, from: HostId, measured: Vec<(HostId, Nanos)>) {
         let Some(mut joining) = self.joins.remove(&from) else {
-            let text = format!("measured: {from} is not joining");
-            return self.refuse(from, RefusalCode::BadMessage, text);
+            return self.on_measured_again(from, &measured);
         };
         joining.since = self.now;
         let asked = 1 + self.policy.probes.max(2 * self.policy.max_clusters);
@@ -125,8 +124,18 @@ impl Dispatcher {
         let to =
             |host: HostId| joining.measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
         let own = self.tree.head().and_then(to).unwrap_or(Nanos::MAX);
-        let nearest = self.below.iter().filter_map(|(&id, below)| Some((to(below.head.host)?, id))).min();
-        if let Some((_, cluster)) = nearest.filter(|&(latency, _)| latency < own) {
+        // A host's delay is at least that over the heads: farther down it may be beyond the bound.
+        let base = self.tree.head().and_then(|head| self.delay(head)).unwrap_or(Nanos::ZERO);
+        let is_beyond = |latency: Nanos| self.is_beyond(base + latency);
+        let rated = self.below.iter().filter_map(|(&id, below)| {
+            let latency = to(below.head.host)?;
+            Some((is_beyond(below.latency + latency), latency, id))
+        });
+        let nearest = rated.min().map(|(beyond, latency, id)| (latency, id, beyond));
+        let nearest_is_worse = |beyond| beyond && !is_beyond(own);
+        if let Some((_, cluster, _)) =
+            nearest.filter(|&(latency, _, beyond)| latency < own && !nearest_is_worse(beyond))
+        {
             return self.tell(from, ToHost::Redirect(cluster));
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
@@ -147,13 +156,13 @@ impl Dispatcher {
             self.joins.insert(from, joining);
             return self.tell(from, ToHost::Probe(unknown));
         }
-        let overflow = nearest.filter(|&(latency, _)| fits && latency < self.policy.threshold);
+        let overflow = nearest.filter(|&(latency, ..)| fits && latency < self.policy.threshold);
         match (overflow, nearest) {
-            (Some((_, cluster)), _) => self.tell(from, ToHost::Redirect(cluster)),
+            (Some((_, cluster, _)), _) => self.tell(from, ToHost::Redirect(cluster)),
             (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
                 self.let_found(&joining.join, own, &joining.measured);
             }
-            (None, Some((_, cluster))) => self.tell(from, ToHost::Redirect(cluster)),
+            (None, Some((_, cluster, _))) => self.tell(from, ToHost::Redirect(cluster)),
             (None, None) => {
                 let text = format!("no host of {} has room for another child", self.id);
                 self.refuse(from, RefusalCode::Full, text);
@@ -167,10 +176,12 @@ impl Dispatcher {
         let Joining { join, measured, .. } = joining;
         let host = join.peer.host;
         let place = |(parent, latency): &(HostId, Nanos)| {
-            let total = self.tree.total(*parent).filter(|_| self.tree.room(*parent, self.now) > 0)?;
+            let total = self.delay(*parent).filter(|_| self.tree.room(*parent, self.now) > 0)?;
+            let total = total + *latency;
             let late = self.tree.is_behind_slow(*parent, self.now);
             let apart = !self.tree.is_behind(*parent, join.router);
-            Some((late, apart, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
+            let beyond = self.is_beyond(total);
+            Some((late, beyond, apart, total, self.tree.depth(*parent)?, *latency, *parent))
         };
         let best = measured.iter().filter_map(place).min();
         let mut member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
@@ -245,7 +256,7 @@ impl Dispatcher {
 
     /// Hosts with room: first those that are not behind a slow host, among them first those behind that
     /// router, and among them the highest.
-    fn candidates(&self, router: Option<RouterId>) -> Vec<Peer> {
+    pub(super) fn candidates(&self, router: Option<RouterId>) -> Vec<Peer> {
         let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, self.now) > 0);
         let mut open: Vec<_> = open.filter_map(|(h, m)| Some((self.tree.depth(h)?, h, m.peer))).collect();
         open.sort_by_key(|&(depth, host, _)| {

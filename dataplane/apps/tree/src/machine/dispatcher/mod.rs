@@ -7,11 +7,13 @@
 //! | [`clusters`] | the clusters above and below, and how they are added and removed |
 //! | [`heads`] | which host serves the head of a cluster below |
 //! | [`behind`] | hosts that need bytes which the hosts around them no longer have |
+//! | [`delays`] | delays from the source, their bound, and moves to parents that have become nearer |
 //! | [`debts`] | bytes kept for departed hosts of other clusters |
 
 mod behind;
 mod clusters;
 mod debts;
+mod delays;
 mod heads;
 mod joins;
 mod moves;
@@ -31,6 +33,7 @@ use super::policy::{Demotion, Policy};
 
 pub use clusters::Below;
 use debts::Outside;
+pub(super) use delays::Review;
 use joins::Joining;
 
 /// How many clusters that were passed on are remembered, so that their messages can be passed on, too.
@@ -66,6 +69,12 @@ pub struct Dispatcher {
     /// Hosts below which no other host is demoted until the given time.
     settling: BTreeMap<HostId, Nanos>,
     now: Nanos,
+    /// The delay from the source of the host above to which the head is connected.
+    #[serde(default)]
+    delay_above: Nanos,
+    /// When a host was last asked to measure again, and which.
+    #[serde(default)]
+    reviewed: (Nanos, HostId),
     /// When the parent was last asked for a host for the head.
     asked: Nanos,
     /// [`Below::moves`] of this cluster, as its last parent said.
@@ -111,6 +120,7 @@ impl Dispatcher {
         };
         let mut dispatcher = Dispatcher::new((founding.cluster, founding.root), policy, token, above, seed);
         (dispatcher.founder, dispatcher.asked) = (Some((founding.founder, now + policy.patience)), now);
+        dispatcher.delay_above = founding.delay;
         dispatcher.note_outside(founding.founder);
         dispatcher
     }
@@ -136,6 +146,8 @@ impl Dispatcher {
             deferred: BTreeMap::new(),
             settling: BTreeMap::new(),
             now: Nanos::ZERO,
+            delay_above: Nanos::ZERO,
+            reviewed: (Nanos::ZERO, HostId(0)),
             asked: Nanos::ZERO,
             moves: 0,
             reported: None,
@@ -236,6 +248,7 @@ impl Dispatcher {
         for host in self.tree.hosts() {
             if let Some(member) = self.tree.get_mut(host) {
                 (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
+                member.review.rest = Nanos::ZERO;
             }
         }
         // The clock may be a different one than before.
@@ -243,7 +256,7 @@ impl Dispatcher {
         self.joins.clear();
         self.settling.clear();
         self.founder = self.founder.map(|(host, _)| (host, now + self.policy.patience));
-        (self.now, self.asked) = (now, now);
+        (self.now, self.asked, self.reviewed.0) = (now, now, now);
     }
 
     /// Handles the loss of the connection to a host, which counts as a failure.
@@ -280,7 +293,8 @@ impl Dispatcher {
                 self.on_head(from, (head, moves), behind, tried);
             }
             Between::Gone(tried) => self.on_gone_above(from, tried),
-            Between::Attach { to, ticket, head } => self.on_attach(from, to, ticket, head),
+            Between::Attach { to, ticket, head, delay } => self.on_attach(from, (to, delay), ticket, head),
+            Between::Delay(delay) => self.on_delay_above(from, delay),
             Between::Settled(ticket) => self.on_settled(from, ticket),
             Between::HeadSlow => self.on_head_slow(from),
             Between::Lower(_) => self.on_lower(from),
@@ -341,7 +355,7 @@ impl Dispatcher {
         match (self.over, self.ended) {
             (Some(_), _) => Nanos::MAX,
             (None, true) => sent,
-            (None, false) => patience.min(asked).min(founder).min(sent),
+            (None, false) => patience.min(asked).min(founder).min(sent).min(self.review_due()),
         }
     }
 
@@ -368,6 +382,7 @@ impl Dispatcher {
             self.end_if_empty();
         }
         self.settling.retain(|_, until| *until > now);
+        self.review_next();
         self.retry();
     }
 

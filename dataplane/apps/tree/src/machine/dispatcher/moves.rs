@@ -41,8 +41,11 @@ impl Dispatcher {
         let Some(left) = self.tree.confirm(host, order) else {
             return;
         };
-        if let Some(member) = self.tree.get_mut(host).filter(|member| member.up != ParentOrder::Outside) {
-            member.latency = latency;
+        // The time to connect is longer than the way, which the host may have measured.
+        let parent = self.tree.get(host).and_then(|member| member.parent().or(member.outside));
+        let measured = parent.and_then(|parent| self.tree.measured(host, parent));
+        if let Some(member) = self.tree.get_mut(host) {
+            member.latency = measured.unwrap_or(latency);
         }
         // Hosts of other clusters are told by their own dispatcher.
         for parent in left {
@@ -207,13 +210,13 @@ impl Dispatcher {
 
     /// The best parent with room: one that shares the host's router if possible, then the one over which the
     /// head is nearest; a host behind a slow one only if there is no other.
-    fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
+    pub(super) fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
         let router = self.tree.get(host).and_then(|member| member.router);
         let open = self.tree.iter().map(|(parent, _)| parent);
         let open = open.filter(|&p| self.tree.room(p, self.now) > 0 && !self.tree.is_below(p, host));
         let rated = open.filter_map(|parent| {
-            let total = self.tree.total(parent)?;
             let latency = self.tree.latency(host, parent, self.policy.threshold);
+            let total = self.delay(parent)? + latency;
             let depth = self.tree.depth(parent)?;
             // A place is preferred in which the host need not wait for other orders.
             let waits = self.tree.would_cycle(host, parent);
@@ -221,7 +224,8 @@ impl Dispatcher {
             // Hosts behind one router may be unable to reach each other, so a shared router counts only once
             // it was tried.
             let apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
-            may(parent, depth).then_some((late, waits, apart, total + latency, depth, latency, parent))
+            let beyond = self.is_beyond(total);
+            may(parent, depth).then_some((late, beyond, waits, apart, total, depth, latency, parent))
         });
         rated.min().map(|(.., parent)| parent)
     }
@@ -322,7 +326,10 @@ impl Dispatcher {
         if target.is_some() || self.attach_point(Some(slow)).is_some() {
             self.attach_elsewhere(slow);
         }
-        target.into_iter().for_each(|target| self.order_below(slow, target));
+        if let Some(target) = target {
+            self.order_below(slow, target);
+            self.rest(slow);
+        }
         target.is_some()
     }
 
@@ -347,5 +354,6 @@ impl Dispatcher {
         self.attach_waiting();
         self.report_settled();
         self.settle_debts();
+        self.tell_delays();
     }
 }

@@ -21,6 +21,8 @@ const MAX_DEPARTED: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
     expected: VecDeque<(HostId, Ticket)>,
+    /// The child that was expected last and has not come, and until when bytes that it may need are kept above.
+    awaited: Option<(HostId, Nanos)>,
     present: BTreeMap<HostId, Child>,
     /// Children without connections, and until when bytes that they did not say to have are kept for them and
     /// for the hosts below them.
@@ -28,9 +30,11 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Lets a child connect that shows this ticket.
-    pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, most: usize) {
+    /// Lets a child connect that shows this ticket. One that comes from a farther parent is behind: until it is
+    /// here, or that time, this node tells its parent no higher need, which the child then reaches.
+    pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, until: Nanos, most: usize) {
         self.expect_no_more(child);
+        self.awaited = Some((child, until));
         self.expected.push_back((child, ticket));
         if self.expected.len() > most + EXPECTED {
             self.expected.pop_front();
@@ -39,6 +43,12 @@ impl Children {
 
     pub(super) fn expect_no_more(&mut self, child: HostId) {
         self.expected.retain(|(expected, _)| *expected != child);
+        self.awaited = self.awaited.filter(|(awaited, _)| *awaited != child);
+    }
+
+    /// Whether a child is on its way.
+    pub(super) fn awaits(&self, now: Nanos) -> bool {
+        self.awaited.is_some_and(|(_, until)| now < until)
     }
 
     pub(super) fn expects(&self, child: HostId, ticket: Ticket) -> bool {
@@ -96,6 +106,7 @@ impl Children {
     pub(super) fn add(&mut self, host: HostId, child: Child, stream: &mut Fanout, conns: &mut Conns) {
         self.forget(host, stream, conns);
         self.release(host, stream);
+        self.awaited = self.awaited.filter(|(awaited, _)| *awaited != host);
         self.present.insert(host, child);
     }
 
@@ -140,12 +151,14 @@ impl Children {
         }
     }
 
-    /// When bytes for a departed child are kept no longer.
+    /// When bytes for a departed or an expected child are kept no longer.
     pub(super) fn deadline(&self) -> Option<Nanos> {
-        self.departed.values().map(|&(_, until)| until).min()
+        let kept = self.departed.values().map(|&(_, until)| until);
+        kept.chain(self.awaited.map(|(_, until)| until)).min()
     }
 
     pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Fanout) {
+        self.awaited = self.awaited.filter(|&(_, until)| now < until);
         let over = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
         for host in over.collect::<Vec<_>>() {
             self.release(host, stream);
@@ -176,6 +189,7 @@ impl Children {
             stream.remove_branch(gone.branch);
         }
         self.expected.clear();
+        self.awaited = None;
     }
 
     /// Lets a child go on at a later offset of the stream.

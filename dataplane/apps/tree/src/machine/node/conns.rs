@@ -194,6 +194,11 @@ impl Conns {
         }
     }
 
+    /// A connection's round trip; zero: it is not known.
+    pub(super) fn round_trip(&self, conn: ConnId) -> Nanos {
+        self.conns.get(&conn).map_or(Nanos::ZERO, |found| found.round_trip)
+    }
+
     /// Sets the round trip to the dispatchers: other hosts count as at least as far until a longer way is
     /// measured.
     pub fn on_dispatchers(&mut self, round_trip: Nanos) {

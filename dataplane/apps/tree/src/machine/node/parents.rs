@@ -94,7 +94,8 @@ impl Parents {
             conns.close_edge(before.edge, true);
         }
         (next.serves, self.kept) = (true, true);
-        let latency = Nanos(now.saturating_sub(next.asked).0 / 2);
+        let known = conns.accepted(edge).map(|conn| conns.round_trip(conn)).filter(|way| *way > Nanos::ZERO);
+        let latency = Nanos(known.unwrap_or(now - next.asked).0 / 2);
         conns.tell(FromHost::Attached { order: next.order, latency });
         (1..sockets).for_each(|_| conns.connect(now, edge, next.peer));
         self.present = Some(next);

@@ -321,6 +321,11 @@ impl Grove {
         }
     }
 
+    /// Lets a host be elsewhere, at other latencies, from now on.
+    pub fn place(&mut self, host: HostId, place: u64) {
+        self.nodes.get_mut(&host).into_iter().for_each(|found| found.place = place);
+    }
+
     /// Lets a host leave, which goes when no host needs it.
     pub fn leave(&mut self, host: HostId) {
         let now = self.now;

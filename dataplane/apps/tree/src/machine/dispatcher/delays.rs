@@ -1,0 +1,184 @@
+//! The delays of hosts from the source, their bound, and moves to parents that have become nearer.
+//!
+//! Each host is asked, one after the other, to measure its parent again and hosts with room. A host that finds
+//! a better parent twice in succession is moved there, while no other host of the cluster is on its way. It
+//! then rests, after each move twice as long: where the stream itself makes the way longer, it would go to and
+//! fro. Heads of clusters measure their parents and
+//! are not moved, nor are hosts that were slow just now.
+
+use super::*;
+
+/// A move must shorten the delay by this part of it, besides `Policy::margin`.
+const PART: u64 = 4;
+/// The part of a delay by which it must have changed before clusters below are told again.
+const CHANGED: u64 = 16;
+/// How often a host's rest doubles at most.
+const DOUBLED: u32 = 6;
+
+/// What the reviews of a host found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Review {
+    /// Its last measurement found a better parent.
+    better: bool,
+    /// Until then it is not moved to a better parent.
+    pub(super) rest: Nanos,
+    /// How often it was moved to a better parent, or down.
+    moves: u32,
+    /// The host was told that it is beyond the bound.
+    beyond: bool,
+}
+
+impl Dispatcher {
+    /// The delay of a host from the source: the sum of the latencies of all edges, one way. `None`: the host
+    /// is not connected to the cluster's head.
+    pub fn delay(&self, host: HostId) -> Option<Nanos> {
+        let head = self.tree.get(self.tree.head()?)?;
+        Some(self.delay_above + head.latency + self.tree.total(host)?)
+    }
+
+    /// Whether the policy's bound is shorter than this delay.
+    pub fn is_beyond(&self, delay: Nanos) -> bool {
+        self.policy.delay_bound.is_some_and(|bound| delay > bound)
+    }
+
+    /// When the next host is to measure again.
+    pub(super) fn review_due(&self) -> Nanos {
+        let hosts = self.tree.iter().filter(|(_, member)| self.has_parent(member)).count() as u64;
+        match (hosts, self.policy.review) {
+            (0, _) | (_, Nanos::ZERO) => Nanos::MAX,
+            (hosts, review) => self.reviewed.0 + Nanos(review.0 / hosts),
+        }
+    }
+
+    fn has_parent(&self, member: &ClusterHost) -> bool {
+        member.attached && !self.is_source(member)
+    }
+
+    /// Asks the next host, or once more one that has just found a better parent, to measure its parent and
+    /// hosts with room.
+    pub(super) fn review_next(&mut self) {
+        if self.review_due() > self.now {
+            return;
+        }
+        let after = |&(host, member): &(HostId, &ClusterHost)| {
+            let again = member.review.better && host == self.reviewed.1;
+            (!again, host <= self.reviewed.1, host)
+        };
+        let next = self.tree.iter().filter(|(_, member)| self.has_parent(member)).min_by_key(after);
+        let Some((host, member)) = next else { return };
+        let own = match (member.up, self.above) {
+            (ParentOrder::Host(parent), _) => self.tree.get(parent).map(|parent| parent.peer),
+            (ParentOrder::Outside, Above::Attached(_, peer, _)) => Some(peer),
+            _ => None,
+        };
+        let others =
+            if member.up == ParentOrder::Outside { Vec::new() } else { self.candidates(member.router) };
+        let others =
+            others.into_iter().filter(|&peer| Some(peer) != own && !self.tree.is_below(peer.host, host));
+        let asked = own.into_iter().chain(others).collect();
+        self.reviewed = (self.now, host);
+        self.tell(host, ToHost::Probe(asked));
+    }
+
+    /// Handles the latencies that a host measured again: those to its parent, and to hosts with room.
+    pub(super) fn on_measured_again(&mut self, host: HostId, measured: &[(HostId, Nanos)]) {
+        let measured = &measured[..measured.len().min(1 + self.policy.probes)];
+        if self.tree.get(host).is_none() {
+            let text = format!("measured: {host} is neither joining nor in {}", self.id);
+            return self.refuse(host, RefusalCode::BadMessage, text);
+        }
+        self.tree.note_measured(host, measured);
+        let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { return };
+        let parent = member.parent().or(member.outside);
+        let now = measured.iter().find(|&&(to, _)| Some(to) == parent).map(|&(_, latency)| latency);
+        member.latency = now.unwrap_or(member.latency);
+        let twice = std::mem::take(&mut member.review.better);
+        // A parent that does not answer is soon known to be gone.
+        match (now.and_then(|_| self.better_parent(host, measured)), twice) {
+            (Some(better), true) => {
+                self.rest(host);
+                self.order_below(host, better);
+            }
+            (better, _) => {
+                let found = self.tree.get_mut(host).map(|member| &mut member.review);
+                found.into_iter().for_each(|review| review.better = better.is_some());
+            }
+        }
+        self.tell_delays();
+    }
+
+    /// A parent over which the host's delay is shorter by the margin, or within the bound at last.
+    fn better_parent(&self, host: HostId, measured: &[(HostId, Nanos)]) -> Option<HostId> {
+        let member = self.tree.get(host)?;
+        let (parent, before) = (member.parent()?, self.delay(host)?);
+        if member.review.rest.max(member.slow_until) > self.now
+            || self.tree.iter().any(|(_, member)| !member.attached)
+        {
+            return None;
+        }
+        let is_new = |other: HostId| measured.iter().any(|&(to, _)| to == other) && other != parent;
+        let better =
+            self.best_parent(host, |other, _| is_new(other) && !self.tree.would_cycle(host, other))?;
+        let after = self.delay(better)? + self.tree.measured(host, better)?;
+        let margin = self.policy.margin.max(Nanos(before.0 / PART));
+        let (was_beyond, is_beyond) = (self.is_beyond(before), self.is_beyond(after));
+        // The stream is to reach a router only once, and no host is to wait for a slow one.
+        let leaves_router =
+            self.tree.is_behind(parent, member.router) && !self.tree.is_behind(better, member.router);
+        let late = self.tree.is_behind_slow(better, self.now);
+        let nearer = after + margin <= before && !leaves_router && (was_beyond || !is_beyond);
+        (!late && (nearer || was_beyond && !is_beyond)).then_some(better)
+    }
+
+    /// Lets a host that is moved rest, after each move twice as long.
+    pub(super) fn rest(&mut self, host: HostId) {
+        let (now, review) = (self.now, self.policy.review);
+        if let Some(member) = self.tree.get_mut(host) {
+            let doubled = member.review.moves.min(DOUBLED);
+            member.review.rest = now + Nanos(review.0.saturating_mul(1 << doubled));
+            member.review.moves = member.review.moves.saturating_add(1);
+        }
+    }
+
+    /// Handles a new delay of the host to which the head is connected.
+    pub(super) fn on_delay_above(&mut self, from: ClusterId, delay: Nanos) {
+        if self.parent() == Some(from) {
+            self.delay_above = delay;
+            self.tell_delays();
+        }
+    }
+
+    /// Tells hosts that have come to be beyond the bound, or within it, and clusters below whose delay has
+    /// changed.
+    pub(super) fn tell_delays(&mut self) {
+        let is_settled = |member: &ClusterHost| member.attached;
+        if !self.tree.head().and_then(|head| self.tree.get(head)).is_some_and(is_settled) {
+            return;
+        }
+        if let Some(bound) = self.policy.delay_bound {
+            for host in self.tree.hosts() {
+                let Some(delay) = self.delay(host) else { continue };
+                let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { continue };
+                if std::mem::replace(&mut member.review.beyond, delay > bound) != (delay > bound) {
+                    self.tell(host, ToHost::Delay { delay, bound });
+                }
+            }
+        }
+        // Where latencies are those of the joins, and have no bound, nobody asks for them.
+        if self.policy.review == Nanos::ZERO && self.policy.delay_bound.is_none() {
+            return;
+        }
+        for cluster in self.below.keys().copied().collect::<Vec<_>>() {
+            let from = self.below.get(&cluster).and_then(|below| below.from);
+            let (Some(delay), Some(below)) =
+                (from.and_then(|from| self.delay(from)), self.below.get_mut(&cluster))
+            else {
+                continue;
+            };
+            if below.delay.0.abs_diff(delay.0) > below.delay.0 / CHANGED {
+                below.delay = delay;
+                self.send(cluster, Between::Delay(delay));
+            }
+        }
+    }
+}

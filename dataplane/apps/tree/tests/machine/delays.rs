@@ -1,0 +1,252 @@
+//! Delays from the source: their bound, and hosts that are moved when latencies have changed.
+
+use groupflow_base::Nanos;
+use groupflow_transport::fanout::Mode;
+use groupflow_tree::machine::{
+    Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy, Slow, ToHost,
+};
+
+use super::dispatchers::{attached, join, outputs};
+use super::forest::{token, Forest, ROOT, SOURCE};
+use super::grove::{Grove, MIDDLE};
+use super::streaming::config;
+
+/// One cluster, wherever hosts are; each measures again every three seconds.
+fn policy(bound: Option<u64>) -> Policy {
+    Policy {
+        threshold: Nanos::from_millis(1000),
+        delay_bound: bound.map(Nanos::from_millis),
+        demotion: Demotion::Slowest,
+        settling: Nanos::ZERO,
+        review: Nanos::from_millis(3000),
+        ..Policy::default()
+    }
+}
+
+fn joins(forest: &mut Forest, place: u64, router: Option<u64>, capacity: u16) -> HostId {
+    let host = forest.join(place, router, capacity);
+    forest.settle();
+    host
+}
+
+fn told(forest: &Forest, host: HostId) -> Option<(u64, u64)> {
+    forest.hosts[&host].told.map(|(delay, bound)| (delay.as_millis(), bound.as_millis()))
+}
+
+/// The other host behind its router is 120 ms away, and itself 100 ms from the source.
+#[test]
+fn a_host_is_placed_where_its_delay_is_within_the_bound() {
+    for (bound, parent) in [(None, HostId(1)), (Some(220), HostId(1)), (Some(219), SOURCE)] {
+        let mut forest = Forest::new(policy(bound), 2);
+        joins(&mut forest, 600, Some(1), 4);
+        let host = joins(&mut forest, 480, Some(1), 0);
+        assert_eq!(forest.hosts[&host].parent, Some(parent), "{bound:?}");
+        assert_eq!(told(&forest, host), None, "nothing is to be said");
+    }
+}
+
+/// It gets the best place that there is, and a better one when another host has left.
+#[test]
+fn a_host_without_a_place_within_the_bound_is_told_so_until_it_has_one() {
+    let mut forest = Forest::new(policy(Some(150)), 2);
+    let [above, leaves] = [(400, 2), (500, 0)].map(|(place, room)| joins(&mut forest, place, None, room));
+    let host = joins(&mut forest, 520, None, 0);
+    assert_eq!(forest.hosts[&host].parent, Some(above));
+    assert_eq!(told(&forest, host), Some((220, 150)));
+    forest.kill(leaves);
+    forest.settle();
+    assert_eq!(forest.hosts[&host].parent, Some(SOURCE));
+    assert_eq!(told(&forest, host), Some((20, 150)));
+    assert!([above, SOURCE].iter().all(|&other| told(&forest, other).is_none()));
+}
+
+/// The nearest cluster is 40 ms away, and its head 100 ms from the source, which is 60 ms away.
+#[test]
+fn a_host_is_not_sent_to_a_cluster_in_which_it_would_be_beyond_the_bound() {
+    for (bound, below) in [(None, true), (Some(140), true), (Some(139), false)] {
+        let threshold = Nanos::from_millis(60);
+        let mut forest = Forest::new(Policy { threshold, ..policy(bound) }, 4);
+        let far = joins(&mut forest, 600, None, 4);
+        let host = joins(&mut forest, 560, None, 4);
+        let cluster = |host| forest.hosts[&host].cluster;
+        assert_ne!(cluster(far), ROOT);
+        assert_eq!(cluster(host) == cluster(far), below, "{bound:?}");
+        // A new cluster would take over that of the far host, for which the way would be no longer here.
+        assert!([far, host].iter().all(|&host| told(&forest, host).is_none()));
+    }
+}
+
+/// The head of the last cluster is below the head of the middle one, whose way to the source changes.
+#[test]
+fn clusters_below_know_their_delay_from_the_source() {
+    let threshold = Nanos::from_millis(60);
+    let mut forest = Forest::new(Policy { threshold, ..policy(Some(250)) }, 4);
+    let [middle, last] = [600, 700].map(|place| joins(&mut forest, place, None, 4));
+    let beside = joins(&mut forest, 720, None, 0);
+    let delay = |forest: &Forest, host: HostId| {
+        let dispatcher = &forest.clusters[&forest.hosts[&host].cluster];
+        dispatcher.delay(host).map(Nanos::as_millis)
+    };
+    assert_eq!(forest.hosts[&last].parent, Some(middle));
+    assert_eq!([middle, last, beside].map(|host| delay(&forest, host)), [Some(100), Some(200), Some(220)]);
+    forest.hosts.get_mut(&middle).expect("a host").place = 640;
+    forest.hosts.get_mut(&last).expect("a host").place = 760;
+    forest.settle();
+    assert_eq!([middle, last, beside].map(|host| delay(&forest, host)), [Some(140), Some(260), Some(300)]);
+    assert_eq!([middle, last, beside].map(|host| told(&forest, host).is_some()), [false, true, true]);
+}
+
+const PARENT: HostId = HostId(1);
+const OTHER: HostId = HostId(2);
+const HOST: HostId = HostId(3);
+
+/// A source with two children, of which the first has a child; the latencies from there, in ms.
+fn of_three() -> Dispatcher {
+    let mut root = Dispatcher::root(ROOT, policy(None), token(), &join(SOURCE, 2), 1, Nanos::ZERO);
+    for (host, capacity, measured) in [
+        (PARENT, 4, vec![(SOURCE, 10)]),
+        (OTHER, 4, vec![(SOURCE, 10)]),
+        (HOST, 4, vec![(SOURCE, 12), (PARENT, 2)]),
+    ] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, capacity)));
+        while root.tree().get(host).is_none() {
+            root.on_host(Nanos::ZERO, host, measures(&measured));
+        }
+        attached(&mut root, host, 1);
+    }
+    assert_eq!(root.tree().get(HOST).and_then(|host| host.parent()), Some(PARENT));
+    outputs(&mut root);
+    root
+}
+
+fn measures(latencies: &[(HostId, u64)]) -> FromHost {
+    FromHost::Measured(latencies.iter().map(|&(host, ms)| (host, Nanos::from_millis(ms))).collect())
+}
+
+/// Lets time pass until this host is asked to measure; all others find what they know.
+fn asked(root: &mut Dispatcher, now: &mut Nanos, host: HostId) -> Vec<HostId> {
+    for _ in 0..20 {
+        *now = root.deadline();
+        assert_ne!(*now, Nanos::MAX);
+        root.on_time(*now);
+        for each in root.tree().iter().map(|(host, _)| host).collect::<Vec<_>>() {
+            root.on_host(*now, each, FromHost::Alive);
+        }
+        for output in outputs(root) {
+            if let DispatcherAction::Host(to, ToHost::Probe(peers)) = output {
+                if to == host {
+                    return peers.iter().map(|peer| peer.host).collect();
+                }
+            }
+        }
+    }
+    panic!("{host} is never asked");
+}
+
+fn parent(root: &Dispatcher) -> Option<HostId> {
+    root.tree().get(HOST).and_then(|host| host.parent())
+}
+
+#[test]
+fn a_host_moves_to_a_parent_that_is_better_twice_by_the_margin() {
+    // Over the present parent it has 32 ms: a quarter of that is 8.
+    for (latency, moves) in [(14, true), (15, false)] {
+        let (mut root, mut now) = (of_three(), Nanos::ZERO);
+        let found = measures(&[(PARENT, 22), (OTHER, latency)]);
+        assert_eq!(asked(&mut root, &mut now, HOST), [PARENT, OTHER], "its parent, and those with room");
+        root.on_host(now, HOST, found.clone());
+        assert_eq!(root.delay(HOST), Some(Nanos::from_millis(32)), "what it measured counts");
+        assert_eq!(parent(&root), Some(PARENT), "a single measurement may be an accident");
+        let before = now;
+        asked(&mut root, &mut now, HOST);
+        root.on_host(now, HOST, found);
+        assert_eq!(parent(&root), Some(if moves { OTHER } else { PARENT }), "{latency}");
+        // A host that found a better parent is asked again before the others.
+        assert_eq!(now - before < Nanos::from_millis(2500), moves);
+    }
+}
+
+#[test]
+fn one_host_moves_at_a_time_and_then_rests_longer_each_time() {
+    let (mut root, mut now) = (of_three(), Nanos::ZERO);
+    let (there, back) = (measures(&[(PARENT, 100), (OTHER, 1)]), measures(&[(OTHER, 100), (PARENT, 1)]));
+    let mut moves = Vec::new();
+    for _ in 0..40 {
+        asked(&mut root, &mut now, HOST);
+        let before = parent(&root);
+        root.on_host(now, HOST, if before == Some(PARENT) { there.clone() } else { back.clone() });
+        if parent(&root) != before {
+            let order = root.tree().get(HOST).expect("a member").order;
+            // Until it is there, it is not asked, and no other host moves.
+            assert!(!root.tree().get(HOST).expect("a member").attached);
+            root.on_host(now, HOST, FromHost::Attached { order, latency: Nanos::from_millis(1) });
+            moves.push(now);
+        }
+    }
+    let rests: Vec<u64> = moves.windows(2).map(|pair| (pair[1] - pair[0]).as_millis() / 3000).collect();
+    assert!(rests.len() >= 3 && rests.windows(2).all(|pair| pair[1] > pair[0]), "{rests:?}");
+}
+
+/// It would be at the bottom for as long as it is slow.
+#[test]
+fn a_slow_host_is_not_moved_up_again_while_it_is_slow() {
+    let mut forest = Forest::new(policy(None), 3);
+    let [slow, ..] = [510, 520, 540].map(|place| joins(&mut forest, place, None, 3));
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.settle();
+    let below = forest.hosts[&slow].parent.expect("a parent");
+    assert_ne!(below, SOURCE);
+    for _ in 0..4 {
+        forest.say(below, FromHost::Backlog { child: slow });
+        forest.settle();
+        assert_eq!(forest.hosts[&slow].parent, Some(below));
+    }
+    (0..4).for_each(|_| forest.settle());
+    assert_eq!(forest.hosts[&slow].parent, Some(SOURCE), "in the end it is forgiven");
+}
+
+#[test]
+fn where_latencies_are_not_measured_again_nobody_is_asked() {
+    let mut forest = Forest::new(Policy { review: Nanos::ZERO, ..policy(None) }, 2);
+    let [near, other, host] = [(490, 2), (510, 2), (488, 0)].map(|(at, n)| joins(&mut forest, at, None, n));
+    assert_eq!(forest.hosts[&host].parent, Some(near));
+    forest.hosts.get_mut(&host).expect("a host").place = 512;
+    forest.settle();
+    assert_eq!(forest.hosts[&host].parent, Some(near));
+    forest.clusters.values_mut().for_each(|dispatcher| assert_eq!(outputs(dispatcher), []));
+    assert_ne!(other, near);
+}
+
+/// The host goes to and fro while the stream runs, and has every byte once (checked where it is read).
+#[test]
+fn hosts_that_are_moved_to_nearer_parents_miss_no_byte() {
+    let patience = Nanos::from_millis(100_000);
+    // Nobody is reported as slow: here messages and bytes take seconds.
+    let config = NodeConfig { late_after: patience, ..config(Mode::EndToEnd, Slow::Wait) };
+    let mut grove = Grove::new(config, Policy { patience, ..policy(None) }, 2);
+    let ends = [MIDDLE - 100, MIDDLE + 100];
+    let relays = ends.map(|place| {
+        let host = grove.join_from(place, 2, 1);
+        grove.settle();
+        host
+    });
+    let host = grove.join_from(ends[0], 0, 2);
+    grove.settle();
+    assert_eq!(grove.nodes[&host].node.parent(), Some(relays[0]));
+    for turn in 1..4 {
+        grove.place(host, ends[turn % 2]);
+        for _ in 0..40 {
+            grove.write(700);
+            grove.carry_all(grove.wires());
+            grove.read(host, 900);
+            grove.pass(Nanos::from_millis(500 << turn));
+            grove.deliver_all();
+        }
+        grove.settle();
+        assert_eq!(grove.nodes[&host].node.parent(), Some(relays[turn % 2]), "turn {turn}");
+    }
+    grove.finish();
+    grove.settle();
+    assert!(grove.nodes[&host].ended);
+    assert_eq!(grove.nodes[&host].count as u64, grove.written);
+}

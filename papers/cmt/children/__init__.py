@@ -1,0 +1,1 @@
+"""Hosts with several children: sent to at the same time, and one after the other."""

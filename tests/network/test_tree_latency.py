@@ -1,0 +1,88 @@
+"""A tree over links whose delays change while the stream runs."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+from experiments.tree.service import address, processes
+from experiments.tree.stream import Source, Subscriber, finish
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.lab.waiting import until
+from groupflow.network import variants
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from tests.network.harness import MakeLab
+
+TOKEN, SOURCE, NEAR = "c0ffee", "h1", ("h2", "h3")
+BOUND_MS = 60
+RATE_BPS = 2_000_000
+
+
+async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(make_lab: MakeLab) -> None:
+    """The source serves h2 and h3, and one of them h4. That one's link becomes longer, and then h4's own."""
+    words = ("--review-seconds", "2", "--delay-ms", str(BOUND_MS), "--threshold-ms", "500")
+    star = variants.named("star")
+    for name in (SOURCE, *NEAR, "h4"):
+        star = variants.with_link(star, name, "s1", lambda spec: replace(spec, delay_ns=5_000_000))
+    async with AsyncExitStack() as stack:
+        lab = stack.enter_context(make_lab(star))
+        hosts, to = lab.network.hosts, address(lab.network, SOURCE)
+        for name in (*NEAR, "h4"):
+            # Without a default route they know no router, which they would share.
+            gateway = lab.topology.hosts[name].gateway
+            hosts[name].run_script(f"ip route add 10.0.0.0/8 via {gateway}; ip route del default")
+        service = await stack.enter_async_context(
+            processes(hosts[SOURCE].launcher(), TOKEN, 1, plain=False, words=words)
+        )
+        shared: dict[str, Any] = {"to": to, "token": TOKEN, "tls_pin": service.pin, "children": 2}
+        options = TreeSendOptions(name=SOURCE, members=3, **shared)
+        sender = AgentProcess(options, launcher=hosts[SOURCE].launcher(), piped_input=True)
+        source = await stack.enter_async_context(sender)
+        receivers: dict[str, Subscriber] = {}
+
+        def parent(name: str) -> str:
+            progress = receivers[name].latest.get("progress")
+            return str(progress.fields["parent"]) if progress else ""
+
+        async def is_below(name: str, *hosts: str) -> bool:
+            return await until(lambda: parent(name) in hosts, 60)
+
+        for name in (*NEAR, "h4"):
+            receiving = TreeRecvOptions(name=name, start="start", **shared)
+            subscriber = Subscriber(receiving, hosts[name].launcher())
+            receivers[name] = await stack.enter_async_context(subscriber)
+            await subscriber.wait_for("joined")
+            # Where the machine was busy while the host measured, it is moved to its place here.
+            top = source.latest["joined"].text("host")
+            above = [top] if name in NEAR else [receivers[near].host for near in NEAR]
+            assert await is_below(name, *above), parent(name)
+        stop, stream = asyncio.Event(), Source(source.data_in)
+        reading = {each: asyncio.create_task(each.read()) for each in receivers.values()}
+        writing = asyncio.create_task(stream.write(RATE_BPS, stop))
+        last, near = receivers["h4"], {receivers[name].host: name for name in NEAR}
+
+        async def shown(host: Subscriber) -> dict[str, Any]:
+            return next(each for each in (await service.tree())["hosts"] if each["host"] == host.host)
+
+        before = near.pop(parent("h4"))
+        lab.network.change_link(before, "s1", "delay=40ms")
+        assert await is_below("h4", *near), parent("h4")
+        found = await shown(last)
+        assert found["delay_ms"] < BOUND_MS and not found["is_beyond"]
+        lab.network.change_link("h4", "s1", "delay=70ms")
+
+        def is_told() -> bool:
+            event = last.latest.get("delay")
+            return event is not None and event.fields["beyond"] is True
+
+        assert await until(is_told, 60)
+        found = await shown(last)
+        assert found["delay_ms"] > BOUND_MS and found["is_beyond"]
+        async with asyncio.timeout(30):
+            stop.set()
+            await source.finish()
+            await writing
+            for each, task in reading.items():
+                await finish(each, task)
+    assert last.latest["delay"].fields["bound_ms"] == BOUND_MS
+    assert [each.received for each in receivers.values()] == [stream.sent] * 3
