@@ -49,6 +49,7 @@ def hub_options(lab: Lab, session: SessionAccess | None, method: Method = "sched
         session=session and session.id,
         token=session.token if session else "",
         method=method,
+        repair="selective",
         rims=tuple(f"{lab.topology.hosts[rim].ip}:{PORT}" for rim in RIMS) if method == "unicast" else (),
         rate=4_000_000,
         join_ms=500,

@@ -74,7 +74,7 @@ class Bench:
         form: dict[str, Any] = {
             "name": "hub", "folder": folder, "http": f"{HERE}:0", "address": HERE, "group": self.group,
             "port": free_udp_port(), "rate": FAST, "poll_ms": 20, "join_ms": 100, "result_ms": 300,
-            "grace_ms": 50,
+            "grace_ms": 50, "repair": "selective",
         }  # fmt: skip
         return await self._start(HubOptions(**(form | options)))
 
@@ -118,7 +118,7 @@ class FalseHub:
 
     def control(self, transfer: int, name: bytes, size: int, digest: bytes) -> None:
         """Control parameters: unscheduled, selective repeat, packets of 1,000 bytes."""
-        fixed = struct.pack(">BBQHHHIHH", 2, 2, size, 0o644, 1000, 64, 1000, 1000, 0)
+        fixed = struct.pack(">BBQHHHI5H", 2, 2, size, 0o644, 1000, 64, 1000, 1000, 0, 2000, 2000, 60)
         self._send(3, transfer, fixed + digest + bytes([len(name)]) + name)
 
     def data(self, transfer: int, number: int, offset: int, data: bytes) -> None:
@@ -128,4 +128,4 @@ class FalseHub:
         self._send(10, transfer, b"\0")
 
     def _send(self, kind: int, transfer: int, body: bytes) -> None:
-        self._socket.sendto(struct.pack(">BBI", 0xB1, kind, transfer) + body, self._to)
+        self._socket.sendto(struct.pack(">BBI", 0xB2, kind, transfer) + body, self._to)

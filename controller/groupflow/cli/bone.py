@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from groupflow.endpoint.events import Event
 
 _POLL_S = 0.5
+_REPAIR = (
+    "packets sent again (default: %(default)s, as in the paper; recommended: selective, 174 s where "
+    "go-back-n takes 416)"
+)
+"""figures: docs/results/amcb.md, scheduled"""
 
 
 def register(subparsers: Subparsers) -> None:
@@ -61,7 +66,7 @@ def _hub_arguments(commands: Subparsers) -> None:
     add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
     add("--all", dest="everything", action="store_true", help="also send files already in the folder")
     add("--method", choices=METHODS, default="scheduled", help="way of sending (default: %(default)s)")
-    add("--repair", choices=REPAIRS, default="selective", help="packets sent again (default: %(default)s)")
+    add("--repair", choices=REPAIRS, default=HubOptions.repair, help=_REPAIR)
     add(
         "--rim",
         dest="rims",

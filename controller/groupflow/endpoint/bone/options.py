@@ -43,7 +43,7 @@ class HubOptions(BoneOptions):
     everything: bool = field(default=False, metadata=flag("all"))
     """also send files that are in the folder at the start"""
     method: Method = "scheduled"
-    repair: Repair = "selective"
+    repair: Repair = "go-back-n"
     rims: tuple[str, ...] = field(default=(), metadata=flag("rim"))
     """IP:PORT of each rim, for unicast"""
     rate: int | None = None

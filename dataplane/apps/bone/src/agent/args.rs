@@ -88,7 +88,7 @@ pub struct BoneHubArgs {
     #[arg(long, value_enum, default_value = "scheduled")]
     pub method: Method,
     /// Which bytes are sent again
-    #[arg(long, value_enum, default_value = "selective")]
+    #[arg(long, value_enum, default_value = "go-back-n")]
     pub repair: Repair,
     /// Address of a rim, for unicast; may be repeated
     #[arg(long = "rim", value_name = "IP:PORT")]

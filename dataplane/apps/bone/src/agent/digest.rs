@@ -29,10 +29,10 @@ impl FileDigest {
 
     /// Hashes the remaining bytes of a reader.
     pub fn read(mut source: impl Read) -> io::Result<FileDigest> {
-        let (mut hasher, mut chunk) = (Hasher::default(), vec![0; CHUNK]);
+        let (mut hasher, mut chunk) = (Sha256::default(), vec![0; CHUNK]);
         loop {
             match source.read(&mut chunk) {
-                Ok(0) => return Ok(hasher.finish()),
+                Ok(0) => return Ok(FileDigest(hasher.finalize().into())),
                 Ok(count) => hasher.update(&chunk[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -44,20 +44,6 @@ impl FileDigest {
 impl fmt::Display for FileDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// Computes a digest incrementally.
-#[derive(Debug, Clone, Default)]
-pub struct Hasher(Sha256);
-
-impl Hasher {
-    pub fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    pub fn finish(self) -> FileDigest {
-        FileDigest(self.0.finalize().into())
     }
 }
 

@@ -161,11 +161,7 @@ impl Folder {
 
     /// Asks for a file to be sent.
     pub fn want(&mut self, name: &FileName) -> Verdict {
-        let path = self.path.join(name.as_str());
-        let Some(stamp) = fs::symlink_metadata(&path).ok().filter(|about| about.is_file()) else {
-            return Verdict::Unknown;
-        };
-        let stamp = Stamp::of(&stamp);
+        let Some(stamp) = self.stamp(name) else { return Verdict::Unknown };
         if self.files.len() >= MAX_FILES && !self.files.contains_key(name) {
             return Verdict::Busy;
         }
@@ -177,32 +173,39 @@ impl Folder {
         if self.waiting >= MAX_WAITING {
             return Verdict::Busy;
         }
-        match file.digest.filter(|_| file.stamp == stamp) {
-            Some(digest) => {
-                self.ready.push_back(offer(name, path, file, digest));
-                self.set(name, FileState::Queued);
-            }
-            None => {
-                file.stamp = stamp;
-                if self.hasher.send((name.clone(), path)).is_err() {
-                    self.set(name, FileState::Failed("it cannot be hashed".to_owned()));
-                    return Verdict::Unreadable;
-                }
-                self.set(name, FileState::Hashing);
-            }
+        if let Some(digest) = file.digest.filter(|_| file.stamp == stamp) {
+            self.queue(name, digest);
+            return Verdict::Queued;
         }
+        file.stamp = stamp;
+        if self.hasher.send((name.clone(), self.path.join(name.as_str()))).is_err() {
+            self.set(name, FileState::Failed("it cannot be hashed".to_owned()));
+            return Verdict::Unreadable;
+        }
+        self.set(name, FileState::Hashing);
         Verdict::Queued
+    }
+
+    /// The stamp of a file that is in the folder now.
+    fn stamp(&self, name: &FileName) -> Option<Stamp> {
+        let about = fs::symlink_metadata(self.path.join(name.as_str())).ok();
+        about.filter(fs::Metadata::is_file).map(|about| Stamp::of(&about))
+    }
+
+    fn queue(&mut self, name: &FileName, digest: FileDigest) {
+        let Some(file) = self.files.get(name) else { return };
+        let source = Box::new(OutgoingFile::new(self.path.join(name.as_str()), file.stamp));
+        self.ready.push_back(Offer { name: name.clone(), mode: file.mode, digest: digest.0, source });
+        self.set(name, FileState::Queued);
     }
 
     /// Takes the result of hashing a file.
     pub fn hashed(&mut self, name: &FileName, result: io::Result<(FileDigest, Stamp, u16)>) {
-        let path = self.path.join(name.as_str());
         let Some(file) = self.files.get_mut(name) else { return };
         match result {
             Ok((digest, stamp, mode)) => {
                 (file.digest, file.stamp, file.mode) = (Some(digest), stamp, mode);
-                self.ready.push_back(offer(name, path, file, digest));
-                self.set(name, FileState::Queued);
+                self.queue(name, digest);
             }
             Err(error) => {
                 self.set(name, FileState::Failed(plain(&error)));
@@ -214,8 +217,7 @@ impl Folder {
     /// Why a file that could not be read is not sent. `None`: the file has changed, and is sent once it
     /// rests.
     pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
-        let there = fs::symlink_metadata(self.path.join(name.as_str())).ok().filter(|about| about.is_file());
-        let Some(stamp) = there.map(|about| Stamp::of(&about)) else { return Some(Verdict::Unknown) };
+        let Some(stamp) = self.stamp(name) else { return Some(Verdict::Unknown) };
         let same = self.files.get(name).is_some_and(|file| file.stamp == stamp && !file.fresh);
         same.then_some(Verdict::Unreadable)
     }
@@ -233,11 +235,6 @@ impl Folder {
         file.state = state;
         self.waiting = self.waiting + usize::from(file.waits()) - usize::from(waited);
     }
-}
-
-fn offer(name: &FileName, path: PathBuf, file: &Listed, digest: FileDigest) -> Offer {
-    let source = Box::new(OutgoingFile::new(path, file.stamp));
-    Offer { name: name.clone(), mode: file.mode, digest: digest.0, source }
 }
 
 /// Checks that a folder can be scanned; makes the folder if there is none.

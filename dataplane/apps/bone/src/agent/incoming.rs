@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::errno::Errno;
+use sha2::{Digest as _, Sha256};
 
-use super::digest::{FileDigest, Hasher};
+use super::digest::FileDigest;
 use crate::machine::{FileName, FileWrite};
 
 /// Bytes hashed at a time.
@@ -33,7 +34,7 @@ pub struct IncomingFile {
     /// The open file, which may be read as far as it has arrived.
     pub file: Arc<File>,
     path: PathBuf,
-    hasher: Hasher,
+    hasher: Sha256,
     hashed: u64,
     kept: bool,
 }
@@ -45,7 +46,7 @@ impl IncomingFile {
         let incoming = IncomingFile {
             file: Arc::new(file),
             path,
-            hasher: Hasher::default(),
+            hasher: Sha256::default(),
             hashed: 0,
             kept: false,
             announced,
@@ -80,7 +81,7 @@ impl IncomingFile {
     /// Whether the complete file matches the hub's description; if so, its bytes are synced to the disk.
     pub fn complete(&mut self) -> io::Result<bool> {
         self.hash(self.announced.size)?;
-        if std::mem::take(&mut self.hasher).finish() != self.announced.digest {
+        if self.hasher.finalize_reset()[..] != self.announced.digest.0 {
             return Ok(false);
         }
         // The owner, this rim, can always read the file.

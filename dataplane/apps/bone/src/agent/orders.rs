@@ -15,20 +15,17 @@ use crate::machine::{FileName, Verdict};
 
 pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> HttpResponse {
     let path = request.uri().path();
-    match *request.method() {
-        Method::GET | Method::HEAD if path == "/" => http::json(StatusCode::OK, &list(&desk)),
-        Method::GET | Method::HEAD => match file_name(path) {
-            Ok(name) => show(&desk, &name),
-            Err(problem) => http::problem(StatusCode::BAD_REQUEST, &problem),
-        },
+    match (request.method(), file_name(path)) {
+        (&Method::GET | &Method::HEAD, _) if path == "/" => http::json(StatusCode::OK, &list(&desk)),
         // A web page open in a browser on this host must not be able to give orders.
-        Method::POST if request.headers().contains_key(ORIGIN) => {
+        (&Method::POST, _) if request.headers().contains_key(ORIGIN) => {
             http::problem(StatusCode::FORBIDDEN, "orders do not come from web pages")
         }
-        Method::POST => match file_name(path) {
-            Ok(name) => order(&desk, &name),
-            Err(problem) => http::problem(StatusCode::BAD_REQUEST, &problem),
-        },
+        (&Method::GET | &Method::HEAD, Ok(name)) => show(&desk, &name, StatusCode::OK),
+        (&Method::POST, Ok(name)) => order(&desk, &name),
+        (&Method::GET | &Method::HEAD | &Method::POST, Err(problem)) => {
+            http::problem(StatusCode::BAD_REQUEST, &problem)
+        }
         _ => not_allowed("GET, HEAD, POST"),
     }
 }
@@ -39,9 +36,9 @@ fn list(desk: &Desk) -> Value {
     json!({"role": "hub", "files": files})
 }
 
-fn show(desk: &Desk, name: &FileName) -> HttpResponse {
+fn show(desk: &Desk, name: &FileName, status: StatusCode) -> HttpResponse {
     match desk.folder().files.get(name) {
-        Some(file) => http::json(StatusCode::OK, &form(name, file)),
+        Some(file) => http::json(status, &form(name, file)),
         None => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
     }
 }
@@ -66,11 +63,8 @@ fn order(desk: &Desk, name: &FileName) -> HttpResponse {
     let verdict = desk.folder().want(name);
     desk.wake.wake();
     match verdict {
-        Verdict::Queued => match desk.folder().files.get(name) {
-            Some(file) => http::json(StatusCode::ACCEPTED, &form(name, file)),
-            None => http::empty(StatusCode::ACCEPTED),
-        },
-        Verdict::Unknown => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
+        // The file is not listed if it is unknown.
+        Verdict::Queued | Verdict::Unknown => show(desk, name, StatusCode::ACCEPTED),
         Verdict::Busy => http::problem(StatusCode::SERVICE_UNAVAILABLE, "too many files wait; try again"),
         Verdict::Unreadable => {
             http::problem(StatusCode::INTERNAL_SERVER_ERROR, &format!("{name}: it cannot be read"))

@@ -70,8 +70,10 @@ impl Pages {
     }
 
     async fn file(&self, wanted: Wanted) -> HttpResponse {
-        if let Some((file, digest, size)) = self.stored(&wanted.name).await {
-            return respond(&wanted, digest, size, |range| FileBody::stored(file, range));
+        let whole =
+            |(file, digest, size)| respond(&wanted, digest, size, |range| FileBody::stored(file, range));
+        if let Some(found) = self.stored(&wanted.name).await {
+            return whole(found);
         }
         let Some(progress) = self.shelf.follow(&wanted.name) else {
             return http::problem(
@@ -88,9 +90,7 @@ impl Pages {
             }
             Ok((Progress::Failed(failure, why), _)) => http::problem(status(failure), &why),
             Ok((Progress::Stored | Progress::Asked, _)) => match self.stored(&wanted.name).await {
-                Some((file, digest, size)) => {
-                    respond(&wanted, digest, size, |range| FileBody::stored(file, range))
-                }
+                Some(found) => whole(found),
                 None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
             },
         }

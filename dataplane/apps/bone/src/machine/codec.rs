@@ -5,7 +5,7 @@ use groupflow_base::codec::{CodecError, Reader, Writer};
 use super::coding::UNIT;
 use super::message::{
     Body, DataPacket, Message, Method, Parameters, Reception, Repair, Round, Span, Verdict, MAX_AWAITED,
-    MAX_BLOCK, MAX_PACKET, MAX_SPANS, VERSION,
+    MAX_BLOCK, MAX_PACKET, MAX_SPANS, SILENCES_S, VERSION, WAITS_MS,
 };
 use super::names::{FileName, RimId, TransferId};
 
@@ -85,6 +85,7 @@ impl Parameters {
     fn encode<'w>(&self, w: &'w mut Writer) -> &'w mut Writer {
         w.u8(self.method as u8).u8(self.repair as u8).u64(self.size).u16(self.mode);
         w.u16(self.packet).u16(self.per_round).u32(self.interval_us).u16(self.grace_ms).u16(self.window_ms);
+        w.u16(self.join_ms).u16(self.result_ms).u16(self.silence_s);
         w.bytes(&self.digest).text(self.name.as_str())
     }
 
@@ -99,6 +100,9 @@ impl Parameters {
             interval_us: reader.u32("control.interval_us")?,
             grace_ms: reader.u16("control.grace_ms")?,
             window_ms: reader.u16("control.window_ms")?,
+            join_ms: reader.u16_in(WAITS_MS, "control.join_ms")?,
+            result_ms: reader.u16_in(WAITS_MS, "control.result_ms")?,
+            silence_s: reader.u16_in(SILENCES_S, "control.silence_s")?,
             digest: reader.array("control.digest")?,
             name: parse_name(reader, "control.name")?,
         };

@@ -1,6 +1,7 @@
 //! Blocks of erasure coding: Reed-Solomon over the packets of a block.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::message::Parameters;
 
@@ -43,15 +44,16 @@ impl Blocks {
         (self.end(start) - start).div_ceil(self.packet.into()) as u16
     }
 
-    /// How many coded packets can be made of a block.
-    pub fn coded(&self) -> u16 {
-        self.per_block
+    /// The file's bytes in the packet with this number of the block at `start`.
+    pub fn packet_at(&self, start: u64, number: u16) -> Range<u64> {
+        let from = start + u64::from(number) * u64::from(self.packet);
+        from..self.end(start).min(from.saturating_add(self.packet.into()))
     }
 
-    /// Makes the coded packets of a block. All `originals` have the same length.
+    /// Makes coded packets, as many as a whole block has packets. All `originals` have the same length.
     pub fn encode(&self, originals: &[Vec<u8>]) -> Vec<Vec<u8>> {
         // The coder refuses only counts and lengths that a parsed `Parameters` cannot have.
-        reed_solomon_simd::encode(originals.len(), self.coded().into(), originals).unwrap_or_default()
+        reed_solomon_simd::encode(originals.len(), self.per_block.into(), originals).unwrap_or_default()
     }
 }
 
@@ -96,7 +98,8 @@ impl Collector {
             std::mem::take(&mut self.shards).into_iter().partition(|(shard, _)| *shard < count);
         let originals = originals.into_iter().map(|(shard, bytes)| (usize::from(shard), bytes));
         let coded = coded.into_iter().map(|(shard, bytes)| (usize::from(shard - count), bytes));
-        let restored = reed_solomon_simd::decode(count.into(), self.blocks.coded().into(), originals, coded);
+        let restored =
+            reed_solomon_simd::decode(count.into(), self.blocks.per_block.into(), originals, coded);
         let mut restored: Vec<(u16, Vec<u8>)> =
             restored.unwrap_or_default().into_iter().map(|(shard, bytes)| (shard as u16, bytes)).collect();
         restored.sort_unstable();

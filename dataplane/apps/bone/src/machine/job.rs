@@ -8,7 +8,7 @@ use groupflow_base::Nanos;
 
 use super::coding::Blocks;
 use super::hub::{millis, HubConfig};
-use super::message::{DataPacket, Parameters, Repair};
+use super::message::{DataPacket, Parameters, Repair, SILENCES_S, WAITS_MS};
 use super::names::FileName;
 use super::plan::{CodedBlock, Planned};
 use super::size::SizeControl;
@@ -20,7 +20,6 @@ const SMOOTH: u32 = 4;
 /// A transfer.
 pub(super) struct Job {
     offer: Offer,
-    size: u64,
     /// Bytes that some rim is known to lack, including those not sent yet.
     pub(super) lacks: Ranges,
     pub(super) sizes: SizeControl,
@@ -70,7 +69,6 @@ impl Job {
             lost: 0,
         };
         Job {
-            size,
             report,
             offer,
             lacks: Ranges::default(),
@@ -95,7 +93,7 @@ impl Job {
     /// Starts over: no rim has any byte.
     pub(super) fn restart(&mut self) {
         self.lacks.clear();
-        self.lacks.insert(0..self.size);
+        self.lacks.insert(0..self.report.size);
         (self.block, self.silent, self.left) = (None, 0, false);
     }
 
@@ -105,23 +103,35 @@ impl Job {
 
     /// Bytes that no rim is known to lack.
     pub(super) fn done(&self) -> u64 {
-        self.size.saturating_sub(self.lacks.total())
+        self.report.size.saturating_sub(self.lacks.total())
     }
 
     pub(super) fn control(&self, config: &HubConfig) -> Parameters {
         Parameters {
             method: config.method,
             repair: config.repair,
-            size: self.size,
+            size: self.report.size,
             mode: self.offer.mode & 0o777,
             packet: config.packet,
             per_round: config.per_round,
             interval_us: u32::try_from(config.interval.0 / 1000).unwrap_or(u32::MAX),
             grace_ms: millis(config.grace),
             window_ms: millis(self.window),
+            join_ms: millis(config.join_wait).clamp(*WAITS_MS.start(), *WAITS_MS.end()),
+            result_ms: millis(config.result_wait).clamp(*WAITS_MS.start(), *WAITS_MS.end()),
+            silence_s: self.silence(config),
             digest: self.offer.digest,
             name: self.offer.name.clone(),
         }
+    }
+
+    /// A rim gives up its hub as a hub gives up a rim: after `patience` of the hub's longest pauses, and one
+    /// for the way. In seconds.
+    fn silence(&self, config: &HubConfig) -> u16 {
+        let HubConfig { join_wait, result_wait, interval, patience, .. } = *config;
+        let pause = join_wait.max(result_wait + self.window).max(interval);
+        let seconds = pause.0.saturating_mul(u64::from(patience) + 1) / 1_000_000_000;
+        u16::try_from(seconds).unwrap_or(u16::MAX).clamp(*SILENCES_S.start(), *SILENCES_S.end())
     }
 
     fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>, String> {
@@ -132,10 +142,8 @@ impl Job {
 
     /// The packets of a block, padded.
     pub(super) fn read_block(&mut self, blocks: Blocks, start: u64) -> Result<Vec<Vec<u8>>, String> {
-        let packet = u64::from(blocks.packet);
-        let mut read = |n: u16| {
-            let from = start + u64::from(n) * packet;
-            let mut bytes = self.read(&(from..blocks.end(start).min(from + packet)))?;
+        let mut read = |number: u16| {
+            let mut bytes = self.read(&blocks.packet_at(start, number))?;
             bytes.resize(blocks.packet.into(), 0);
             Ok(bytes)
         };
@@ -148,7 +156,7 @@ impl Job {
         self.numbered += 1;
         // Packet 0 is the file's last in the paper. Where rounds may be short, it is the round's last.
         let last = match repair {
-            Repair::GoBackN => range.end == self.size,
+            Repair::GoBackN => range.end == self.report.size,
             Repair::Selective | Repair::Erasure => self.planned.is_empty(),
         };
         let erasure = repair == Repair::Erasure;
@@ -195,7 +203,7 @@ impl Job {
     pub(super) fn join(&mut self, mut asked: Ranges) {
         while let Some(range) = asked.take_first(u64::MAX) {
             // A rim may ask for bytes beyond the end of the file.
-            self.lacks.insert(range.start.min(self.size)..range.end.min(self.size));
+            self.lacks.insert(range.start.min(self.report.size)..range.end.min(self.report.size));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The messages of hub and rims: a UDP payload a message, numbers in network order.
 //!
 //! ```text
-//! version u8 = 0xb1, kind u8, transfer u32, then by kind:
+//! version u8 = 0xb2, kind u8, transfer u32, then by kind:
 //!  1 IPM_SEND  spread_ms u16                     a multicast begins; answer within this time
 //!  2 JOIN      rim u32
 //!  3 CONTROL   method u8, repair u8, size u64, mode u16, packet u16, per_round u16, interval_us u32,
-//!              grace_ms u16, window_ms u16, digest 32 bytes, name
+//!              grace_ms u16, window_ms u16, join_ms u16, result_ms u16, silence_s u16, digest 32 bytes,
+//!              name
 //!  4 ROUND     round u32, packet u16, count u16, first u64
 //!  5 DATA      round u32, number u16, shard u16, offset u64, bytes
 //!  6 RESULT    rim u32, round u32, complete u8, need u16, rate u64, spans
@@ -22,12 +23,14 @@
 //! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
 //! them apart by it.
 
+use std::ops::RangeInclusive;
+
 use groupflow_base::wire_enum;
 
 use super::names::{FileName, RimId, TransferId};
 
 /// The version of these messages.
-pub const VERSION: u8 = 0xb1;
+pub const VERSION: u8 = 0xb2;
 /// Bytes of a DATA message besides its payload.
 pub const DATA_HEADER: usize = 22;
 /// The most bytes of a file in a message, which fits an Ethernet frame with all headers.
@@ -36,6 +39,10 @@ pub const MAX_PACKET: u16 = 1400;
 pub const MAX_SPANS: usize = 64;
 /// The most rims named in a POLL.
 pub const MAX_AWAITED: usize = 250;
+/// The times for joining and for results that rims keep to, ms: those that a hub's options allow.
+pub const WAITS_MS: RangeInclusive<u16> = 10..=60_000;
+/// The silences of a hub that rims bear, s.
+pub const SILENCES_S: RangeInclusive<u16> = 5..=600;
 /// Bytes of a rim's memory that a block of erasure coding may take.
 pub const MAX_BLOCK: usize = 1 << 20;
 
@@ -114,6 +121,13 @@ pub struct Parameters {
     pub grace_ms: u16,
     /// The time over which answers are spread, ms; 0: all rims answer, at once.
     pub window_ms: u16,
+    /// The hub's time for JOIN messages, ms: a rim that then knows no parameters joins again.
+    pub join_ms: u16,
+    /// The hub's time for reception results, ms: a rim reports within half of it, and the report travels in
+    /// the other half.
+    pub result_ms: u16,
+    /// The time without a word of the hub after which a rim may turn to another hub, s.
+    pub silence_s: u16,
     /// The file's digest, opaque to the machines.
     pub digest: [u8; 32],
     /// The file's name.

@@ -34,13 +34,12 @@
 //! | no rim joins | the hub announces the multicast again, a few times |
 //! | a rim that joined does not answer | the hub polls it, never guesses, and drops it after a few times |
 //! | the same, with selective repeat | the next round goes on, and the rim's next answer tells |
-//! | IPM_SEND or the control parameters are lost | a rim joins any unknown multicast ("late" after round 1) |
+//! | IPM_SEND or the control parameters are lost | a rim that hears more joins, "late" after round 1 |
 //! | a late rim | stores what it can; earlier bytes are sent when all others are complete (scheduled) |
 //! | a rim leaves | it says so, and the hub does not wait for it |
 //! | the loss of a report that says "complete" | the hub polls before it ends; scheduled and unicast |
 //! | the end | the hub sends END: rims that are not complete know that nothing more will come |
 //! | unscheduled: no report in the middle of a file | rounds go on; silence means success once all is sent |
-//! | unscheduled: the control parameters | are sent before every round |
 //! | unicast | one rim after the other, fixed size, without joining; answers are not optional |
 //! | a rim has the file already | it leaves; with unicast, the next rim's turn follows the round |
 //! | the choice of files | the hub's owner; a rim may ask for one by name (ASK), repeatedly until answered |

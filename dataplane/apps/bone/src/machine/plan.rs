@@ -44,19 +44,9 @@ impl CodedBlock {
         CodedBlock { blocks, start, coded: blocks.encode(originals), next: 0 }
     }
 
-    /// The offset past the block's last byte.
-    pub fn end(&self) -> u64 {
-        self.blocks.end(self.start)
-    }
-
-    /// How many packets of the file the block has.
-    pub fn packets(&self) -> u16 {
-        self.blocks.originals(self.start)
-    }
-
     /// The coded packet with this number, if the number is that of a coded packet.
     pub fn coded_packet(&self, shard: u16) -> Option<&[u8]> {
-        let number = shard.checked_sub(self.packets())?;
+        let number = shard.checked_sub(self.blocks.originals(self.start))?;
         self.coded.get(usize::from(number)).map(Vec::as_slice)
     }
 
@@ -67,17 +57,14 @@ impl CodedBlock {
 
     /// Plans the next packets of the block.
     pub fn plan(&mut self, count: u16) -> Vec<Planned> {
-        let originals = self.packets();
+        let originals = self.blocks.originals(self.start);
         let all = originals + self.coded.len() as u16;
         let mut planned = Vec::new();
         for _ in 0..count.min(all) {
             let shard = self.next % all;
             let bytes = match shard < originals {
-                true => {
-                    let from = self.start + u64::from(shard) * u64::from(self.blocks.packet);
-                    from..self.end().min(from + u64::from(self.blocks.packet))
-                }
-                false => self.start..self.end(),
+                true => self.blocks.packet_at(self.start, shard),
+                false => self.start..self.blocks.end(self.start),
             };
             planned.push(Planned { bytes, shard });
             self.next = (shard + 1) % all;

@@ -139,12 +139,12 @@ impl Stored {
         let wrong = |field, problem| Err(CodecError::new(field, problem));
         let start = blocks.start(data.offset);
         let (count, end) = (blocks.originals(start), blocks.end(start));
-        let place = start + u64::from(data.shard.min(count)) * u64::from(blocks.packet);
-        if data.shard >= count + blocks.coded() {
+        if data.shard >= count + blocks.per_block {
             return wrong("data.shard", "is none of the block's");
         }
+        let place = blocks.packet_at(start, data.shard);
         let (offset, length) = match data.shard < count {
-            true => (place, (end - place).min(blocks.packet.into())),
+            true => (place.start, place.end - place.start),
             false => (start, blocks.packet.into()),
         };
         if data.offset != offset {
@@ -161,9 +161,9 @@ impl Stored {
             self.store(offset, data.bytes, writes);
         }
         for (shard, mut bytes) in self.collector.restore() {
-            let offset = start + u64::from(shard) * u64::from(blocks.packet);
-            bytes.truncate((end - offset).min(bytes.len() as u64) as usize);
-            self.store(offset, bytes, writes);
+            let place = blocks.packet_at(start, shard);
+            bytes.truncate((place.end - place.start) as usize);
+            self.store(place.start, bytes, writes);
         }
         Ok(())
     }

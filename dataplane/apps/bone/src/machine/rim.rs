@@ -10,14 +10,15 @@ use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::message::{Body, Message, Method, Parameters, Round};
+use super::message::{Body, DataPacket, Message, Method, Parameters, Round};
 use super::names::{FileName, RimId, TransferId};
 use super::reception::{FileWrite, Stored};
 use super::states::{allowed, RimState, RIM};
+use receiving::expected;
 
-/// Time without control parameters after which a rim repeats its JOIN.
+/// Time without control parameters after which a rim repeats its JOIN, if its hub has not told another.
 const JOIN_AGAIN: Nanos = Nanos::from_millis(10_000);
-/// Time without a word of its hub after which a rim accepts another hub.
+/// Time without a word of its hub after which a rim accepts another hub, if its hub has not told another.
 const SILENCE: Nanos = Nanos::from_millis(60_000);
 /// How often a rim reports unasked that it is complete.
 const COMPLETE_TIMES: u8 = 3;
@@ -68,7 +69,7 @@ struct ArrivingFile {
     control: Parameters,
     stored: Stored,
     heard: Option<HeardRound>,
-    /// The round that the hub last polled; the rim may have heard nothing of it.
+    /// The round that the hub last polled, or that the rim missed; the rim may have heard nothing of it.
     asked: u32,
     /// The round that was reported last.
     reported: u32,
@@ -93,6 +94,12 @@ impl ArrivingFile {
 struct Transfer {
     id: TransferId,
     hub: SocketAddrV4,
+    /// Time without control parameters after which the rim repeats its JOIN, and time without a word of the
+    /// hub after which it accepts another: the hub's last control parameters set them.
+    join_again: Nanos,
+    silence: Nanos,
+    /// The latest round of which something came before the control parameters.
+    missed: u32,
     /// When the rim says that it takes part.
     join_at: Nanos,
     arriving: Option<ArrivingFile>,
@@ -201,7 +208,7 @@ impl Rim {
         if let Some(transfer) = &mut self.transfer {
             if transfer.join_at <= now {
                 let known = transfer.arriving.is_some();
-                transfer.join_at = if known { Nanos::MAX } else { now + JOIN_AGAIN };
+                transfer.join_at = if known { Nanos::MAX } else { now + transfer.join_again };
                 let rim = self.config.id;
                 if !known {
                     if self.state == RimState::Joined {
@@ -232,7 +239,7 @@ impl Rim {
                 transfer.id != id
             }
             // A rim listens to one hub at a time.
-            Some(transfer) if !resting && now < transfer.heard_at + SILENCE => return Ok(()),
+            Some(transfer) if !resting && now < transfer.heard_at + transfer.silence => return Ok(()),
             _ => true,
         };
         let of_rims =
@@ -240,35 +247,39 @@ impl Rim {
         if !of_rims {
             self.last = Some(datagram.from);
         }
-        if !other && self.state == RimState::Joined && matches!(body, Body::Round(_) | Body::Poll { .. }) {
-            // The control parameters were lost; the rim cannot answer before it has them.
-            if let Some(transfer) = &mut self.transfer {
-                transfer.join_at = now;
+        let missed = match &body {
+            Body::Round(Round { round, .. }) | Body::Data(DataPacket { round, .. }) => Some((*round, false)),
+            Body::Poll { round, .. } => Some((*round, true)),
+            _ => None,
+        };
+        if let Some((round, asked)) = missed.filter(|_| other || self.state == RimState::Joined) {
+            if other {
+                // The rim came too late to hear the beginning.
+                self.begin(now, id, datagram.from, now);
             }
+            // The control parameters were lost, and the rim cannot answer before it has them: it joins again
+            // once a round, and each time that the hub asks it.
+            if let Some(transfer) = self.transfer.as_mut().filter(|t| asked || round > t.missed) {
+                (transfer.join_at, transfer.missed) = (now, round);
+            }
+            return Ok(());
         }
         match body {
             Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
             Body::Control(control) => self.on_control(now, id, datagram.from, control),
-            Body::Round(_) | Body::Data(_) | Body::Poll { .. } if other => {
-                // The rim came too late to hear the beginning.
-                self.begin(now, id, datagram.from, now);
-            }
             _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
             Body::Round(round) => self.on_round(now, round),
             Body::Data(data) => return self.on_data(now, data),
             Body::Heard { round, lacks } => self.on_heard(round, &lacks),
-            Body::Poll { round, awaited } => {
-                if awaited.is_empty() || awaited.contains(&self.config.id) {
-                    if let Some(arriving) = self.transfer.as_mut().and_then(|t| t.arriving.as_mut()) {
-                        arriving.asked = round;
-                    }
-                    self.report_soon(now, true);
+            Body::Poll { round, awaited } if awaited.is_empty() || awaited.contains(&self.config.id) => {
+                if let Some(arriving) = self.transfer.as_mut().and_then(|t| t.arriving.as_mut()) {
+                    arriving.asked = round;
                 }
+                self.report_soon(now, true);
             }
             Body::End { .. } => self.on_end(),
-            Body::Join { .. } | Body::Leave { .. } | Body::Result(_) => {}
-            Body::Ask { .. } | Body::Answer { .. } => {}
-            Body::Here => {}
+            // Only rims send the others, or they need no answer.
+            _ => {}
         }
         Ok(())
     }
@@ -310,9 +321,15 @@ impl Rim {
             self.events.push_back(RimEvent::Abandoned);
         }
         self.outgoing.clear();
+        let known = self.transfer.as_ref().filter(|transfer| transfer.hub == hub);
+        let (join_again, silence) =
+            known.map_or((JOIN_AGAIN, SILENCE), |transfer| (transfer.join_again, transfer.silence));
         self.transfer = Some(Transfer {
             id,
             hub,
+            join_again,
+            silence,
+            missed: 0,
             join_at,
             arriving: None,
             report_at: Nanos::MAX,
@@ -342,8 +359,16 @@ impl Rim {
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
             transfer.join_at = if refused { Nanos::MAX } else { join_at };
+            // The parameters come when the time to join is over; as much again is for their way.
+            transfer.join_again = Nanos::from_millis(2 * u64::from(control.join_ms));
+            transfer.silence = Nanos::from_secs(control.silence_s.into());
+            if transfer.missed > 0 && control.method == Method::Unscheduled && !refused {
+                // The round may be over, and silence would be success.
+                transfer.report_at = expected(now, &control, 0);
+            }
+            let asked = transfer.missed;
             transfer.arriving =
-                Some(ArrivingFile { control, stored, heard: None, asked: 0, reported: 0, told_complete: 0 });
+                Some(ArrivingFile { control, stored, heard: None, asked, reported: 0, told_complete: 0 });
             transfer.refused = refused;
         }
         self.go(RimState::Receiving);

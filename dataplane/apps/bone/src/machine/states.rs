@@ -77,7 +77,7 @@ pub const HUB: &[FlowchartStep<HubState>] = &[
     step(H::Gathering, "all complete; unscheduled: silence", H::Idle),
     step(H::Gathering, "unicast: the next rim", H::Describing),
     step(H::Sizing, "scheduled", H::Announcing),
-    step(H::Sizing, "unscheduled; a rim came late", H::Describing),
+    step(H::Sizing, "a rim lacks the control parameters", H::Describing),
     step(H::Sizing, "fixed size", H::Sending),
     step(H::Asking, "something is lacking", H::Sizing),
     step(H::Asking, "some are silent", H::Asking),

@@ -3,6 +3,7 @@
 mod members;
 mod messages;
 mod reports;
+mod timeouts;
 mod world;
 
 use groupflow_base::{Datagram, Dest, Nanos, Transmit};

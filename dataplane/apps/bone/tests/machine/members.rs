@@ -10,8 +10,8 @@ use crate::world::{config, file, rim_address, Medium, World};
 use crate::{CLEAN, DAY, REPAIRS};
 
 /// The numbers of those messages.
-const JOIN: u8 = 2;
-const CONTROL: u8 = 3;
+pub const JOIN: u8 = 2;
+pub const CONTROL: u8 = 3;
 
 /// A rim of the test's own says something of the first transfer.
 fn say(world: &mut World, body: Body) {
@@ -60,7 +60,7 @@ fn a_rim_that_comes_later_is_sent_what_it_lacks_in_the_end() {
 }
 
 /// The first message of that kind, from (true) or to the first rim.
-fn first(up: bool, kind: u8) -> Box<dyn FnMut(bool, usize, u8) -> bool> {
+pub fn first(up: bool, kind: u8) -> Box<dyn FnMut(bool, usize, u8) -> bool> {
     let mut lost = false;
     Box::new(move |goes_up, rim, of| {
         goes_up == up && rim == 0 && of == kind && !std::mem::replace(&mut lost, true)

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{
-    Body, DataPacket, Message, Parameters, Reception, Round, Span, MAX_PACKET,
+    Body, DataPacket, Message, Parameters, Reception, Round, Span, MAX_PACKET, SILENCES_S, WAITS_MS,
 };
 use groupflow_bone::machine::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId, Verdict};
 use proptest::collection::vec;
@@ -32,10 +32,12 @@ fn control() -> impl Strategy<Value = Parameters> {
     );
     let numbers =
         (any::<u64>(), 0..=0o777_u16, 1..=21_u16, 1..500_u16, any::<u32>(), any::<u16>(), any::<u16>());
-    (how, numbers, any::<[u8; 32]>(), file_name()).prop_map(
+    let waits = (WAITS_MS, WAITS_MS, SILENCES_S);
+    (how, numbers, waits, any::<[u8; 32]>(), file_name()).prop_map(
         |(
             (method, repair),
             (size, mode, units, per_round, interval_us, grace_ms, window_ms),
+            (join_ms, result_ms, silence_s),
             digest,
             name,
         )| {
@@ -50,6 +52,9 @@ fn control() -> impl Strategy<Value = Parameters> {
                 interval_us,
                 grace_ms,
                 window_ms,
+                join_ms,
+                result_ms,
+                silence_s,
                 digest,
                 name,
             }
@@ -115,6 +120,25 @@ proptest! {
         prop_assert!(parsed.is_err() || matches!(message.body, Body::Data(_)), "{parsed:?}");
     }
 
+    /// There is one way to write a message: nothing that a parser would not have written passes.
+    #[test]
+    fn altered_control_parameters_are_refused_or_are_what_they_say(
+        control in control(), edits in vec((any::<usize>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = Message { transfer: TransferId(1), body: Body::Control(control) }.encode();
+        for (at, byte) in edits {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        if let Ok(message) = Message::parse(&bytes) {
+            prop_assert_eq!(message.encode(), bytes);
+            if let Body::Control(control) = message.body {
+                prop_assert!(WAITS_MS.contains(&control.join_ms) && WAITS_MS.contains(&control.result_ms));
+                prop_assert!(SILENCES_S.contains(&control.silence_s));
+            }
+        }
+    }
+
     /// A machine takes any messages in any order: nothing panics, and memory is bounded.
     #[test]
     fn no_messages_harm_a_rim_or_a_hub(
@@ -123,7 +147,7 @@ proptest! {
         let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
         let mut hub = Hub::new(config(Method::Scheduled, Repair::GoBackN, 1));
         let mut now = Nanos::ZERO;
-        let mut framed = vec![0xb1, kind, 0, 0, 0, 1];
+        let mut framed = vec![0xb2, kind, 0, 0, 0, 1];
         framed.extend(&bytes);
         let messages = bodies.into_iter().map(|(transfer, body)| {
             Message { transfer: TransferId(transfer), body }.encode()
@@ -153,6 +177,9 @@ fn refusals_name_the_field() {
             interval_us: 1000,
             grace_ms: 100,
             window_ms: 0,
+            join_ms: 1000,
+            result_ms: 1000,
+            silence_s: 60,
             digest: [0; 32],
             name,
         };
@@ -160,9 +187,10 @@ fn refusals_name_the_field() {
         edit(&mut bytes);
         bytes
     };
-    let name_at = 6 + 2 + 8 + 2 + 2 + 2 + 4 + 2 + 2 + 32 + 1;
+    let name_at = 6 + 2 + 8 + 2 + 2 + 2 + 4 + 2 + 2 + 2 + 2 + 2 + 32 + 1;
+    let timeouts_at = 6 + 2 + 8 + 2 + 2 + 2 + 4 + 2 + 2;
     let spans = |pairs: &[(u64, u64)]| {
-        let mut bytes = vec![0xb1, 7, 0, 0, 0, 1, 0, 0, 0, 1, pairs.len() as u8];
+        let mut bytes = vec![0xb2, 7, 0, 0, 0, 1, 0, 0, 0, 1, pairs.len() as u8];
         for (offset, length) in pairs {
             bytes.extend(offset.to_be_bytes());
             bytes.extend(length.to_be_bytes());
@@ -173,13 +201,13 @@ fn refusals_name_the_field() {
     let cases = [
         (vec![], "version: 0 bytes where 1 are needed"),
         (vec![2, 1, 0, 0, 0, 0], "version: 2 is not a legal value"),
-        (vec![0xb1, 0, 0, 0, 0, 0], "kind: 0 is not a legal value"),
-        (vec![0xb1, 14, 0, 0, 0, 0], "kind: 14 is not a legal value"),
-        (vec![0xb1, 2, 0, 0, 0, 0, 1], "join.rim: 1 bytes where 4 are needed"),
-        (vec![0xb1, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1], "message: 1 bytes too many"),
-        (vec![0xb1, 10, 0, 0, 0, 0, 2], "end.complete: 2 is not a legal value"),
-        (vec![0xb1, 11, 0, 0, 0, 0, 0, 0, 0, 1, 2, b'.', b'.'], "ask.name: must not begin with a dot"),
-        (vec![0xb1, 12, 0, 0, 0, 0, 0, 0, 0, 1, 9, 1, b'a'], "answer.verdict: 9 is not a legal value"),
+        (vec![0xb2, 0, 0, 0, 0, 0], "kind: 0 is not a legal value"),
+        (vec![0xb2, 14, 0, 0, 0, 0], "kind: 14 is not a legal value"),
+        (vec![0xb2, 2, 0, 0, 0, 0, 1], "join.rim: 1 bytes where 4 are needed"),
+        (vec![0xb2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1], "message: 1 bytes too many"),
+        (vec![0xb2, 10, 0, 0, 0, 0, 2], "end.complete: 2 is not a legal value"),
+        (vec![0xb2, 11, 0, 0, 0, 0, 0, 0, 0, 1, 2, b'.', b'.'], "ask.name: must not begin with a dot"),
+        (vec![0xb2, 12, 0, 0, 0, 0, 0, 0, 0, 1, 9, 1, b'a'], "answer.verdict: 9 is not a legal value"),
         (control(&|bytes| bytes[6] = 9), "control.method: 9 is not a legal value"),
         (control(&|bytes| bytes[7] = 0), "control.repair: 0 is not a legal value"),
         (control(&|bytes| bytes[16] = 8), "control.mode: 2212 is not a legal value"),
@@ -187,6 +215,14 @@ fn refusals_name_the_field() {
         (control(&|bytes| bytes[19] = 65), "control.packet: erasure coding wants a multiple of 64 bytes"),
         (control(&|bytes| bytes[21] = 0), "control.per_round: 0 is not a legal value"),
         (control(&|bytes| bytes[20] = 0xff), "control.per_round: a block of so many packets is too large"),
+        (control(&|bytes| bytes[timeouts_at..][..2].fill(0)), "control.join_ms: 0 is not a legal value"),
+        (control(&|bytes| bytes[timeouts_at] = 0xff), "control.join_ms: 65512 is not a legal value"),
+        (
+            control(&|bytes| bytes[timeouts_at + 2..][..2].fill(0)),
+            "control.result_ms: 0 is not a legal value",
+        ),
+        (control(&|bytes| bytes[timeouts_at + 5] = 4), "control.silence_s: 4 is not a legal value"),
+        (control(&|bytes| bytes[timeouts_at + 4] = 3), "control.silence_s: 828 is not a legal value"),
         (control(&|bytes| bytes[name_at] = b'.'), "control.name: must not begin with a dot"),
         (
             control(&|bytes| bytes[name_at + 1] = b'/'),
@@ -216,6 +252,9 @@ fn messages_are_these_bytes() {
         interval_us: 0x0304_0506,
         grace_ms: 0x0708,
         window_ms: 0x090a,
+        join_ms: 0x0b0c,
+        result_ms: 0x0d0e,
+        silence_s: 0x010f,
         digest: [0xee; 32],
         name: name.clone(),
     };
@@ -223,35 +262,35 @@ fn messages_are_these_bytes() {
     let data = DataPacket { round: 1, number: 2, shard: 3, offset: 4, bytes: vec![5, 6] };
     let result = Reception { rim, round: 1, complete: false, need: 2, rate: 3, lacks: lacks.clone() };
     let cases = [
-        (Body::IpmSend { spread_ms: 0x0102 }, "b1010a0b0c0d0102"),
-        (Body::Join { rim }, "b1020a0b0c0d01020304"),
+        (Body::IpmSend { spread_ms: 0x0102 }, "b2010a0b0c0d0102"),
+        (Body::Join { rim }, "b2020a0b0c0d01020304"),
         (
             Body::Control(control),
-            "b1030a0b0c0d0202000001020304050601a404000102030405060708090aeeee\
-                 eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee0361\
-                 6263",
+            "b2030a0b0c0d0202000001020304050601a404000102030405060708090a0b0c\
+                 0d0e010feeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee\
+                 eeeeeeee03616263",
         ),
         (
             Body::Round(Round { round: 1, packet: 2, count: 3, first: 4 }),
-            "b1040a0b0c0d00000001000200030000000000000004",
+            "b2040a0b0c0d00000001000200030000000000000004",
         ),
-        (Body::Data(data), "b1050a0b0c0d000000010002000300000000000000040506"),
+        (Body::Data(data), "b2050a0b0c0d000000010002000300000000000000040506"),
         (
             Body::Result(result),
-            "b1060a0b0c0d0102030400000001000002000000000000000302000000000000\
+            "b2060a0b0c0d0102030400000001000002000000000000000302000000000000\
                  0001000000000000000200000000000000050000010203040506",
         ),
         (
             Body::Heard { round: 1, lacks },
-            "b1070a0b0c0d0000000102000000000000000100000000000000020000000000\
+            "b2070a0b0c0d0000000102000000000000000100000000000000020000000000\
                  0000050000010203040506",
         ),
-        (Body::Poll { round: 1, awaited: vec![rim, RimId(2)] }, "b1080a0b0c0d00000001020102030400000002"),
-        (Body::Leave { rim }, "b1090a0b0c0d01020304"),
-        (Body::End { complete: true }, "b10a0a0b0c0d01"),
-        (Body::Ask { rim, name: name.clone() }, "b10b0a0b0c0d0102030403616263"),
-        (Body::Answer { rim, name, verdict: Verdict::Busy }, "b10c0a0b0c0d010203040303616263"),
-        (Body::Here, "b10d0a0b0c0d"),
+        (Body::Poll { round: 1, awaited: vec![rim, RimId(2)] }, "b2080a0b0c0d00000001020102030400000002"),
+        (Body::Leave { rim }, "b2090a0b0c0d01020304"),
+        (Body::End { complete: true }, "b20a0a0b0c0d01"),
+        (Body::Ask { rim, name: name.clone() }, "b20b0a0b0c0d0102030403616263"),
+        (Body::Answer { rim, name, verdict: Verdict::Busy }, "b20c0a0b0c0d010203040303616263"),
+        (Body::Here, "b20d0a0b0c0d"),
     ];
     for (body, expected) in cases {
         let bytes = Message { transfer: TransferId(0x0a0b_0c0d), body }.encode();

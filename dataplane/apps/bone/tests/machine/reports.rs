@@ -1,5 +1,7 @@
 //! The reports of rims: their contents, times and number.
 
+use std::net::SocketAddrV4;
+
 use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, DataPacket, Message, Parameters, Reception, Round};
 use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId};
@@ -7,13 +9,17 @@ use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfi
 use crate::world::{config, file, Medium, World, HUB};
 use crate::{CLEAN, DAY};
 
-fn rim() -> Rim {
+pub fn rim() -> Rim {
     Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false })
 }
 
 fn hear(rim: &mut Rim, now: Nanos, body: Body) {
-    let bytes = Message { transfer: TransferId(1), body }.encode();
-    rim.handle(now, Datagram { from: HUB, bytes: &bytes }).expect("it makes sense");
+    hear_from(rim, now, HUB, 1, body);
+}
+
+pub fn hear_from(rim: &mut Rim, now: Nanos, from: SocketAddrV4, transfer: u32, body: Body) {
+    let bytes = Message { transfer: TransferId(transfer), body }.encode();
+    rim.handle(now, Datagram { from, bytes: &bytes }).expect("it makes sense");
     while rim.next_write().is_some() {}
 }
 
@@ -27,7 +33,7 @@ fn results(rim: &mut Rim, now: Nanos) -> Vec<Reception> {
     results.collect()
 }
 
-fn control(repair: Repair, size: u64) -> Parameters {
+pub fn control(repair: Repair, size: u64) -> Parameters {
     Parameters {
         method: Method::Scheduled,
         repair,
@@ -38,6 +44,9 @@ fn control(repair: Repair, size: u64) -> Parameters {
         interval_us: 10_000,
         grace_ms: 200,
         window_ms: 0,
+        join_ms: 1000,
+        result_ms: 1000,
+        silence_s: 60,
         digest: [0; 32],
         name: FileName::parse("a").expect("a name"),
     }

@@ -13,13 +13,12 @@ use crate::machine::transfer::TransferOutcome;
 impl Hub {
     /// Plans a round and announces it.
     pub(super) fn open_round(&mut self, now: Nanos) {
-        let describe = self.config.method == Method::Unscheduled && self.state == HubState::Sizing;
-        if describe || self.job.as_ref().is_some_and(|job| job.describe) && self.state == HubState::Sizing {
+        if self.job.as_ref().is_some_and(|job| job.describe) && self.state == HubState::Sizing {
             self.go(HubState::Describing);
             self.describe();
         }
         if let Err(problem) = self.plan_round() {
-            self.go_sending();
+            self.begin_sending(None);
             return self.end(now, TransferOutcome::Unreadable(problem));
         }
         let Some(job) = &mut self.job else { return };
@@ -29,17 +28,14 @@ impl Hub {
         job.numbered = 0;
         let round = Round { round: job.round, packet, count, first };
         self.group.await_all();
-        if self.config.method == Method::Scheduled {
-            self.go(HubState::Announcing);
-            self.send(Body::Round(round));
-        }
-        self.go(HubState::Sending);
+        self.begin_sending(Some(round));
         self.deadline = now;
     }
 
-    fn go_sending(&mut self) {
+    fn begin_sending(&mut self, round: Option<Round>) {
         if self.config.method == Method::Scheduled {
             self.go(HubState::Announcing);
+            round.into_iter().for_each(|round| self.send(Body::Round(round)));
         }
         self.go(HubState::Sending);
     }

@@ -75,9 +75,9 @@ impl Rim {
     }
 }
 
-/// When the last of the round's packets should be there at the latest.
-fn expected(now: Nanos, control: &Parameters, left: u64) -> Nanos {
+/// When the last of the round's packets should be there at the latest, or the hub would miss the report.
+pub(super) fn expected(now: Nanos, control: &Parameters, left: u64) -> Nanos {
     let interval = u64::from(control.interval_us) * 1000;
-    let grace = u64::from(control.grace_ms) * 1_000_000;
+    let grace = u64::from(control.grace_ms.min(control.result_ms / 2)) * 1_000_000;
     now + Nanos(left.saturating_mul(interval).saturating_add(grace))
 }
