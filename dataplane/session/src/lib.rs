@@ -35,8 +35,6 @@ pub mod pending;
 pub mod receiving;
 mod reply;
 pub mod sending;
-#[cfg(feature = "testing")]
-pub mod testing;
 
 pub use caching::Caching;
 pub use endpoint::{Endpoint, Part, Seat};

@@ -2,15 +2,17 @@
 //! sender to receivers through a lossy relay, and faults.
 
 mod agents;
+#[path = "../../../session/tests/model/mod.rs"]
+mod model;
 mod relay;
 
 use std::io::Write;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::process::{Command, Output};
 
+use crate::model::controller::Rules;
 use agents::{GroupProcess, TempFolder};
 use groupflow_base::BitRate;
-use groupflow_session::testing::controller::Rules;
 use groupflow_transport::terms::{Mode, Policy};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::model::controller::{ControllerModel, Post, Rules};
+use crate::model::switch::{LinkFrame, SwitchAction, SwitchModel};
 use groupflow_base::{Dest, Nanos};
-use groupflow_session::testing::controller::{ControllerModel, Post, Rules};
-use groupflow_session::testing::switch::{LinkFrame, SwitchAction, SwitchModel};
 use groupflow_transport::wire::GroupPacket;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

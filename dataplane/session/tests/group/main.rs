@@ -5,6 +5,8 @@ mod delivery;
 mod faults;
 mod isolation;
 mod link;
+#[path = "../model/mod.rs"]
+mod model;
 mod scenario;
 mod sources;
 mod world;

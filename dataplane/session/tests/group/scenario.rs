@@ -1,8 +1,8 @@
 //! The group most tests begin with.
 
+use crate::model::controller::Rules;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_session::control::StartAt;
-use groupflow_session::testing::controller::Rules;
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::testing::MemoryFile;

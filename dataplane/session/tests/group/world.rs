@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use crate::model::controller::{ControllerModel, Post, Rules};
+use crate::model::switch::{LinkFrame, PortId, SwitchAction, SwitchModel};
 use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
 use groupflow_session::sending::Completion;
-use groupflow_session::testing::controller::{ControllerModel, Post, Rules};
-use groupflow_session::testing::switch::{LinkFrame, PortId, SwitchAction, SwitchModel};
 use groupflow_session::{
     Caching, Endpoint, MemberConfig, MemberError, MemberEvent, ReceiveConfig, ReceiveError, ReceiveEvent,
     Receiving, SendConfig, SendError, SendEvent, Sending,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-use crate::control::{
+use groupflow_base::{BitRate, Nanos};
+use groupflow_session::control::{
     Answer, Delegated, JoinRequest, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind,
     Request, RequestId, Role, StartAt,
 };
-use groupflow_base::{BitRate, Nanos};
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
@@ -93,6 +93,7 @@ impl ControllerModel {
     }
 
     /// Forgets everybody, as a controller without a store would after a restart.
+    #[allow(dead_code)] // only the groups in virtual time have a controller that restarts
     pub fn forget_members(&mut self) {
         self.members.clear();
     }
