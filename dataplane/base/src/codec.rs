@@ -270,9 +270,7 @@ impl Envelopes {
     /// says how many bytes of a body are collected, for its kind and length; the caller takes the others
     /// from `input`. Nothing useful comes after an error.
     pub fn next<'s>(
-        &'s mut self,
-        input: &mut &[u8],
-        wanted: impl FnOnce(u8, usize) -> Result<usize, CodecError>,
+        &'s mut self, input: &mut &[u8], wanted: impl FnOnce(u8, usize) -> Result<usize, CodecError>,
     ) -> Result<Option<Envelope<'s>>, CodecError> {
         if std::mem::take(&mut self.done) {
             self.held.clear();
@@ -295,9 +293,7 @@ impl Envelopes {
 
     /// Like [`Envelopes::next`], with bodies as a whole, of at most `most` bytes for a kind.
     pub fn next_whole<'s>(
-        &'s mut self,
-        input: &mut &[u8],
-        most: impl FnOnce(u8) -> usize,
+        &'s mut self, input: &mut &[u8], most: impl FnOnce(u8) -> usize,
     ) -> Result<Option<Envelope<'s>>, CodecError> {
         self.next(input, |kind, length| match length <= most(kind) {
             true => Ok(length),

@@ -45,10 +45,7 @@ impl Reassembly {
     /// # Errors
     /// The error names the field that is wrong; the stream is left as it was.
     pub fn receive(
-        &mut self,
-        offset: u64,
-        bytes: &[u8],
-        sink: &mut impl FnMut(&[u8]) -> usize,
+        &mut self, offset: u64, bytes: &[u8], sink: &mut impl FnMut(&[u8]) -> usize,
     ) -> Result<u64, CodecError> {
         let end = self.check(offset, bytes.len() as u64)?;
         if end <= self.delivered {

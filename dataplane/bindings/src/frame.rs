@@ -47,11 +47,7 @@ pub struct FrameAddresses {
 impl FrameAddresses {
     /// From the controller, whose messages come from the group port.
     pub fn from_controller(
-        eth_src: Mac,
-        eth_dst: Mac,
-        ip_src: Ipv4Addr,
-        ip_dst: Ipv4Addr,
-        udp_dst: u16,
+        eth_src: Mac, eth_dst: Mac, ip_src: Ipv4Addr, ip_dst: Ipv4Addr, udp_dst: u16,
     ) -> FrameAddresses {
         FrameAddresses { eth_src, eth_dst, ip_src, ip_dst, udp_src: GROUP_PORT, udp_dst }
     }

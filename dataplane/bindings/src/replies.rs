@@ -55,15 +55,8 @@ impl Joined {
     #[pyo3(signature = (*, member, source, window, rate, mode, policy, keepalive_ms, receivers, start_seq))]
     #[allow(clippy::too_many_arguments)] // All by keyword: the message's fields.
     fn new(
-        member: u16,
-        source: u16,
-        window: u32,
-        rate: u64,
-        mode: &str,
-        policy: &str,
-        keepalive_ms: u16,
-        receivers: u16,
-        start_seq: u32,
+        member: u16, source: u16, window: u32, rate: u64, mode: &str, policy: &str, keepalive_ms: u16,
+        receivers: u16, start_seq: u32,
     ) -> PyResult<Joined> {
         Ok(Joined(Answer::Joined(control::Joined {
             member: MemberId(member),
@@ -121,16 +114,8 @@ impl Delegated {
     #[pyo3(signature = (*, session, source, active, mode, policy, window, branches, max_bytes, rate, shares))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        session: u32,
-        source: u16,
-        active: bool,
-        mode: &str,
-        policy: &str,
-        window: u32,
-        branches: u16,
-        max_bytes: u64,
-        rate: u64,
-        shares: Vec<(String, u16, u64, u32)>,
+        session: u32, source: u16, active: bool, mode: &str, policy: &str, window: u32, branches: u16,
+        max_bytes: u64, rate: u64, shares: Vec<(String, u16, u64, u32)>,
     ) -> PyResult<Delegated> {
         let share = |(ip, port, rate, bytes): (String, _, _, _)| {
             let to = SocketAddrV4::new(address("shares", &ip)?, port);
@@ -173,12 +158,7 @@ fn answer_of(reply: &Bound<'_, PyAny>) -> PyResult<Answer> {
 /// The frame that carries `reply` to a host; `request_id` 0 marks a reply that the host did not ask for.
 #[pyfunction]
 fn build_reply(
-    py: Python<'_>,
-    address: &Address,
-    session: u32,
-    source: u16,
-    member: u16,
-    request_id: u32,
+    py: Python<'_>, address: &Address, session: u32, source: u16, member: u16, request_id: u32,
     reply: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyBytes>> {
     let message = control::Reply { request: RequestId(request_id), answer: answer_of(reply)? };

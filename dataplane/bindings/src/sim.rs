@@ -88,13 +88,7 @@ impl NativeSim {
     /// Adds a packet generator.
     #[pyo3(signature = (switch, id, period_ns, first_ns, frame, port))]
     fn add_generator(
-        &mut self,
-        switch: &str,
-        id: u8,
-        period_ns: u64,
-        first_ns: u64,
-        frame: Vec<u8>,
-        port: u16,
+        &mut self, switch: &str, id: u8, period_ns: u64, first_ns: u64, frame: Vec<u8>, port: u16,
     ) -> PyResult<()> {
         let (period, first) = (Nanos(period_ns), Nanos(first_ns));
         let generator = Generator { period, first, frame, port: Port(port), enabled: true };

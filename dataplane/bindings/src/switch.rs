@@ -30,8 +30,7 @@ pub fn invalid(error: impl std::fmt::Display) -> PyErr {
 
 /// Applies serialised updates, one by one.
 pub fn write_each(
-    updates: &[Vec<u8>],
-    mut apply: impl FnMut(&Update) -> PyResult<Result<(), Refusal>>,
+    updates: &[Vec<u8>], mut apply: impl FnMut(&Update) -> PyResult<Result<(), Refusal>>,
 ) -> PyResult<Vec<WriteStatus>> {
     let mut write = |bytes: &Vec<u8>| {
         let result = apply(&Update::decode(bytes.as_slice()).map_err(invalid)?)?;
@@ -69,14 +68,8 @@ impl NativeSwitch {
     #[new]
     #[allow(clippy::too_many_arguments)] // The make-up of a switch; Python gives defaults.
     fn new(
-        program: &str,
-        p4info: &str,
-        ports: Vec<u16>,
-        links: Vec<String>,
-        cpu_port: u16,
-        drop_port: u16,
-        priority_queues: u8,
-        seed: u64,
+        program: &str, p4info: &str, ports: Vec<u16>, links: Vec<String>, cpu_port: u16, drop_port: u16,
+        priority_queues: u8, seed: u64,
     ) -> PyResult<NativeSwitch> {
         let links =
             links.iter().map(|link| parse_port_link(link)).collect::<Result<_, _>>().map_err(invalid)?;
@@ -177,13 +170,7 @@ impl NativeSwitch {
 
     /// Adds or replaces a packet generator.
     fn set_generator(
-        &mut self,
-        id: u8,
-        period_ns: u64,
-        frame: Vec<u8>,
-        first_ns: u64,
-        port: u16,
-        enabled: bool,
+        &mut self, id: u8, period_ns: u64, frame: Vec<u8>, first_ns: u64, port: u16, enabled: bool,
     ) -> PyResult<()> {
         let generator =
             Generator { period: Nanos(period_ns), first: Nanos(first_ns), frame, port: Port(port), enabled };

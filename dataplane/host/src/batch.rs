@@ -27,9 +27,7 @@ impl Default for Inbox {
 impl Inbox {
     /// Hands waiting datagrams to `take`, without blocking; returns their number, at most [`BATCH`].
     pub fn receive(
-        &mut self,
-        socket: BorrowedFd<'_>,
-        mut take: impl FnMut(SocketAddrV4, &[u8]),
+        &mut self, socket: BorrowedFd<'_>, mut take: impl FnMut(SocketAddrV4, &[u8]),
     ) -> io::Result<usize> {
         let mut slots: Vec<[IoSliceMut<'_>; 1]> =
             self.buffers.chunks_exact_mut(SLOT).map(|slot| [IoSliceMut::new(slot)]).collect();

@@ -69,9 +69,7 @@ impl Channel {
 
     /// Writes the bytes that TLS has queued; true: the socket takes no more.
     pub fn push(&mut self) -> io::Result<bool> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(false);
-        };
+        let Some(tls) = &mut self.tls else { return Ok(false) };
         while tls.wants_write() {
             match tls.write_tls(&mut self.socket) {
                 Ok(_) => {}
@@ -113,9 +111,7 @@ impl Read for Channel {
         if self.is_new {
             self.check_first()?;
         }
-        let Some(tls) = &mut self.tls else {
-            return self.socket.read(into);
-        };
+        let Some(tls) = &mut self.tls else { return self.socket.read(into) };
         loop {
             match tls.reader().read(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -141,9 +137,7 @@ impl Write for Channel {
         if self.push()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let Some(tls) = &mut self.tls else {
-            return self.socket.write(bytes);
-        };
+        let Some(tls) = &mut self.tls else { return self.socket.write(bytes) };
         // TLS takes a bounded number of bytes, and keeps those that the socket does not take.
         let taken = tls.writer().write(bytes)?;
         self.push()?;

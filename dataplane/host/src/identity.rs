@@ -36,9 +36,7 @@ impl Identity {
         }
         let chain = CertificateDer::pem_file_iter(certificate).and_then(|items| items.collect());
         let chain: Vec<CertificateDer<'static>> = chain.map_err(|error| unusable(certificate, &error))?;
-        let Some(own) = chain.first() else {
-            return Err(unusable(certificate, &"it has no certificate"));
-        };
+        let Some(own) = chain.first() else { return Err(unusable(certificate, &"it has no certificate")) };
         let fingerprint = fingerprint(own);
         let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, &error))?;
         let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))

@@ -50,9 +50,7 @@ impl<'a> ObjectReader<'a> {
 
     /// A number, or `None` if it is absent.
     pub fn optional_number(
-        &mut self,
-        field: &'static str,
-        range: RangeInclusive<u64>,
+        &mut self, field: &'static str, range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, FieldError> {
         match self.value(field).map(|value| value.as_u64().filter(|n| range.contains(n))) {
             None => Ok(None),
@@ -63,10 +61,7 @@ impl<'a> ObjectReader<'a> {
 
     /// A required number.
     pub fn number(
-        &mut self,
-        field: &'static str,
-        range: RangeInclusive<u64>,
-        default: Option<u64>,
+        &mut self, field: &'static str, range: RangeInclusive<u64>, default: Option<u64>,
     ) -> Result<u64, FieldError> {
         let number = self.optional_number(field, range.clone())?.or(default);
         number.ok_or_else(|| self.no_number(field, &range))
@@ -78,9 +73,7 @@ impl<'a> ObjectReader<'a> {
 
     /// A text of 1 to `longest` bytes, or `None` if it is absent.
     pub fn optional_text(
-        &mut self,
-        field: &'static str,
-        longest: usize,
+        &mut self, field: &'static str, longest: usize,
     ) -> Result<Option<&'a str>, FieldError> {
         match self.value(field) {
             None => Ok(None),
@@ -97,9 +90,7 @@ impl<'a> ObjectReader<'a> {
 
     /// A value that is written as text, or `None` if it is absent.
     pub fn optional_parsed<T: FromStr>(
-        &mut self,
-        field: &'static str,
-        must_be: &str,
+        &mut self, field: &'static str, must_be: &str,
     ) -> Result<Option<T>, FieldError> {
         let text = self.optional_text(field, 64)?;
         text.map(|text| text.parse().map_err(|_| self.wrong(field, must_be))).transpose()
@@ -107,10 +98,7 @@ impl<'a> ObjectReader<'a> {
 
     /// A required word, one of several.
     pub fn word(
-        &mut self,
-        field: &'static str,
-        words: &[&'static str],
-        default: Option<&'static str>,
+        &mut self, field: &'static str, words: &[&'static str], default: Option<&'static str>,
     ) -> Result<&'static str, FieldError> {
         let found = match self.value(field) {
             None => default,

@@ -143,9 +143,7 @@ impl Shell {
 
     /// Lets the machine say goodbye: until it is over, or its patience ends.
     pub fn farewell<M: Machine>(
-        &mut self,
-        machine: &mut M,
-        over: impl Fn(&M) -> bool,
+        &mut self, machine: &mut M, over: impl Fn(&M) -> bool,
     ) -> Result<(), AgentError> {
         let end = self.clock.now() + LEAVE_PATIENCE;
         self.exchange(machine)?;
@@ -158,10 +156,7 @@ impl Shell {
 
     /// Sleeps until there is something to do, at the latest at `until`.
     pub fn wait(
-        &mut self,
-        machine: &impl Machine,
-        until: Option<Nanos>,
-        interest: Option<Interest<'_>>,
+        &mut self, machine: &impl Machine, until: Option<Nanos>, interest: Option<Interest<'_>>,
     ) -> Result<Woken, AgentError> {
         let now = self.clock.now();
         let deadline = [machine.next_deadline(), until].into_iter().flatten().min();

@@ -7,10 +7,7 @@ use nix::errno::Errno;
 
 /// Sets an option whose value is an int.
 pub fn set_int(
-    socket: &impl AsFd,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: libc::c_int,
+    socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: libc::c_int,
 ) -> io::Result<()> {
     set(socket, level, name, &value)
 }

@@ -135,11 +135,7 @@ struct Pinned {
 
 impl ServerCertVerifier for Pinned {
     fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
+        &self, end_entity: &CertificateDer<'_>, _: &[CertificateDer<'_>], _: &ServerName<'_>, _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match fingerprint(end_entity) == self.pin.0 {
@@ -149,19 +145,13 @@ impl ServerCertVerifier for Pinned {
     }
 
     fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
+        &self, _: &[u8], _: &CertificateDer<'_>, _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         Err(rustls::PeerIncompatible::ServerDoesNotSupportTls12Or13.into())
     }
 
     fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
+        &self, message: &[u8], certificate: &CertificateDer<'_>, signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }

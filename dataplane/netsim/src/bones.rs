@@ -37,9 +37,7 @@ impl Bone {
 }
 
 pub(crate) fn resolve(
-    spec: &NetworkSpec,
-    nodes: &HashMap<&str, NodeId>,
-    bone: &BoneSpec,
+    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, bone: &BoneSpec,
 ) -> Result<Bone, BuildError> {
     let refuse =
         |name: &str, problem: String| BuildError::new(format!("bones.{}.{name}", bone.name), problem);

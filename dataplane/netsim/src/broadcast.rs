@@ -71,11 +71,7 @@ impl Broadcast {
 
     /// Attaches a link. `error_bytes`: from one bit error to the next, on average.
     pub fn attach(
-        &mut self,
-        port: u16,
-        rate: Option<BitRate>,
-        limit: QueueLimit,
-        error_bytes: Option<u64>,
+        &mut self, port: u16, rate: Option<BitRate>, limit: QueueLimit, error_bytes: Option<u64>,
         (seed, link): (u64, LinkId),
     ) {
         self.router.attach(port, rate, limit);

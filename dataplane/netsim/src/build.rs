@@ -48,8 +48,7 @@ pub(crate) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(crate) fn new(
-        spec: &'a NetworkSpec,
-        programs: &'a [Arc<PipelineConfig>],
+        spec: &'a NetworkSpec, programs: &'a [Arc<PipelineConfig>],
     ) -> Result<Builder<'a>, BuildError> {
         if spec.duration_ns == 0 {
             return Err(BuildError::new("duration_ns", "must be above zero"));
@@ -249,10 +248,7 @@ impl<'a> Builder<'a> {
 
     /// Bytes from one bit error to the next, of frames that leave for a neighbour.
     fn error_bytes(
-        &self,
-        node: NodeId,
-        spec: &BroadcastSpec,
-        far: NodeId,
+        &self, node: NodeId, spec: &BroadcastSpec, far: NodeId,
     ) -> Result<Option<u64>, BuildError> {
         match spec.error_bytes.get(&self.spec.nodes[far.index()].name) {
             Some(0) => Err(self.refuse(node, "error_bytes", "must be above zero".into())),

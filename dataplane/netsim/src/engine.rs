@@ -83,11 +83,7 @@ struct RunState<'a> {
 impl Simulation {
     /// Islands, mailboxes between them, and how far they may run ahead.
     pub(crate) fn new(
-        cells: Vec<Cell>,
-        mailboxes: usize,
-        lookahead: Nanos,
-        sample_every: Nanos,
-        flows: usize,
+        cells: Vec<Cell>, mailboxes: usize, lookahead: Nanos, sample_every: Nanos, flows: usize,
         places: Vec<(usize, usize)>,
     ) -> Simulation {
         Simulation {
@@ -141,9 +137,7 @@ impl Simulation {
 
     /// Calls a function on a node, which may change what the node does next.
     pub(crate) fn with_node<R>(
-        &mut self,
-        node: NodeId,
-        act: impl FnOnce(&mut crate::node::SimNode) -> R,
+        &mut self, node: NodeId, act: impl FnOnce(&mut crate::node::SimNode) -> R,
     ) -> R {
         let (island, place) = self.places[node.index()];
         let mut cell = lock(&self.cells[island]);

@@ -67,10 +67,7 @@ pub(crate) struct Flows {
 
 impl Flows {
     pub(crate) fn new(
-        spec: &NetworkSpec,
-        nodes: &HashMap<&str, NodeId>,
-        routes: &Routes,
-        steps: &[Vec<Hop>],
+        spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, routes: &Routes, steps: &[Vec<Hop>],
     ) -> Result<Flows, BuildError> {
         let mut flows = Flows { seed: spec.seed, ..Flows::default() };
         let mut ports = HashMap::new();
@@ -180,12 +177,7 @@ impl Flows {
     }
 
     fn messages(
-        &self,
-        spec: MessagesSpec,
-        mss: u32,
-        host: NodeId,
-        start: Nanos,
-        stop: Nanos,
+        &self, spec: MessagesSpec, mss: u32, host: NodeId, start: Nanos, stop: Nanos,
     ) -> MessageSource {
         MessageSource::new(spec, mss, Random::new(self.seed, Draws::Messages(host.0)), start, stop)
     }
@@ -236,11 +228,7 @@ fn protocol(source: &SourceSpec) -> u8 {
 }
 
 fn resolve(
-    spec: &NetworkSpec,
-    nodes: &HashMap<&str, NodeId>,
-    routes: &Routes,
-    steps: &[Vec<Hop>],
-    flow: &FlowSpec,
+    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, routes: &Routes, steps: &[Vec<Hop>], flow: &FlowSpec,
 ) -> Result<ResolvedFlow, BuildError> {
     let field = |name: &str| format!("flows.{}.{name}", flow.name);
     let find = |end: &str, name: &str| -> Result<(NodeId, &HostSpec), BuildError> {
@@ -302,9 +290,7 @@ fn is_agent(spec: &NetworkSpec, node: NodeId) -> bool {
 }
 
 fn resolve_member(
-    spec: &NetworkSpec,
-    nodes: &HashMap<&str, NodeId>,
-    member: &MemberSpec,
+    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, member: &MemberSpec,
 ) -> Result<SessionMember, BuildError> {
     let unknown = || {
         BuildError::new(format!("members.{}.host", member.name), format!("unknown host {:?}", member.host))
@@ -325,9 +311,7 @@ fn resolve_member(
 
 /// The host of a name, if there is one.
 pub(crate) fn host_of<'a>(
-    spec: &'a NetworkSpec,
-    nodes: &HashMap<&str, NodeId>,
-    name: &str,
+    spec: &'a NetworkSpec, nodes: &HashMap<&str, NodeId>, name: &str,
 ) -> Option<(NodeId, &'a HostSpec)> {
     let node = *nodes.get(name)?;
     match &spec.nodes[node.index()].kind {
@@ -338,8 +322,7 @@ pub(crate) fn host_of<'a>(
 
 /// The addresses of packets from one end to another, by way of its gateway.
 pub(crate) fn addresses(
-    (from, source_port): (&HostSpec, u16),
-    (to, destination_port): (&HostSpec, u16),
+    (from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16),
 ) -> Addresses {
     Addresses {
         source_mac: from.mac.0,

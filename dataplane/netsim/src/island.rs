@@ -170,10 +170,7 @@ impl Island {
 
 /// A node, and its way to send.
 fn at<'a>(
-    slot: &'a mut NodeSlot,
-    wiring: &'a mut Wiring,
-    now: Nanos,
-    place: usize,
+    slot: &'a mut NodeSlot, wiring: &'a mut Wiring, now: Nanos, place: usize,
 ) -> (&'a mut SimNode, Exit<'a>) {
     let exit = Exit { wiring, outlets: &slot.outlets, now, node: slot.id, place };
     (&mut slot.node, exit)

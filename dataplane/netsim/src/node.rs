@@ -74,11 +74,7 @@ impl SimNode {
 
     /// Measures flows and queues.
     pub fn sample(
-        &mut self,
-        now: Nanos,
-        node: NodeId,
-        flows: &mut [FlowSample],
-        queues: &mut Vec<QueueSample>,
+        &mut self, now: Nanos, node: NodeId, flows: &mut [FlowSample], queues: &mut Vec<QueueSample>,
     ) {
         let mut push = |port, queue, packets, bytes| {
             queues.push(QueueSample { node, port, queue, packets, bytes });

@@ -87,10 +87,7 @@ pub struct Pausable {
 impl Pausable {
     /// A router without ports. Without thresholds the router obeys pause frames, but sends none.
     pub fn new(
-        node: NodeId,
-        routes: Arc<Routes>,
-        thresholds: Option<Thresholds>,
-        marker: Marker,
+        node: NodeId, routes: Arc<Routes>, thresholds: Option<Thresholds>, marker: Marker,
     ) -> Pausable {
         let due = MinTree::new(0);
         Pausable { node, routes, ports: Vec::new(), due, thresholds, marker, no_route: 0 }

@@ -31,9 +31,7 @@ impl Relay {
 
 /// Resolves relays. Each flow to an agent is the upstream of one, each flow from an agent a branch of one.
 pub(crate) fn resolve(
-    spec: &NetworkSpec,
-    nodes: &HashMap<&str, NodeId>,
-    flows: &[ResolvedFlow],
+    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, flows: &[ResolvedFlow],
 ) -> Result<Vec<Relay>, BuildError> {
     let numbers: HashMap<&str, FlowId> =
         (0..).zip(flows).map(|(number, flow)| (flow.spec.name.as_str(), FlowId(number))).collect();

@@ -43,9 +43,7 @@ pub struct SwitchPort {
 impl P4Switch {
     /// A switch with a program and no entries.
     pub fn new(
-        mut config: SwitchConfig,
-        ports: &[SwitchPort],
-        program: Arc<PipelineConfig>,
+        mut config: SwitchConfig, ports: &[SwitchPort], program: Arc<PipelineConfig>,
     ) -> Result<P4Switch, ConfigError> {
         config.ports = ports.iter().map(|port| Port(port.port)).collect();
         let mut switch = Switch::new(config)?;

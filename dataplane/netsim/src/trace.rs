@@ -62,13 +62,7 @@ impl Tracer {
     /// Adds a record of the island's `place`-th node.
     #[allow(clippy::too_many_arguments)] // a record's fields
     pub fn record(
-        &mut self,
-        time: Nanos,
-        place: usize,
-        node: NodeId,
-        kind: TraceKind,
-        port: u16,
-        head: &[u8],
+        &mut self, time: Nanos, place: usize, node: NodeId, kind: TraceKind, port: u16, head: &[u8],
         tail: u32,
     ) {
         let sequence = self.sequences[place];

@@ -27,11 +27,7 @@ fn router(place: &str) -> String {
 }
 
 fn link(
-    a: (String, u16),
-    b: (String, u16),
-    rate_bps: Option<u64>,
-    delay_ns: u64,
-    queue_packets: u32,
+    a: (String, u16), b: (String, u16), rate_bps: Option<u64>, delay_ns: u64, queue_packets: u32,
 ) -> LinkSpec {
     LinkSpec {
         a: EndSpec { node: a.0, port: a.1 },

@@ -40,10 +40,7 @@ impl PendingRequests {
     /// Sends a request with a fresh id, never 0, from `now` on until it is answered. `header` is complete but
     /// for its kind.
     pub fn send(
-        &mut self,
-        now: Nanos,
-        header: Header,
-        request: impl FnOnce(RequestId) -> Request,
+        &mut self, now: Nanos, header: Header, request: impl FnOnce(RequestId) -> Request,
     ) -> RequestId {
         if self.pending.len() == BOUND {
             self.pending.pop_front();

@@ -103,10 +103,7 @@ pub struct Sending {
 impl Endpoint<Sending> {
     /// A member that joins at once, to send `source`.
     pub fn sending(
-        now: Nanos,
-        member: MemberConfig,
-        config: SendConfig,
-        source: Source,
+        now: Nanos, member: MemberConfig, config: SendConfig, source: Source,
     ) -> Endpoint<Sending> {
         let mut rng = member.rng();
         let member = Member::new(now, member, Purpose::new(Role::Sender), &mut rng);

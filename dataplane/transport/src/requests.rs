@@ -94,9 +94,7 @@ impl Requests {
         while first <= last {
             let covered = self.gaps.range(..=first).next_back().map(|(_, gap)| gap.last);
             if let Some(end) = covered.filter(|&end| end >= first) {
-                let Some(after) = end.checked_add(1) else {
-                    return;
-                };
+                let Some(after) = end.checked_add(1) else { return };
                 first = after;
                 continue;
             }
@@ -104,9 +102,7 @@ impl Requests {
             let end = last.min(next.saturating_sub(1));
             self.gaps.insert(first, Gap { last: end, due, tries: 0, asked: Nanos::ZERO });
             self.due_at(due);
-            let Some(after) = end.checked_add(1) else {
-                return;
-            };
+            let Some(after) = end.checked_add(1) else { return };
             first = after;
         }
     }
@@ -114,9 +110,7 @@ impl Requests {
     /// Notes that the packet has arrived. True: it was missing.
     pub fn arrived(&mut self, now: Nanos, seq: Seq) -> bool {
         let found = self.gaps.range(..=seq.0).next_back();
-        let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else {
-            return false;
-        };
+        let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else { return false };
         if gap.last < seq.0 {
             return false;
         }

@@ -278,9 +278,7 @@ impl WrittenSource {
             // There is less than a packet, but nothing else to send, so that it need not wait.
             self.close();
         }
-        let Some(piece) = self.pieces.get(index) else {
-            return Ok(None);
-        };
+        let Some(piece) = self.pieces.get(index) else { return Ok(None) };
         if seq == Seq::LAST && !piece.flags.has(Flags::FIN) {
             return Err(SourceError::TooLong);
         }
@@ -294,9 +292,7 @@ impl WrittenSource {
 
     fn acknowledged(&mut self, seq: Seq) {
         while self.base < seq && self.sent > 0 {
-            let Some(piece) = self.pieces.pop_front() else {
-                return;
-            };
+            let Some(piece) = self.pieces.pop_front() else { return };
             self.used -= piece.payload.len() + PIECE_OVERHEAD;
             self.sent -= 1;
             self.base = self.base.next();

@@ -87,10 +87,7 @@ impl ReceiveProgress {
     }
 
     fn events(
-        &mut self,
-        now: Nanos,
-        receiver: &mut Endpoint<Receiving>,
-        reporter: &mut Reporter,
+        &mut self, now: Nanos, receiver: &mut Endpoint<Receiving>, reporter: &mut Reporter,
     ) -> Option<AgentError> {
         let mut failure = None;
         while let Some(event) = receiver.poll_event() {
@@ -129,10 +126,7 @@ impl ReceiveProgress {
 
     /// Completes the output, once everything is written.
     fn finish(
-        &mut self,
-        now: Nanos,
-        receiver: &Endpoint<Receiving>,
-        reporter: &mut Reporter,
+        &mut self, now: Nanos, receiver: &Endpoint<Receiving>, reporter: &mut Reporter,
     ) -> Result<(), AgentError> {
         let written = self.buffer.is_empty() && receiver.ready() == 0;
         if self.finished || !receiver.complete() || !written {

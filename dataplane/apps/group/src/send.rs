@@ -99,10 +99,7 @@ struct SendProgress {
 
 impl SendProgress {
     fn events(
-        &mut self,
-        shell: &mut Shell,
-        sender: &mut Endpoint<Sending>,
-        reporter: &mut Reporter,
+        &mut self, shell: &mut Shell, sender: &mut Endpoint<Sending>, reporter: &mut Reporter,
     ) -> Result<(), AgentError> {
         while let Some(event) = sender.poll_event() {
             match event {

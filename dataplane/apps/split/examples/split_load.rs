@@ -77,9 +77,7 @@ fn source(to: SocketAddr) -> io::Result<()> {
 }
 
 fn relay(
-    from: SocketAddr,
-    to: &[SocketAddr],
-    run: fn(TcpStream, Vec<TcpStream>) -> io::Result<()>,
+    from: SocketAddr, to: &[SocketAddr], run: fn(TcpStream, Vec<TcpStream>) -> io::Result<()>,
 ) -> io::Result<()> {
     let listener = TcpListener::bind(from)?;
     println!("ready");
@@ -106,9 +104,7 @@ fn copy(mut input: TcpStream, mut outputs: Vec<TcpStream>) -> io::Result<()> {
 
 fn splice_all(input: TcpStream, outputs: Vec<TcpStream>) -> io::Result<()> {
     let pipes: Vec<(OwnedFd, OwnedFd)> = outputs.iter().map(|_| pipe()).collect::<io::Result<_>>()?;
-    let Some(((first, into_first), others)) = pipes.split_first() else {
-        return Ok(());
-    };
+    let Some(((first, into_first), others)) = pipes.split_first() else { return Ok(()) };
     loop {
         let count = splice(&input, into_first, BLOCK)?;
         if count == 0 {

@@ -78,10 +78,7 @@ impl ByteCache {
 
     /// Reads once, up to `room` bytes. `Ok(None)`: the pool has no block. `Ok(Some(0))`: the input has ended.
     pub fn fill(
-        &mut self,
-        pool: &mut BlockPool,
-        mut from: impl Read,
-        room: u64,
+        &mut self, pool: &mut BlockPool, mut from: impl Read, room: u64,
     ) -> io::Result<Option<usize>> {
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(VECTOR * BLOCK);
         let filled = self.filled();

@@ -26,9 +26,7 @@ impl Farewells {
         self.bytes += words.len();
         self.words.push_back((id, words));
         while self.bytes > BYTES {
-            let Some((_, oldest)) = self.words.pop_front() else {
-                break;
-            };
+            let Some((_, oldest)) = self.words.pop_front() else { break };
             self.bytes -= oldest.len();
         }
     }

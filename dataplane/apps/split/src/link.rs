@@ -131,11 +131,7 @@ impl BranchLink {
 
     /// Begins to connect; bytes will be sent from `offset` on.
     pub fn connect(
-        &mut self,
-        resources: &mut Resources,
-        session: &SessionSpec,
-        stream: StreamId,
-        offset: u64,
+        &mut self, resources: &mut Resources, session: &SessionSpec, stream: StreamId, offset: u64,
     ) -> io::Result<()> {
         self.disconnect(resources);
         let options = session.onward(resources.limits.address);
@@ -219,9 +215,7 @@ impl BranchLink {
 
     /// Notes that the connection is made. An error means that it was refused or lost.
     pub fn establish(&mut self) -> io::Result<()> {
-        let Some((socket, _)) = &self.socket else {
-            return Ok(());
-        };
+        let Some((socket, _)) = &self.socket else { return Ok(()) };
         if self.readable || (self.state == LinkState::Connecting && self.writable) {
             if let Some(error) = tcp::failure(socket) {
                 return Err(error);
@@ -298,9 +292,7 @@ impl BranchLink {
         let skipped = self.skip_to.min(range.end).saturating_sub(range.start);
         core.on_sent(self.branch, skipped).map_err(io::Error::other)?;
         let range = core.sendable(self.branch);
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.is_writable()) else {
-            return Ok(0);
-        };
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.is_writable()) else { return Ok(0) };
         if range.is_empty() {
             return Ok(0);
         }
@@ -358,9 +350,7 @@ impl BranchLink {
 
     /// Reads once.
     pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<ReadOutcome> {
-        let Some((socket, _)) = &self.socket else {
-            return Ok(ReadOutcome::Nothing);
-        };
+        let Some((socket, _)) = &self.socket else { return Ok(ReadOutcome::Nothing) };
         let heard = ReadOutcome::read(&mut &*socket, &mut self.readable, &mut scratch[..MAX_REPLY])?;
         self.replies_ended |= heard == ReadOutcome::End;
         Ok(heard)

@@ -25,10 +25,7 @@ pub struct Greeting {
 impl Greeting {
     /// A connection of which nothing was read yet.
     pub fn new(
-        socket: TcpStream,
-        registration: Registration,
-        peer: SocketAddrV4,
-        until: Instant,
+        socket: TcpStream, registration: Registration, peer: SocketAddrV4, until: Instant,
     ) -> Greeting {
         Greeting { socket, registration, peer, until, bytes: [0; LENGTH], filled: 0 }
     }

@@ -34,9 +34,7 @@ pub struct Session {
 
 impl Session {
     pub fn open(
-        resources: &mut Resources,
-        spec: Arc<SessionSpec>,
-        value: Value,
+        resources: &mut Resources, spec: Arc<SessionSpec>, value: Value,
     ) -> Result<Session, RequestError> {
         let mut session = Session {
             spec: Arc::clone(&spec),
@@ -55,10 +53,7 @@ impl Session {
 
     /// Applies new settings, which may move the listeners. If that fails, everything stays as it was.
     pub fn update(
-        &mut self,
-        resources: &mut Resources,
-        spec: Arc<SessionSpec>,
-        value: Value,
+        &mut self, resources: &mut Resources, spec: Arc<SessionSpec>, value: Value,
     ) -> Result<(), RequestError> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();

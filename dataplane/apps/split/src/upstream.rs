@@ -30,10 +30,7 @@ pub struct Upstream {
 impl Upstream {
     /// The upstream end of an accepted connection.
     pub fn new(
-        socket: TcpStream,
-        registration: Registration,
-        peer: SocketAddrV4,
-        is_agent: bool,
+        socket: TcpStream, registration: Registration, peer: SocketAddrV4, is_agent: bool,
     ) -> Upstream {
         let out = Outbox::new(OUTBOX);
         // The socket was registered before, and epoll does not repeat the readiness that it reported then.

@@ -54,9 +54,7 @@ impl Proxy {
         thread::spawn(move || {
             for (number, near) in listener.incoming().flatten().enumerate() {
                 // A server that is gone: so is the connection.
-                let Ok(far) = TcpStream::connect(server) else {
-                    continue;
-                };
+                let Ok(far) = TcpStream::connect(server) else { continue };
                 let copies = (near.try_clone().expect("a copy"), far.try_clone().expect("a copy"));
                 kept.lock().expect("no panic").push(copies);
                 let (near_too, far_too) =

@@ -67,9 +67,7 @@ impl<S: Read + Write> Raw<S> {
 
 /// A client in the middle of a stream is not harmed by what `happens`.
 pub fn while_another_sends(
-    lab: &GatherLab,
-    server: &mut ServerProcess,
-    happens: impl FnOnce(&mut ServerProcess),
+    lab: &GatherLab, server: &mut ServerProcess, happens: impl FnOnce(&mut ServerProcess),
 ) {
     let bytes = data(300_000);
     let pin = server.pin.clone();

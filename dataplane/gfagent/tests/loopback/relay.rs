@@ -125,9 +125,7 @@ impl RelayState {
             return self.deliver(port, port, bytes);
         }
         self.ports[port].host = Some(from);
-        let Ok(packet) = GroupPacket::parse(bytes) else {
-            return;
-        };
+        let Ok(packet) = GroupPacket::parse(bytes) else { return };
         let frame = LinkFrame {
             from: self.ports[port].relay_address,
             to: Dest::Group(packet.header.session.group()),

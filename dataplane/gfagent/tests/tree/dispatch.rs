@@ -144,12 +144,8 @@ fn serve(state: &Mutex<DispatchState>, stop: &AtomicBool, stream: &mut (impl Rea
 }
 
 fn converse(
-    state: &Mutex<DispatchState>,
-    stop: &AtomicBool,
-    stream: &mut (impl Read + Write),
-    lines: &Sender<Value>,
-    outgoing: &Receiver<Value>,
-    host: &mut Option<HostId>,
+    state: &Mutex<DispatchState>, stop: &AtomicBool, stream: &mut (impl Read + Write), lines: &Sender<Value>,
+    outgoing: &Receiver<Value>, host: &mut Option<HostId>,
 ) -> std::io::Result<()> {
     let (mut came, mut chunk, mut waits) = (Vec::new(), [0; 4096], None);
     while !stop.load(Ordering::Relaxed) {

@@ -44,10 +44,7 @@ impl Split {
 
     /// Takes the data that upstream's TCP has in order, and hands it to the TCP of each branch.
     pub fn receive(
-        &mut self,
-        now: Nanos,
-        interfaces: &mut [Option<HostInterface>],
-        touched: &mut Vec<u16>,
+        &mut self, now: Nanos, interfaces: &mut [Option<HostInterface>], touched: &mut Vec<u16>,
     ) -> Result<(), FanoutError> {
         let delivered =
             with(interfaces, self.upstream, |tcp| tcp.with_receiver(now, |receiver| receiver.delivered()));
@@ -111,10 +108,7 @@ impl Split {
     /// Takes the bytes acknowledged to a branch's TCP. If upstream's acknowledgements are held back,
     /// upstream's TCP may then acknowledge the bytes that all branches have.
     pub fn acknowledge(
-        &mut self,
-        now: Nanos,
-        branch: usize,
-        interfaces: &mut [Option<HostInterface>],
+        &mut self, now: Nanos, branch: usize, interfaces: &mut [Option<HostInterface>],
         touched: &mut Vec<u16>,
     ) -> Result<(), FanoutError> {
         let (spot, branch) = self.branches[branch];
@@ -136,9 +130,7 @@ impl Split {
 }
 
 fn with<R>(
-    interfaces: &mut [Option<HostInterface>],
-    spot: Spot,
-    act: impl FnOnce(&mut TcpEnd) -> R,
+    interfaces: &mut [Option<HostInterface>], spot: Spot, act: impl FnOnce(&mut TcpEnd) -> R,
 ) -> Option<R> {
     interfaces.get_mut(usize::from(spot.port))?.as_mut()?.with_tcp(spot.place, act)
 }

@@ -36,8 +36,7 @@ pub(super) fn node_numbers(spec: &NetworkSpec) -> Result<HashMap<&str, NodeId>, 
 }
 
 pub(super) fn attachments(
-    spec: &NetworkSpec,
-    nodes: &HashMap<&str, NodeId>,
+    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>,
 ) -> Result<Vec<Vec<LinkAttachment>>, BuildError> {
     let mut attachments: Vec<Vec<LinkAttachment>> = vec![Vec::new(); spec.nodes.len()];
     for (number, link) in (0u32..).zip(&spec.links) {

@@ -128,10 +128,7 @@ pub struct GroupEnd {
 impl GroupEnd {
     /// A member that joins at its start. `addresses` are those of its packets except for the destination.
     pub fn new(
-        addresses: Addresses,
-        spec: MemberSpec,
-        seed: u64,
-        messages: Option<MessageSource>,
+        addresses: Addresses, spec: MemberSpec, seed: u64, messages: Option<MessageSource>,
     ) -> GroupEnd {
         GroupEnd {
             start: Nanos(spec.start_ns),

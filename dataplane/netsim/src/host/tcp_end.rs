@@ -35,9 +35,7 @@ pub struct TcpEnd {
 impl TcpEnd {
     /// The end that sends; with messages, `config.data` must be [`DataSource::Supplied`].
     pub fn sending(
-        addresses: &Addresses,
-        config: TcpSenderConfig,
-        messages: Option<MessageSource>,
+        addresses: &Addresses, config: TcpSenderConfig, messages: Option<MessageSource>,
     ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
         let sender = TcpSide::Sender(Box::new(TcpSender::new(config)?));
         Ok(TcpEnd { messages, ..TcpEnd::new(addresses, sender) })
@@ -45,8 +43,7 @@ impl TcpEnd {
 
     /// The end that receives; `addresses` are those of its acknowledgements.
     pub fn receiving(
-        addresses: &Addresses,
-        config: TcpReceiverConfig,
+        addresses: &Addresses, config: TcpReceiverConfig,
     ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
         Ok(TcpEnd::new(addresses, TcpSide::Receiver(Box::new(TcpReceiver::new(config)?))))
     }

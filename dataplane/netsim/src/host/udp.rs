@@ -33,11 +33,7 @@ pub struct UdpSource {
 impl UdpSource {
     /// A source that begins at `start` and stops at `stop`.
     pub fn new(
-        addresses: &Addresses,
-        spec: UdpSpec,
-        mut random: Random,
-        start: Nanos,
-        stop: Nanos,
+        addresses: &Addresses, spec: UdpSpec, mut random: Random, start: Nanos, stop: Nanos,
     ) -> UdpSource {
         let mut ports = [0; 4];
         ports[..2].copy_from_slice(&addresses.source_port.to_be_bytes());

@@ -67,12 +67,7 @@ impl NetworkBuilder {
     }
 
     pub fn link(
-        &mut self,
-        a: &str,
-        b: &str,
-        rate_bps: Option<u64>,
-        delay_ns: u64,
-        queue: u32,
+        &mut self, a: &str, b: &str, rate_bps: Option<u64>, delay_ns: u64, queue: u32,
     ) -> &mut LinkSpec {
         let mut end = |name: &str| {
             let next = self.ports.entry(name.into()).or_insert(0);
@@ -111,12 +106,7 @@ impl NetworkBuilder {
     }
 
     pub fn udp(
-        &mut self,
-        name: &str,
-        from: &str,
-        to: &str,
-        rate_bps: u64,
-        frame_bytes: u32,
+        &mut self, name: &str, from: &str, to: &str, rate_bps: u64, frame_bytes: u32,
     ) -> &mut FlowSpec {
         self.flow(name, from, to, udp(rate_bps, frame_bytes, Sizes::Constant, Arrivals::Constant))
     }

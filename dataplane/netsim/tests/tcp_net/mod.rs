@@ -123,10 +123,7 @@ impl TcpFlow {
     }
 
     pub fn with_receiver(
-        from: usize,
-        to: usize,
-        config: TcpSenderConfig,
-        receiver: TcpReceiverConfig,
+        from: usize, to: usize, config: TcpSenderConfig, receiver: TcpReceiverConfig,
     ) -> TcpFlow {
         let sender = TcpSender::new(config).unwrap();
         let receiver = TcpReceiver::new(receiver).unwrap();

@@ -130,9 +130,7 @@ impl Interpreter<'_> {
         let layout = &self.program.layout;
         match op {
             Op::AddHeader(header) => {
-                let Some(header) = self.header(header, locals) else {
-                    return;
-                };
+                let Some(header) = self.header(header, locals) else { return };
                 let header = layout.header(header);
                 if !header.is_valid(self.phv) {
                     header.clear(self.phv);
@@ -141,9 +139,7 @@ impl Interpreter<'_> {
                 }
             }
             Op::RemoveHeader(header) => {
-                let Some(header) = self.header(header, locals) else {
-                    return;
-                };
+                let Some(header) = self.header(header, locals) else { return };
                 let header = layout.header(header);
                 if header.is_valid(self.phv) && !header.metadata {
                     header.set_valid(self.phv, false);

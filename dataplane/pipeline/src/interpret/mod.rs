@@ -71,11 +71,7 @@ pub(crate) fn unicast(done: &Ingress) -> Option<Unicast> {
 
 /// Egress control, checksum update and deparser.
 pub(crate) fn egress(
-    parts: EngineParts<'_>,
-    now: Nanos,
-    packet: Packet,
-    departure: &Departure,
-    frame: &mut Frame,
+    parts: EngineParts<'_>, now: Nanos, packet: Packet, departure: &Departure, frame: &mut Frame,
 ) -> EgressOutcome {
     let EngineParts { program, externs, states, pool } = parts;
     let Packet(mut body) = packet;
@@ -175,10 +171,7 @@ pub(crate) struct PacketLengths {
 
 /// A packet ready for egress.
 pub(crate) fn finish(
-    program: &Program,
-    pool: &mut PacketPool,
-    fields: Box<[u128]>,
-    payload: Option<Arc<Vec<u8>>>,
+    program: &Program, pool: &mut PacketPool, fields: Box<[u128]>, payload: Option<Arc<Vec<u8>>>,
     shape: PacketLengths,
 ) -> Packet {
     let headers = program.deparser.header_bytes(&program.layout, &fields);
@@ -195,13 +188,8 @@ pub(crate) fn finish(
 
 /// The clone of an ingress packet: as it arrived, parsed anew, only the field list kept. Also its fields.
 pub(crate) fn reparse(
-    program: &Program,
-    externs: &mut Externs,
-    pool: &mut PacketPool,
-    now: Nanos,
-    arrival: &Arrival,
-    bytes: &[u8],
-    preserved: &Preserved,
+    program: &Program, externs: &mut Externs, pool: &mut PacketPool, now: Nanos, arrival: &Arrival,
+    bytes: &[u8], preserved: &Preserved,
 ) -> (Packet, Box<[u128]>) {
     let mut phv = program.layout.initial.clone();
     // Parsers may branch on the ingress port.

@@ -34,9 +34,7 @@ pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
 }
 
 fn visit(
-    interpreter: &mut Interpreter<'_>,
-    cursor: &mut Cursor<'_>,
-    state: &ParserState,
+    interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, state: &ParserState,
 ) -> Result<Option<u32>, u32> {
     for op in &state.ops {
         apply(interpreter, cursor, op)?;

@@ -12,8 +12,7 @@ use crate::program::info::{ActionId, ActionInfo, ParamInfo};
 
 /// Reads `actions`: the declarations and, in the same order, the bodies.
 pub(crate) fn actions(
-    root: &Json<'_>,
-    scope: &mut Scope,
+    root: &Json<'_>, scope: &mut Scope,
 ) -> Result<(Vec<ActionInfo>, Vec<Action>), LoadError> {
     let (mut infos, mut bodies) = (Vec::new(), Vec::new());
     for node in root.get("actions")?.items()? {

@@ -25,10 +25,7 @@ pub(crate) struct Controls {
 
 /// Reads `pipelines`.
 pub(crate) fn controls(
-    root: &Json<'_>,
-    scope: &Scope,
-    actions: &[ActionInfo],
-    direct_meters: &DirectMeters,
+    root: &Json<'_>, scope: &Scope, actions: &[ActionInfo], direct_meters: &DirectMeters,
 ) -> Result<Controls, LoadError> {
     let context = TableScope { scope, actions, direct_meters };
     let pipelines = root.get("pipelines")?;

@@ -26,9 +26,7 @@ pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, Load
 
 /// The action and arguments of a default or declared entry.
 pub(crate) fn call(
-    node: &Json<'_>,
-    info: &TableInfo,
-    context: &TableScope<'_>,
+    node: &Json<'_>, info: &TableInfo, context: &TableScope<'_>,
 ) -> Result<ActionCall, LoadError> {
     let action = action_id(&node.get("action_id")?, context.scope)?;
     let params = &context.actions[action.index()].params;
@@ -48,9 +46,7 @@ pub(crate) fn call(
 
 /// The entries P4 declares.
 pub(crate) fn entries(
-    node: &Json<'_>,
-    info: &TableInfo,
-    context: &TableScope<'_>,
+    node: &Json<'_>, info: &TableInfo, context: &TableScope<'_>,
 ) -> Result<Vec<Entry>, LoadError> {
     let nodes = node.list("entries")?;
     // The lowest number wins in BMv2, the highest here.

@@ -282,9 +282,7 @@ pub(crate) fn header_ref(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> 
 
 /// The two sides of an `access_field` operation: the header and the position of the field within it.
 pub(crate) fn accessed(
-    node: &Json<'_>,
-    scope: &Scope,
-    params: Params<'_>,
+    node: &Json<'_>, scope: &Scope, params: Params<'_>,
 ) -> Result<(HeaderRef, u32), LoadError> {
     let target = header_ref(&node.get("left")?, scope, params)?;
     let offset: u32 = node.get("right")?.int()?;

@@ -67,8 +67,7 @@ pub(crate) fn counters(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Counter
 pub(crate) type DirectMeters = HashMap<String, (MeterUnit, Field)>;
 
 pub(crate) fn meters(
-    root: &Json<'_>,
-    scope: &mut Scope,
+    root: &Json<'_>, scope: &mut Scope,
 ) -> Result<(Vec<MeterInfo>, DirectMeters), LoadError> {
     let (mut meters, mut direct, mut total) = (Vec::new(), HashMap::new(), 0);
     for node in root.list("meter_arrays")? {
@@ -163,8 +162,7 @@ pub(crate) fn field_lists(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Vec<
 }
 
 pub(crate) fn digests(
-    root: &Json<'_>,
-    scope: &mut Scope,
+    root: &Json<'_>, scope: &mut Scope,
 ) -> Result<(Vec<DigestInfo>, Vec<Vec<Expr>>), LoadError> {
     let (mut digests, mut members) = (Vec::new(), Vec::new());
     for node in root.list("learn_lists")? {

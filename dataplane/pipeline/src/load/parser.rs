@@ -69,10 +69,7 @@ fn error_codes(root: &Json<'_>) -> Result<ErrorCodes, LoadError> {
 }
 
 fn state(
-    node: &Json<'_>,
-    scope: &Scope,
-    names: &HashMap<String, u32>,
-    value_sets: &HashSet<String>,
+    node: &Json<'_>, scope: &Scope, names: &HashMap<String, u32>, value_sets: &HashSet<String>,
 ) -> Result<ParserState, LoadError> {
     let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
     let (mut key, mut widths) = (Vec::new(), Vec::new());
@@ -138,9 +135,7 @@ enum TransitionPattern {
 }
 
 fn pattern(
-    node: &Json<'_>,
-    widths: &[u8],
-    value_sets: &HashSet<String>,
+    node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>,
 ) -> Result<TransitionPattern, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.

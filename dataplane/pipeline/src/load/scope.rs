@@ -68,10 +68,7 @@ impl Scope {
     }
 
     fn add_header(
-        &mut self,
-        node: &Json<'_>,
-        types: &[HeaderType],
-        type_names: &HashMap<String, usize>,
+        &mut self, node: &Json<'_>, types: &[HeaderType], type_names: &HashMap<String, usize>,
         slots: &mut u32,
     ) -> Result<u32, LoadError> {
         let name = node.get("name")?;
@@ -105,10 +102,7 @@ impl Scope {
     }
 
     fn add_stack(
-        &mut self,
-        node: &Json<'_>,
-        ids: &HashMap<u64, u32>,
-        slots: &mut u32,
+        &mut self, node: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
     ) -> Result<(), LoadError> {
         let mut headers: Vec<u32> = Vec::new();
         for id in node.get("header_ids")?.items()? {

@@ -25,10 +25,7 @@ fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
 
 /// Reads a table in both forms: that of the control plane, and that of packets.
 pub(crate) fn table(
-    node: &Json<'_>,
-    id: TableId,
-    context: &TableScope<'_>,
-    names: &Names,
+    node: &Json<'_>, id: TableId, context: &TableScope<'_>, names: &Names,
 ) -> Result<(TableInfo, Table), LoadError> {
     let name = node.get("name")?.str()?.to_owned();
     if let Some(kind) = node.opt("type") {
@@ -135,10 +132,7 @@ struct Ways {
 }
 
 fn ways(
-    node: &Json<'_>,
-    actions: &[ActionId],
-    context: &TableScope<'_>,
-    names: &Names,
+    node: &Json<'_>, actions: &[ActionId], context: &TableScope<'_>, names: &Names,
 ) -> Result<Ways, LoadError> {
     let default = next(node, "base_default_next", names)?;
     let mut ways = Ways { by_action: vec![default; actions.len()], hit: None, miss: None, default };

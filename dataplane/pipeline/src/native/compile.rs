@@ -161,11 +161,7 @@ fn unusual(program: &Program) -> Result<(), String> {
 
 /// One function: the nodes up to the end of the control, and the steps at that end.
 fn function(
-    isa: &dyn TargetIsa,
-    program: &Program,
-    layout: &NativeLayout,
-    rare: &mut Rare,
-    body: Emit,
+    isa: &dyn TargetIsa, program: &Program, layout: &NativeLayout, rare: &mut Rare, body: Emit,
 ) -> Result<Vec<u8>, String> {
     let call_conv = isa.default_call_conv();
     let mut signature = Signature::new(call_conv);

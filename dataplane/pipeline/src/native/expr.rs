@@ -145,11 +145,7 @@ impl Gen<'_> {
     }
 
     fn binary(
-        &mut self,
-        op: Binary,
-        a: RangedValue,
-        b: RangedValue,
-        right: &Expr,
+        &mut self, op: Binary, a: RangedValue, b: RangedValue, right: &Expr,
     ) -> Result<RangedValue, NotNative> {
         let signed_sum = || Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1);
         let (x, y) = (a.value, b.value);
@@ -232,12 +228,7 @@ impl Gen<'_> {
     }
 
     fn saturating(
-        &mut self,
-        op: Binary,
-        a: RangedValue,
-        b: RangedValue,
-        width: u8,
-        signed: bool,
+        &mut self, op: Binary, a: RangedValue, b: RangedValue, width: u8, signed: bool,
     ) -> Result<RangedValue, NotNative> {
         // 62 bits leave room for the exact result.
         if width > 62 {

@@ -140,9 +140,7 @@ pub(crate) extern "C" fn test(context: *mut Context, number: u64, table: u64, fo
 
 /// Gives the packet to the interpreter for a while.
 fn with_interpreter<T>(
-    context: *mut Context,
-    arguments: &[u128],
-    work: impl FnOnce(&mut Interpreter<'_>, &[u128]) -> T,
+    context: *mut Context, arguments: &[u128], work: impl FnOnce(&mut Interpreter<'_>, &[u128]) -> T,
 ) -> T {
     // SAFETY: see the module's text; the payload is that of the frame or packet that is being worked on.
     let (program, externs, digests) =

@@ -301,11 +301,7 @@ impl Gen<'_> {
     /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at
     /// `out`.
     fn cell(
-        &mut self,
-        array: At,
-        index: Value,
-        bytes: usize,
-        within: cranelift_codegen::ir::Block,
+        &mut self, array: At, index: Value, bytes: usize, within: cranelift_codegen::ir::Block,
         out: cranelift_codegen::ir::Block,
     ) -> Value {
         let cells = self.load(array.base, array.offset);

@@ -126,11 +126,7 @@ impl Native {
     /// Runs egress on the packet that ingress was run on.
     #[inline]
     pub fn egress_at_hand(
-        &mut self,
-        parts: &mut EngineParts<'_>,
-        tail: u32,
-        bytes: &[u8],
-        departure: &Departure,
+        &mut self, parts: &mut EngineParts<'_>, tail: u32, bytes: &[u8], departure: &Departure,
         frame: &mut Frame,
     ) -> EgressOutcome {
         let payload = self.payload(bytes);
@@ -234,12 +230,7 @@ impl Native {
     /// fields.
     #[cold]
     fn asides(
-        &mut self,
-        parts: EngineParts<'_>,
-        now: Nanos,
-        arrival: &Arrival,
-        bytes: &[u8],
-        done: &mut Ingress,
+        &mut self, parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8], done: &mut Ingress,
     ) {
         let EngineParts { program, externs, pool, .. } = parts;
         if let Some(list) = self.context.clone_list.checked_sub(1) {
@@ -266,11 +257,7 @@ impl Native {
 
     #[inline]
     pub fn egress(
-        &mut self,
-        mut parts: EngineParts<'_>,
-        now: Nanos,
-        packet: Packet,
-        departure: &Departure,
+        &mut self, mut parts: EngineParts<'_>, now: Nanos, packet: Packet, departure: &Departure,
         frame: &mut Frame,
     ) -> EgressOutcome {
         let Packet(mut body) = packet;
@@ -304,13 +291,8 @@ impl Native {
     /// Runs egress on a packet, whose context is set but for the queue's metadata. Says why there is no frame.
     #[inline(always)]
     fn leave(
-        &mut self,
-        parts: &mut EngineParts<'_>,
-        fields: &mut Phv,
-        payload: &[u8],
-        tail: u32,
-        departure: &Departure,
-        frame: &mut Frame,
+        &mut self, parts: &mut EngineParts<'_>, fields: &mut Phv, payload: &[u8], tail: u32,
+        departure: &Departure, frame: &mut Frame,
     ) -> Option<DropReason> {
         let context = &mut self.context;
         (context.egress_port, context.instance) = (u64::from(departure.port.0), departure.instance as u64);
@@ -354,12 +336,7 @@ impl Native {
     /// The clone that egress asks for: the packet as it is, only the fields of a list kept.
     #[cold]
     fn clone_out(
-        &mut self,
-        parts: &mut EngineParts<'_>,
-        fields: &mut Phv,
-        list: u64,
-        payload: &[u8],
-        tail: u32,
+        &mut self, parts: &mut EngineParts<'_>, fields: &mut Phv, list: u64, payload: &[u8], tail: u32,
     ) -> CloneRequest {
         let EngineParts { program, pool, .. } = parts;
         self.widen(fields);

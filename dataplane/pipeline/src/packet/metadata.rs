@@ -28,12 +28,7 @@ pub(crate) fn arrive(program: &Program, phv: &mut [u128], now: Nanos, arrival: &
 
 /// Sets the metadata of a packet that comes to egress.
 pub(crate) fn depart(
-    program: &Program,
-    phv: &mut [u128],
-    now: Nanos,
-    departure: &Departure,
-    length: u32,
-    drop_port: Port,
+    program: &Program, phv: &mut [u128], now: Nanos, departure: &Departure, length: u32, drop_port: Port,
 ) {
     let standard = &program.standard;
     standard.egress_port.write(phv, u128::from(departure.port.0));

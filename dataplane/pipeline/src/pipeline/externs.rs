@@ -16,10 +16,7 @@ impl Pipeline {
 
     /// Sets a register's cell.
     pub fn register_write(
-        &mut self,
-        register: RegisterId,
-        index: usize,
-        value: u128,
+        &mut self, register: RegisterId, index: usize, value: u128,
     ) -> Result<(), StateError> {
         let error = || self.register_index(register, index);
         let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
@@ -86,10 +83,7 @@ impl Pipeline {
 
     /// Sets a counter's cell.
     pub fn counter_write(
-        &mut self,
-        counter: CounterId,
-        index: usize,
-        value: CounterValue,
+        &mut self, counter: CounterId, index: usize, value: CounterValue,
     ) -> Result<(), StateError> {
         self.counter_read(counter, index)?;
         self.externs.counters[counter.index()][index] = value;
@@ -111,10 +105,7 @@ impl Pipeline {
 
     /// Sets the rates of a meter's cell; `None` makes every packet green.
     pub fn meter_write(
-        &mut self,
-        meter: MeterId,
-        index: usize,
-        config: Option<MeterConfig>,
+        &mut self, meter: MeterId, index: usize, config: Option<MeterConfig>,
     ) -> Result<(), StateError> {
         self.meter_read(meter, index)?;
         let name = || self.program.meters[meter.index()].name.clone();

@@ -78,11 +78,7 @@ impl Pipeline {
     /// again; the content of `frame` is of use only if the fate is not a drop.
     #[inline]
     pub fn egress_into(
-        &mut self,
-        now: Nanos,
-        packet: Packet,
-        departure: Departure,
-        frame: &mut Frame,
+        &mut self, now: Nanos, packet: Packet, departure: Departure, frame: &mut Frame,
     ) -> EgressOutcome {
         let (parts, native) = self.parts();
         match native {

@@ -161,10 +161,7 @@ impl Pipeline {
 
     /// Sets an entry's direct counter.
     pub fn direct_counter_write(
-        &mut self,
-        table: TableId,
-        key: &EntryKey,
-        value: CounterValue,
+        &mut self, table: TableId, key: &EntryKey, value: CounterValue,
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if !info.direct_counter {
@@ -180,10 +177,7 @@ impl Pipeline {
 
     /// Sets the rates of an entry's direct meter; `None` makes every packet green.
     pub fn direct_meter_write(
-        &mut self,
-        table: TableId,
-        key: &EntryKey,
-        config: Option<MeterConfig>,
+        &mut self, table: TableId, key: &EntryKey, config: Option<MeterConfig>,
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.direct_meter.is_none() {

@@ -66,9 +66,7 @@ fn canonical(field: &KeyInfo, m: &Match) -> Result<Match, &'static str> {
 
 /// The position of the call's action in the table's list, if action and arguments fit.
 pub(crate) fn call(
-    table: &TableInfo,
-    actions: &[ActionInfo],
-    call: &ActionCall,
+    table: &TableInfo, actions: &[ActionInfo], call: &ActionCall,
 ) -> Result<usize, TableError> {
     let position = table.actions.iter().position(|action| *action == call.action);
     let (Some(position), Some(action)) = (position, actions.get(call.action.index())) else {

@@ -74,9 +74,7 @@ impl Range {
     }
 
     pub fn shl(self, amount: &Expr) -> Range {
-        let Expr::Const(bits) = *amount else {
-            return Wrapped;
-        };
+        let Expr::Const(bits) = *amount else { return Wrapped };
         let bits = bits.min(1_000) as u32;
         match self {
             Unsigned(own) => Range::unsigned(own + bits),

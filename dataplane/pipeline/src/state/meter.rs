@@ -67,9 +67,7 @@ impl Meter {
 
     /// The colour of `amount` packets or bytes at `now`.
     pub fn colour(&mut self, now: Nanos, amount: u64) -> u128 {
-        let Some(config) = self.config else {
-            return GREEN;
-        };
+        let Some(config) = self.config else { return GREEN };
         let state = self.state.get_or_insert(Buckets {
             committed: Bucket::full(config.cir, config.cburst),
             peak: Bucket::full(config.pir, config.pburst),

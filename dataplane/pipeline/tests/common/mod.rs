@@ -242,12 +242,7 @@ impl P4 {
 
     /// Adds a table to the end of a control. `key` holds `[match_type, header, field]`.
     pub fn table(
-        &mut self,
-        control: usize,
-        name: &str,
-        key: Value,
-        actions: &[usize],
-        default: Value,
+        &mut self, control: usize, name: &str, key: Value, actions: &[usize], default: Value,
     ) -> &mut Value {
         let names: Vec<Value> = actions.iter().map(|&id| self.json["actions"][id]["name"].clone()).collect();
         let next: serde_json::Map<String, Value> =
@@ -326,12 +321,7 @@ pub fn table_id(pipeline: &Pipeline, name: &str) -> TableId {
 }
 
 pub fn entry(
-    pipeline: &Pipeline,
-    table: &str,
-    matches: Vec<Match>,
-    priority: u32,
-    action: &str,
-    arguments: &[u128],
+    pipeline: &Pipeline, table: &str, matches: Vec<Match>, priority: u32, action: &str, arguments: &[u128],
 ) -> Entry {
     let program = pipeline.program();
     let table = program.table(table).unwrap().id;
@@ -341,11 +331,7 @@ pub fn entry(
 
 /// Adds an entry that must be accepted.
 pub fn insert(
-    pipeline: &mut Pipeline,
-    table: &str,
-    matches: Vec<Match>,
-    priority: u32,
-    action: &str,
+    pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, priority: u32, action: &str,
     arguments: &[u128],
 ) {
     let new = entry(pipeline, table, matches, priority, action, arguments);

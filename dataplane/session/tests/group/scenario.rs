@@ -122,10 +122,7 @@ impl Scenario {
 
 /// Runs until the sender and all `receivers` are done, and compares what they have.
 pub fn finish(
-    world: &mut World,
-    receivers: impl IntoIterator<Item = HostNumber>,
-    bytes: &[u8],
-    limit: Nanos,
+    world: &mut World, receivers: impl IntoIterator<Item = HostNumber>, bytes: &[u8], limit: Nanos,
 ) {
     let receivers: Vec<HostNumber> = receivers.into_iter().collect();
     let done = |w: &World| {

@@ -183,12 +183,7 @@ impl World {
     }
 
     pub fn start_receiver_with(
-        &mut self,
-        host: HostNumber,
-        session: u32,
-        start: StartAt,
-        datagrams: bool,
-        token: String,
+        &mut self, host: HostNumber, session: u32, start: StartAt, datagrams: bool, token: String,
     ) {
         let member = MemberConfig { session: SessionId(session), ..self.member(host, "h", token) };
         let config = ReceiveConfig { source: MemberId::NONE, start, datagrams };
@@ -216,16 +211,12 @@ impl World {
     pub fn run_until(&mut self, limit: Nanos, mut done: impl FnMut(&World) -> bool) -> bool {
         let end = self.now + limit;
         while !done(self) {
-            let Some((&(at, sequence), _)) = self.events.iter().next() else {
-                return false;
-            };
+            let Some((&(at, sequence), _)) = self.events.iter().next() else { return false };
             if at > end {
                 self.now = end;
                 return done(self);
             }
-            let Some(event) = self.events.remove(&(at, sequence)) else {
-                return false;
-            };
+            let Some(event) = self.events.remove(&(at, sequence)) else { return false };
             self.now = at;
             self.act(event);
         }
@@ -273,9 +264,7 @@ impl World {
     /// Packet-outs of the controller: they cross the host's link like everything else.
     fn post(&mut self, posts: Vec<Post>) {
         for Post { to, bytes } in posts {
-            let Some(host) = self.hosts.iter().find(|h| h.address == to) else {
-                continue;
-            };
+            let Some(host) = self.hosts.iter().find(|h| h.address == to) else { continue };
             let (switch, port) = (host.switch, host.port);
             let gateway = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), GROUP_PORT);
             let frame = LinkFrame { from: gateway, to: Dest::Host(to), bytes };
@@ -284,9 +273,7 @@ impl World {
     }
 
     fn send_from_switch(&mut self, switch: usize, port: PortId, frame: LinkFrame) {
-        let Some((end, link)) = self.ports.get_mut(&(switch, port)) else {
-            return;
-        };
+        let Some((end, link)) = self.ports.get_mut(&(switch, port)) else { return };
         let end = *end;
         for arrival in link.send(self.now, frame.bytes.len(), &mut self.rng) {
             let event = match end {
@@ -303,9 +290,7 @@ impl World {
             (h.switch, h.port, h.address)
         };
         let frame = LinkFrame { from, to: transmit.dest, bytes: transmit.bytes };
-        let Some(link) = self.uplinks.get_mut(&host) else {
-            return;
-        };
+        let Some(link) = self.uplinks.get_mut(&host) else { return };
         for arrival in link.send(self.now, frame.bytes.len(), &mut self.rng) {
             self.schedule(arrival - self.now, WorldEvent::AtSwitch(switch, port, frame.clone()));
         }

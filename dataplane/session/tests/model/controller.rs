@@ -100,19 +100,11 @@ impl ControllerModel {
 
     /// Takes a frame that the switch `at` punted; returns the replies to hosts.
     pub fn receive(
-        &mut self,
-        now: Nanos,
-        switches: &mut [SwitchModel],
-        at: (usize, PortId),
-        frame: &LinkFrame,
+        &mut self, now: Nanos, switches: &mut [SwitchModel], at: (usize, PortId), frame: &LinkFrame,
     ) -> Vec<Post> {
-        let Ok(packet) = GroupPacket::parse(&frame.bytes) else {
-            return Vec::new();
-        };
+        let Ok(packet) = GroupPacket::parse(&frame.bytes) else { return Vec::new() };
         let header = packet.header;
-        let Ok(request) = Request::parse(header.kind, packet.payload) else {
-            return Vec::new();
-        };
+        let Ok(request) = Request::parse(header.kind, packet.payload) else { return Vec::new() };
         let known = self.members.iter_mut().find(|m| m.id == header.member && m.address == frame.from);
         if let Some(member) = known {
             member.heard = now;
@@ -190,13 +182,8 @@ impl ControllerModel {
     }
 
     fn join(
-        &mut self,
-        now: Nanos,
-        switches: &mut [SwitchModel],
-        (switch, port): (usize, PortId),
-        header: Header,
-        to: SocketAddrV4,
-        join: JoinRequest,
+        &mut self, now: Nanos, switches: &mut [SwitchModel], (switch, port): (usize, PortId), header: Header,
+        to: SocketAddrV4, join: JoinRequest,
     ) -> Vec<Post> {
         if join.token != self.rules.token && join.role != Role::Cache {
             let text = "the token is not the session's".to_owned();
@@ -266,9 +253,7 @@ impl ControllerModel {
 
     /// Writes the tree of the session into the switches, keeping the registers of old branches.
     fn build(&self, switches: &mut [SwitchModel], session: SessionId) {
-        let Some(sender) = self.sender(session) else {
-            return;
-        };
+        let Some(sender) = self.sender(session) else { return };
         let key = (session, sender.id);
         let mut wanted: Vec<BTreeMap<PortId, ()>> = vec![BTreeMap::new(); switches.len()];
         for member in self.members.iter().filter(|m| m.session == session && m.role == Role::Receiver) {
@@ -295,9 +280,7 @@ impl ControllerModel {
     }
 
     fn remove(&mut self, switches: &mut [SwitchModel], id: MemberId, what: NoticeKind) -> Vec<Post> {
-        let Some(index) = self.members.iter().position(|m| m.id == id) else {
-            return Vec::new();
-        };
+        let Some(index) = self.members.iter().position(|m| m.id == id) else { return Vec::new() };
         let session = self.members[index].session;
         let was_sender = self.members[index].role == Role::Sender;
         let posts_before = was_sender.then(|| self.tell(session, id, what));

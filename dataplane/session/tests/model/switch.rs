@@ -64,9 +64,7 @@ pub enum SwitchAction {
 impl SwitchModel {
     /// The actions on a frame that comes by `port`.
     pub fn receive(&mut self, port: PortId, frame: LinkFrame) -> Vec<SwitchAction> {
-        let Ok(packet) = GroupPacket::parse(&frame.bytes) else {
-            return Vec::new();
-        };
+        let Ok(packet) = GroupPacket::parse(&frame.bytes) else { return Vec::new() };
         let header = packet.header;
         if let Dest::Host(address) = frame.to {
             // As in p4src/stages/forwarding.p4: nothing else goes from host to host.
@@ -77,9 +75,7 @@ impl SwitchModel {
         if matches!(header.kind, Kind::Join | Kind::Leave | Kind::Keepalive | Kind::Query | Kind::Report) {
             return vec![SwitchAction::Punt(port, frame)];
         }
-        let Some(stream) = self.streams.get_mut(&(header.session, header.source)) else {
-            return Vec::new();
-        };
+        let Some(stream) = self.streams.get_mut(&(header.session, header.source)) else { return Vec::new() };
         match header.kind {
             Kind::Data | Kind::Sync | Kind::Repair => stream.replicate(port, &frame, header.kind),
             Kind::Ack => stream.aggregate(port, &frame, header),
@@ -111,9 +107,7 @@ impl StreamEntry {
             let up = self.agent_acknowledges;
             return up.then(|| SwitchAction::Send(self.upstream, frame.clone())).into_iter().collect();
         }
-        let Some(register) = self.branches.get_mut(&port) else {
-            return Vec::new();
-        };
+        let Some(register) = self.branches.get_mut(&port) else { return Vec::new() };
         *register = (*register).max(header.seq.0);
         let minimum = self.branches.values().copied().min().unwrap_or(0);
         let forced = header.flags.has(Flags::FORCED) && header.poll != self.poll;

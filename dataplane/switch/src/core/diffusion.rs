@@ -51,9 +51,7 @@ impl Shares {
     /// `changed` for each share that changed. The share of a queue without a flow is the one that it would
     /// get with a flow.
     pub fn update(
-        &mut self,
-        port: Option<PacketRate>,
-        demands: impl Iterator<Item = Option<PacketRate>> + Clone,
+        &mut self, port: Option<PacketRate>, demands: impl Iterator<Item = Option<PacketRate>> + Clone,
         mut changed: impl FnMut(u8, PacketRate),
     ) {
         let units = |demand: Option<PacketRate>| demand.map_or(0, |demand| u64::from(demand.units()));

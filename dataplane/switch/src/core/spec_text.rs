@@ -23,9 +23,7 @@ pub enum SpecError {
 
 /// Sets the value that a part describes, which no part before may have set.
 pub fn once<T, E: Display>(
-    key: &'static str,
-    slot: &mut Option<T>,
-    value: Result<T, E>,
+    key: &'static str, slot: &mut Option<T>, value: Result<T, E>,
 ) -> Result<(), SpecError> {
     let value = value.map_err(|error| SpecError::Value(key, error.to_string()))?;
     match slot.replace(value) {

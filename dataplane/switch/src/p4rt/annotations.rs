@@ -15,9 +15,7 @@ const WIDTH: u32 = 32;
 
 /// Binds a register as its annotations say; the error names the wrong annotation.
 pub fn bind(
-    queues: &mut QueueRegisters,
-    array: &BoundArray<RegisterId>,
-    annotations: &[String],
+    queues: &mut QueueRegisters, array: &BoundArray<RegisterId>, annotations: &[String],
 ) -> Result<(), BindingError> {
     let wrong = |what: String| BindingError(format!("register {}: {what}", array.name));
     let mut bound = None;

@@ -63,9 +63,7 @@ impl Arbitration {
 
     /// A client's arbitration update: the messages to clients, or the reason why the stream ends.
     pub fn update(
-        &mut self,
-        stream: ClientId,
-        update: &MasterArbitrationUpdate,
+        &mut self, stream: ClientId, update: &MasterArbitrationUpdate,
     ) -> Result<Vec<ClientMessage>, Status> {
         let election_id = self.check_update(stream, update)?;
         let former_primary = self.primary();
@@ -92,9 +90,7 @@ impl Arbitration {
     }
 
     fn check_update(
-        &self,
-        stream: ClientId,
-        update: &MasterArbitrationUpdate,
+        &self, stream: ClientId, update: &MasterArbitrationUpdate,
     ) -> Result<Option<u128>, Status> {
         let known = self.clients.contains_key(&stream);
         if update.device_id != self.device_id {

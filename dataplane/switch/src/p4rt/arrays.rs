@@ -19,10 +19,7 @@ use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Da
 
 /// Sets the value of one cell, or of all.
 pub fn write_register(
-    state: &ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &RegisterEntry,
+    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &RegisterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "register_entry")?;
     let array = find(&state.config.binding.registers, entry.register_id, "register")?;
@@ -37,10 +34,7 @@ pub fn write_register(
 
 /// Adds the cells that a request asks for.
 pub fn read_register(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    filter: &RegisterEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &RegisterEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     let arrays = &state.config.binding.registers;
     let asked = (filter.register_id, filter.index.as_ref());
@@ -54,18 +48,13 @@ pub fn read_register(
 
 /// Sets the value of one counter, or of all in the array.
 pub fn write_counter(
-    state: &ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &CounterEntry,
+    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &CounterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "counter_entry")?;
     let array = find(&state.config.binding.counters, entry.counter_id, "counter")?;
     let mut write = || {
         let mut cells = cells(array, entry.index.as_ref())?;
-        let Some(value) = entry.data.as_ref().map(counter_value).transpose()? else {
-            return Ok(());
-        };
+        let Some(value) = entry.data.as_ref().map(counter_value).transpose()? else { return Ok(()) };
         cells
             .try_for_each(|cell| forwarding.pipeline.counter_write(array.array, cell, value).map_err(refusal))
     };
@@ -74,10 +63,7 @@ pub fn write_counter(
 
 /// Adds the counters that a request asks for.
 pub fn read_counter(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    filter: &CounterEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &CounterEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     let arrays = &state.config.binding.counters;
     let asked = (filter.counter_id, filter.index.as_ref());
@@ -89,10 +75,7 @@ pub fn read_counter(
 
 /// Sets the rates of one meter, or of all in the array.
 pub fn write_meter(
-    state: &ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &MeterEntry,
+    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &MeterEntry,
 ) -> Result<(), Refusal> {
     only_modify(kind, "meter_entry")?;
     let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
@@ -107,10 +90,7 @@ pub fn write_meter(
 
 /// Adds the meters that a request asks for.
 pub fn read_meter(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    filter: &MeterEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     refuse_colours(&filter.counter_data)?;
     let arrays = &state.config.binding.meters;
@@ -125,10 +105,7 @@ type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
 
 /// Adds an entity for each cell of the arrays that an id and an index ask for.
 fn read<Id, E: Into<entity::Entity>>(
-    arrays: &Arrays<Id>,
-    (id, index): (u32, Option<&Index>),
-    what: &str,
-    found: &mut Vec<Entity>,
+    arrays: &Arrays<Id>, (id, index): (u32, Option<&Index>), what: &str, found: &mut Vec<Entity>,
     entry: impl Fn(u32, &BoundArray<Id>, usize) -> Result<E, StateError>,
 ) -> Result<(), Refusal> {
     for (id, array) in wanted(arrays, id, index.is_some(), what)? {
@@ -146,10 +123,7 @@ fn find<'a, Id>(arrays: &'a Arrays<Id>, id: u32, what: &str) -> Result<&'a Bound
 
 /// The arrays that a request is about; id 0 is all of them.
 fn wanted<'a, Id>(
-    arrays: &'a Arrays<Id>,
-    id: u32,
-    with_index: bool,
-    what: &str,
+    arrays: &'a Arrays<Id>, id: u32, with_index: bool, what: &str,
 ) -> Result<Vec<(u32, &'a BoundArray<Id>)>, Refusal> {
     if id != 0 {
         return Ok(vec![(id, find(arrays, id, what)?)]);
@@ -162,9 +136,7 @@ fn wanted<'a, Id>(
 
 /// The cells that an index, or none, is about.
 fn cells<Id>(array: &BoundArray<Id>, index: Option<&Index>) -> Result<Range<usize>, Refusal> {
-    let Some(Index { index }) = index else {
-        return Ok(0..array.size);
-    };
+    let Some(Index { index }) = index else { return Ok(0..array.size) };
     if *index < 0 {
         return Err(Refusal::invalid(format!("index: {index} is negative")));
     }

@@ -63,10 +63,7 @@ fn actions_by_id(p4info: &info::P4Info) -> Result<Actions<'_>, BindingError> {
 }
 
 fn bind_table(
-    table: &info::Table,
-    actions: &Actions<'_>,
-    p4info: &info::P4Info,
-    program: &Program,
+    table: &info::Table, actions: &Actions<'_>, p4info: &info::P4Info, program: &Program,
 ) -> Result<BoundTable, BindingError> {
     let name = &preamble(&table.preamble, "a table")?.name;
     let found = program.table(name).ok_or_else(|| absent("table", name))?;
@@ -110,9 +107,7 @@ fn bind_table(
 }
 
 fn bind_field(
-    table: &str,
-    field: &info::MatchField,
-    key: &groupflow_pipeline::KeyInfo,
+    table: &str, field: &info::MatchField, key: &groupflow_pipeline::KeyInfo,
 ) -> Result<BoundField, BindingError> {
     let place = format!("table {table}, key field {}", field.name);
     if field.name != key.name && !key.name.is_empty() {
@@ -160,10 +155,7 @@ fn match_kind(kind: i32) -> Option<MatchKind> {
 }
 
 fn bind_action(
-    table: &TableInfo,
-    action: &info::Action,
-    reference: &info::ActionRef,
-    program: &Program,
+    table: &TableInfo, action: &info::Action, reference: &info::ActionRef, program: &Program,
 ) -> Result<BoundAction, BindingError> {
     let name = &preamble(&action.preamble, "an action")?.name;
     let found = program
@@ -192,8 +184,7 @@ fn bind_action(
 }
 
 fn bind_register(
-    register: &info::Register,
-    program: &Program,
+    register: &info::Register, program: &Program,
 ) -> Result<(u32, BoundArray<RegisterId>), BindingError> {
     use info::p4_bitstring_like_type_spec::TypeSpec as Bits;
     use info::p4_data_type_spec::TypeSpec;
@@ -266,8 +257,7 @@ fn array<Id>(array: Id, name: &str, size: usize, width: u32, signed: bool) -> Bo
 }
 
 fn preamble<'a>(
-    preamble: &'a Option<info::Preamble>,
-    what: &str,
+    preamble: &'a Option<info::Preamble>, what: &str,
 ) -> Result<&'a info::Preamble, BindingError> {
     let preamble = preamble.as_ref().ok_or_else(|| BindingError(format!("{what} has no preamble")))?;
     if preamble.id == 0 {

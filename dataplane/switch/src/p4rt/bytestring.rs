@@ -30,9 +30,7 @@ pub fn encode(value: u128) -> Vec<u8> {
 
 /// Decodes a two's complement integer that fits `int<width>`; gives its `width` low bits.
 pub fn decode_signed(bytes: &[u8], width: u32) -> Result<u128, Refusal> {
-    let Some(first) = bytes.first() else {
-        return Err(Refusal::new(Code::OutOfRange, "empty byte string"));
-    };
+    let Some(first) = bytes.first() else { return Err(Refusal::new(Code::OutOfRange, "empty byte string")) };
     let sign: u8 = if first & 0x80 == 0 { 0x00 } else { 0xff };
     let redundant = bytes.iter().take_while(|byte| **byte == sign).count();
     let significant = &bytes[redundant..];

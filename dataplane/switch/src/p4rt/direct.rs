@@ -50,10 +50,7 @@ impl DirectResources {
 
 /// Sets an entry's counter.
 pub fn write_counter(
-    state: &ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &DirectCounterEntry,
+    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectCounterEntry,
 ) -> Result<(), Refusal> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_counter_entry")?;
     if !table.direct_counter {
@@ -68,10 +65,7 @@ pub fn write_counter(
 
 /// Sets an entry's meter.
 pub fn write_meter(
-    state: &ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &DirectMeterEntry,
+    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectMeterEntry,
 ) -> Result<(), Refusal> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_meter_entry")?;
     if !table.direct_meter {
@@ -84,10 +78,7 @@ pub fn write_meter(
 
 /// Adds the counters that a request asks for.
 pub fn read_counter(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    filter: &DirectCounterEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &DirectCounterEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     let has_counter = |table: &BoundTable| table.direct_counter;
     let tables = wanted(state, filter.table_entry.as_ref(), has_counter, "counter")?;
@@ -100,10 +91,7 @@ pub fn read_counter(
 
 /// Adds the meters that a request asks for.
 pub fn read_meter(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    filter: &DirectMeterEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     refuse_colours(&filter.counter_data)?;
     let tables =
@@ -173,10 +161,7 @@ pub fn refuse_colours(data: &Option<v1::MeterCounterData>) -> Result<(), Refusal
 }
 
 fn target<'a>(
-    state: &'a ControlState,
-    kind: UpdateKind,
-    entry: Option<&TableEntry>,
-    what: &str,
+    state: &'a ControlState, kind: UpdateKind, entry: Option<&TableEntry>, what: &str,
 ) -> Result<(&'a BoundTable, EntryKey), Refusal> {
     if kind != UpdateKind::Modify {
         return Err(Refusal::invalid(format!("{what}: it can only be modified")));
@@ -191,9 +176,7 @@ fn target<'a>(
 }
 
 fn wanted<'a>(
-    state: &'a ControlState,
-    entry: Option<&TableEntry>,
-    has_resource: impl Fn(&BoundTable) -> bool,
+    state: &'a ControlState, entry: Option<&TableEntry>, has_resource: impl Fn(&BoundTable) -> bool,
     what: &str,
 ) -> Result<Vec<(u32, &'a BoundTable)>, Refusal> {
     let tables = &state.config.binding.tables;
@@ -210,9 +193,7 @@ fn wanted<'a>(
 }
 
 fn for_each_entry(
-    forwarding: &Forwarding,
-    tables: Vec<(u32, &BoundTable)>,
-    filter: Option<&TableEntry>,
+    forwarding: &Forwarding, tables: Vec<(u32, &BoundTable)>, filter: Option<&TableEntry>,
     mut visit: impl FnMut(TableEntry, groupflow_pipeline::EntryView<'_>),
 ) -> Result<(), Refusal> {
     let message = |id, table: &BoundTable, key: &EntryKey| TableEntry {

@@ -30,10 +30,7 @@ const LATEST: u64 = 1 << 53;
 
 /// Carries out an update. If a program is saved, its generators are changed.
 pub fn write(
-    switch: &mut Switch,
-    saved: Option<&mut Generators>,
-    kind: UpdateKind,
-    entry: &ExternEntry,
+    switch: &mut Switch, saved: Option<&mut Generators>, kind: UpdateKind, entry: &ExternEntry,
 ) -> Result<(), Refusal> {
     check_id(entry)?;
     let fields = Fields::of(entry.entry.as_ref())?;
@@ -47,10 +44,7 @@ pub fn write(
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    switch: &Switch,
-    generators: &Generators,
-    filter: &ExternEntry,
-    found: &mut Vec<Entity>,
+    switch: &Switch, generators: &Generators, filter: &ExternEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     check_id(filter)?;
     let fields = Fields::of(filter.entry.as_ref())?;
@@ -101,10 +95,7 @@ fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Resu
 }
 
 fn write_generator(
-    switch: &mut Switch,
-    saved: Option<&mut Generators>,
-    kind: UpdateKind,
-    mut fields: Fields,
+    switch: &mut Switch, saved: Option<&mut Generators>, kind: UpdateKind, mut fields: Fields,
 ) -> Result<(), Refusal> {
     let now = switch.reached();
     let id = fields.required("id", 0, u64::from(GENERATOR_LIMIT) - 1)? as u8;

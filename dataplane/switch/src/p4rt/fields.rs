@@ -22,9 +22,7 @@ pub struct Fields {
 impl Fields {
     /// The fields of an entry, or none where the entry is missing.
     pub fn of(entry: Option<&Any>) -> Result<Fields, Refusal> {
-        let Some(any) = entry else {
-            return Ok(Fields { fields: BTreeMap::new() });
-        };
+        let Some(any) = entry else { return Ok(Fields { fields: BTreeMap::new() }) };
         if any.type_url.rsplit('/').next() != Some(TYPE) {
             return Err(Refusal::invalid(format!("entry: {:?} is not {TYPE}", any.type_url)));
         }
@@ -46,10 +44,7 @@ impl Fields {
 
     /// Does the same as [`Fields::number`], but returns `Some(None)` for `null`.
     pub fn optional_number(
-        &mut self,
-        name: &str,
-        least: u64,
-        most: u64,
+        &mut self, name: &str, least: u64, most: u64,
     ) -> Result<Option<Option<u64>>, Refusal> {
         let wrong =
             || Refusal::invalid(format!("entry.{name}: it is not a whole number between {least} and {most}"));

@@ -17,11 +17,8 @@ use crate::proto::p4::v1::{
 
 /// Carries out an update of the replication engine. `priorities` is the number of queues a port.
 pub fn write(
-    state: &mut ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &PacketReplicationEngineEntry,
-    priorities: u8,
+    state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind,
+    entry: &PacketReplicationEngineEntry, priorities: u8,
 ) -> Result<(), Refusal> {
     match &entry.r#type {
         Some(Type::MulticastGroupEntry(group)) => {
@@ -38,9 +35,7 @@ pub fn write(
 
 /// Adds the groups or sessions that a request asks for.
 pub fn read(
-    state: &ControlState,
-    filter: &PacketReplicationEngineEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, filter: &PacketReplicationEngineEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     match &filter.r#type {
         Some(Type::MulticastGroupEntry(wanted)) => {
@@ -65,10 +60,7 @@ fn entity(kind: Type) -> Entity {
 }
 
 fn write_group(
-    state: &mut ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    group: &MulticastGroupEntry,
+    state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, group: &MulticastGroupEntry,
 ) -> Result<(), Refusal> {
     // 0 is "no multicast" in the data plane, and "all" when reading.
     let id = u16::try_from(group.multicast_group_id).ok().filter(|id| *id != 0);
@@ -90,10 +82,7 @@ fn write_group(
 }
 
 fn write_session(
-    state: &mut ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    session: &CloneSessionEntry,
+    state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, session: &CloneSessionEntry,
     priorities: u8,
 ) -> Result<(), Refusal> {
     let id = session.session_id;

@@ -68,9 +68,7 @@ impl Runtime {
 
     /// Handles a message on a client's stream; an error ends the stream.
     pub fn stream_message(
-        &mut self,
-        stream: ClientId,
-        message: StreamMessageRequest,
+        &mut self, stream: ClientId, message: StreamMessageRequest,
     ) -> Result<Reaction, Status> {
         let error = match message.update {
             Some(Request::Arbitration(update)) => {
@@ -166,10 +164,7 @@ impl Runtime {
     /// Carries out a request that [`Runtime::check_set_config`] let pass. `config` is there unless it is a
     /// commit.
     pub fn set_config(
-        &mut self,
-        switch: &mut Switch,
-        action: Action,
-        config: Option<PipelineConfig>,
+        &mut self, switch: &mut Switch, action: Action, config: Option<PipelineConfig>,
     ) -> Result<(), Status> {
         match (action, config) {
             (Action::Verify, _) => Ok(()),
@@ -196,8 +191,7 @@ impl Runtime {
 
     /// The configuration in effect, as far as asked for; `None` if there is none.
     pub fn get_config(
-        &self,
-        request: &GetForwardingPipelineConfigRequest,
+        &self, request: &GetForwardingPipelineConfigRequest,
     ) -> Result<Option<ForwardingPipelineConfig>, Status> {
         self.check_device(request.device_id)?;
         Ok(self.config().map(|config| config.to_message(request.response_type())))
@@ -287,11 +281,7 @@ impl Runtime {
     }
 
     fn check_client(
-        &self,
-        device_id: u64,
-        role: &str,
-        role_id: u64,
-        election_id: Option<&Uint128>,
+        &self, device_id: u64, role: &str, role_id: u64, election_id: Option<&Uint128>,
     ) -> Result<(), Status> {
         self.check_device(device_id)?;
         check_role(role, role_id)?;

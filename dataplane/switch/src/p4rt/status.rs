@@ -84,9 +84,7 @@ impl Status {
     pub fn of_batch(what: &str, results: &[Result<(), Refusal>]) -> Result<(), Status> {
         let failed = results.iter().filter(|result| result.is_err()).count();
         let first = results.iter().enumerate().find_map(|(n, result)| result.as_ref().err().map(|e| (n, e)));
-        let Some((index, refusal)) = first else {
-            return Ok(());
-        };
+        let Some((index, refusal)) = first else { return Ok(()) };
         let message = format!(
             "{failed} of {} {what}s failed, first {what} {}: {}",
             results.len(),

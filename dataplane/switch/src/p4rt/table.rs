@@ -16,10 +16,7 @@ use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
 
 /// Carries out an update of a table entry.
 pub fn write(
-    state: &mut ControlState,
-    forwarding: &mut Forwarding,
-    kind: UpdateKind,
-    entry: &TableEntry,
+    state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &TableEntry,
 ) -> Result<(), Refusal> {
     let config = state.config.clone();
     let table = find(&config.binding.tables, entry.table_id)?;
@@ -49,10 +46,7 @@ pub fn refusal(error: TableError) -> Refusal {
 }
 
 fn insert_or_modify(
-    state: &mut ControlState,
-    pipeline: &mut Pipeline,
-    kind: UpdateKind,
-    table: &BoundTable,
+    state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
     entry: &TableEntry,
 ) -> Result<(), Refusal> {
     check_common(table, entry)?;
@@ -85,10 +79,7 @@ fn insert_or_modify(
 }
 
 fn delete(
-    state: &mut ControlState,
-    pipeline: &mut Pipeline,
-    table: &BoundTable,
-    entry: &TableEntry,
+    state: &mut ControlState, pipeline: &mut Pipeline, table: &BoundTable, entry: &TableEntry,
 ) -> Result<(), Refusal> {
     if table.is_const {
         return Err(Refusal::denied("its entries are constant"));
@@ -100,10 +91,7 @@ fn delete(
 }
 
 fn write_default(
-    state: &mut ControlState,
-    pipeline: &mut Pipeline,
-    kind: UpdateKind,
-    table: &BoundTable,
+    state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
     entry: &TableEntry,
 ) -> Result<(), Refusal> {
     if kind != UpdateKind::Modify {

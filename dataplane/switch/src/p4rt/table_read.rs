@@ -17,10 +17,7 @@ use crate::proto::p4::v1::{table_action, Action, Entity, TableAction, TableEntry
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    filter: &TableEntry,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     let tables = &state.config.binding.tables;
     if filter.table_id == 0 {
@@ -48,11 +45,7 @@ fn is_bare(filter: &TableEntry) -> bool {
 
 #[allow(deprecated)]
 fn read_table(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    id: u32,
-    table: &BoundTable,
-    filter: &TableEntry,
+    state: &ControlState, forwarding: &Forwarding, id: u32, table: &BoundTable, filter: &TableEntry,
     found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     table::check_idle_timeout(table, filter)?;
@@ -79,10 +72,7 @@ fn read_table(
 }
 
 fn read_default(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    table: &BoundTable,
-    filter: &TableEntry,
+    state: &ControlState, forwarding: &Forwarding, table: &BoundTable, filter: &TableEntry,
     found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     if !filter.r#match.is_empty() || filter.priority != 0 {
@@ -106,11 +96,7 @@ fn read_default(
 
 /// P4Runtime's form of an entry, with the direct resources that `filter` asks for.
 pub fn to_message(
-    id: u32,
-    table: &BoundTable,
-    view: &EntryView<'_>,
-    note: Option<&EntryNote>,
-    filter: &TableEntry,
+    id: u32, table: &BoundTable, view: &EntryView<'_>, note: Option<&EntryNote>, filter: &TableEntry,
 ) -> TableEntry {
     let entry = view.entry;
     let counter = view.counter.filter(|_| filter.counter_data.is_some());

@@ -46,10 +46,7 @@ pub fn takes_effect_in_time(update: &Update) -> bool {
 
 /// Carries out one update of anything but an ExternEntry. `priorities` is the number of queues a port.
 pub fn write(
-    state: &mut ControlState,
-    forwarding: &mut Forwarding,
-    update: &Update,
-    priorities: u8,
+    state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, priorities: u8,
 ) -> Result<(), Refusal> {
     let kind = UpdateKind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
@@ -68,10 +65,7 @@ pub fn write(
 
 /// Adds the entities that a request asks for, of any kind but ExternEntry.
 pub fn read(
-    state: &ControlState,
-    forwarding: &Forwarding,
-    request: &Entity,
-    found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, request: &Entity, found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     match request.entity.as_ref().ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
         Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, found),

@@ -127,10 +127,7 @@ fn captures(dir: &Path, name: &str) -> Result<(Capture, Capture), ShellError> {
 }
 
 fn load(
-    switch: &mut Switch,
-    runtime: &mut Runtime,
-    json: &Path,
-    p4info: Option<&Path>,
+    switch: &mut Switch, runtime: &mut Runtime, json: &Path, p4info: Option<&Path>,
 ) -> Result<(), ShellError> {
     let unreadable = |path: &Path| {
         let path = path.to_path_buf();
@@ -201,12 +198,8 @@ impl Signals {
 }
 
 async fn serve(
-    shared: &Arc<Shared>,
-    options: &SwitchOptions,
-    service: P4RuntimeService,
-    control: Option<&ControlSocket>,
-    listener: Option<TcpListener>,
-    mut signals: Signals,
+    shared: &Arc<Shared>, options: &SwitchOptions, service: P4RuntimeService,
+    control: Option<&ControlSocket>, listener: Option<TcpListener>, mut signals: Signals,
     died: oneshot::Receiver<()>,
 ) -> Result<(), ShellError> {
     let (stop_server, server_stopped) = oneshot::channel::<()>();
@@ -235,9 +228,7 @@ async fn serve_control(control: Option<&ControlSocket>, shared: &Arc<Shared>, de
 }
 
 async fn serve_grpc(
-    service: P4RuntimeService,
-    listener: Option<TcpListener>,
-    stopped: impl Future<Output = ()>,
+    service: P4RuntimeService, listener: Option<TcpListener>, stopped: impl Future<Output = ()>,
 ) -> Result<(), ShellError> {
     let Some(listener) = listener else {
         stopped.await;

@@ -145,8 +145,7 @@ impl P4RuntimeService {
     }
 
     fn read_all(
-        &self,
-        request: &ReadRequest,
+        &self, request: &ReadRequest,
     ) -> Result<(Vec<Entity>, Result<(), p4rt::Status>), p4rt::Status> {
         let runtime = lock(&self.runtime);
         runtime.check_read(request)?;
@@ -181,8 +180,7 @@ impl P4Runtime for P4RuntimeService {
     }
 
     async fn set_forwarding_pipeline_config(
-        &self,
-        request: Request<SetForwardingPipelineConfigRequest>,
+        &self, request: Request<SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<SetForwardingPipelineConfigResponse>, tonic::Status> {
         let mut request = request.into_inner();
         lock(&self.runtime).check_set_config(&request).map_err(to_tonic)?;
@@ -208,16 +206,14 @@ impl P4Runtime for P4RuntimeService {
     }
 
     async fn get_forwarding_pipeline_config(
-        &self,
-        request: Request<GetForwardingPipelineConfigRequest>,
+        &self, request: Request<GetForwardingPipelineConfigRequest>,
     ) -> Result<Response<GetForwardingPipelineConfigResponse>, tonic::Status> {
         let config = lock(&self.runtime).get_config(request.get_ref()).map_err(to_tonic)?;
         Ok(Response::new(GetForwardingPipelineConfigResponse { config }))
     }
 
     async fn stream_channel(
-        &self,
-        request: Request<Streaming<StreamMessageRequest>>,
+        &self, request: Request<Streaming<StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, tonic::Status> {
         let (stream, responses) = self.streams.open();
         tokio::spawn(self.clone().serve_stream(stream, request.into_inner()));
@@ -225,8 +221,7 @@ impl P4Runtime for P4RuntimeService {
     }
 
     async fn capabilities(
-        &self,
-        request: Request<CapabilitiesRequest>,
+        &self, request: Request<CapabilitiesRequest>,
     ) -> Result<Response<CapabilitiesResponse>, tonic::Status> {
         let version = lock(&self.runtime).capabilities(request.get_ref().device_id).map_err(to_tonic)?;
         Ok(Response::new(CapabilitiesResponse {

@@ -84,9 +84,7 @@ pub struct Shared {
 impl Shared {
     /// Shares a switch whose ports have these interfaces, in the order of port numbers.
     pub fn new(
-        switch: Switch,
-        interfaces: Vec<String>,
-        limits: LatenessLimits,
+        switch: Switch, interfaces: Vec<String>, limits: LatenessLimits,
     ) -> Result<Shared, ShellError> {
         Ok(Shared {
             clock: Clock::start(),

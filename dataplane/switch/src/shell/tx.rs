@@ -49,9 +49,7 @@ impl Transmitter {
 
     /// Sends frames in order. Calls `failed` with each that the interface did not take, and the cause.
     pub fn send<'a>(
-        &mut self,
-        mut frames: impl Iterator<Item = &'a [u8]>,
-        mut failed: impl FnMut(usize, io::Error),
+        &mut self, mut frames: impl Iterator<Item = &'a [u8]>, mut failed: impl FnMut(usize, io::Error),
     ) {
         loop {
             let mut count = 0;

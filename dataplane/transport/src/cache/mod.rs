@@ -152,9 +152,7 @@ impl Cache {
 
     /// Lets `act` change the stream, then accounts for its bytes and its next deadline.
     fn with<R>(
-        &mut self,
-        key: StreamKey,
-        act: impl FnOnce(&mut StreamCache, &mut ChaCha8Rng) -> R,
+        &mut self, key: StreamKey, act: impl FnOnce(&mut StreamCache, &mut ChaCha8Rng) -> R,
     ) -> Option<R> {
         let slot = self.slots.get_mut(&key)?;
         let (stored, promised) = (slot.stream.store.bytes, slot.stream.store.promised);
@@ -169,9 +167,7 @@ impl Cache {
     }
 
     fn reschedule(&mut self, key: StreamKey, due: Option<Nanos>) {
-        let Some(slot) = self.slots.get_mut(&key) else {
-            return;
-        };
+        let Some(slot) = self.slots.get_mut(&key) else { return };
         if slot.due == due {
             return;
         }
@@ -188,9 +184,7 @@ impl Cache {
     /// already, or only promised packets are left.
     fn make_room(&mut self, key: StreamKey, packet: &GroupPacket<'_>) -> bool {
         let cost = PacketStore::cost(packet.payload);
-        let Some(slot) = self.slots.get_mut(&key) else {
-            return false;
-        };
+        let Some(slot) = self.slots.get_mut(&key) else { return false };
         if !slot.stream.lacks(packet.header.seq) {
             return false;
         }

@@ -190,9 +190,7 @@ impl Repairs {
                 return;
             }
             self.held.pop_front();
-            let Some(waiting) = self.waiting.get_mut(&key).filter(|w| !w.queued) else {
-                continue;
-            };
+            let Some(waiting) = self.waiting.get_mut(&key).filter(|w| !w.queued) else { continue };
             if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.recipient) {
                 self.lanes.retain(|_, lane| !lane.queue.is_empty());
             }

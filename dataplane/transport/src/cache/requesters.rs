@@ -45,12 +45,7 @@ impl Requesters {
     /// Notes that `from` asked, and is `behind` packets behind. A requester lags once it is two windows
     /// behind, until it is within a quarter of a window.
     pub fn asked(
-        &mut self,
-        now: Nanos,
-        from: SocketAddrV4,
-        member: MemberId,
-        behind: u32,
-        window: u32,
+        &mut self, now: Nanos, from: SocketAddrV4, member: MemberId, behind: u32, window: u32,
     ) -> Option<LagChange> {
         if self.all.len() >= BOUND && !self.all.contains_key(&from) {
             self.all.retain(|_, r| r.slow && now - r.asked < PATIENCE);

@@ -110,11 +110,7 @@ impl StreamCache {
 
     /// Handles a DATA or REPAIR; `room` tells whether it may be kept.
     pub(super) fn on_packet(
-        &mut self,
-        now: Nanos,
-        packet: &GroupPacket<'_>,
-        room: bool,
-        rng: &mut ChaCha8Rng,
+        &mut self, now: Nanos, packet: &GroupPacket<'_>, room: bool, rng: &mut ChaCha8Rng,
     ) {
         let header = packet.header;
         let seq = header.seq;
@@ -216,12 +212,7 @@ impl StreamCache {
 
     /// Handles a NACK: packets are missing at a requester.
     pub(super) fn on_nack(
-        &mut self,
-        now: Nanos,
-        from: SocketAddrV4,
-        member: MemberId,
-        nack: &Nack,
-        rng: &mut ChaCha8Rng,
+        &mut self, now: Nanos, from: SocketAddrV4, member: MemberId, nack: &Nack, rng: &mut ChaCha8Rng,
     ) -> Option<LagChange> {
         self.counters.requests += 1;
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
@@ -368,9 +359,7 @@ impl StreamCache {
         loop {
             let (seq, recipient) = self.repairs.poll(now, self.terms.rate)?;
             let passing = self.passing.remove(&seq.0);
-            let Some(cached) = passing.as_ref().or_else(|| self.store.get(seq)) else {
-                continue;
-            };
+            let Some(cached) = passing.as_ref().or_else(|| self.store.get(seq)) else { continue };
             let flags = cached.flags.only(Flags::FIN.with(Flags::BOUNDARY));
             let (dest, flags) = match recipient {
                 Recipient::One(address) => (Dest::Host(address), flags),

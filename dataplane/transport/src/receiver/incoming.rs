@@ -45,10 +45,7 @@ impl IncomingStream {
 
     /// Handles a DATA or REPAIR.
     pub(super) fn packet(
-        &mut self,
-        now: Nanos,
-        packet: &GroupPacket<'_>,
-        rng: &mut ChaCha8Rng,
+        &mut self, now: Nanos, packet: &GroupPacket<'_>, rng: &mut ChaCha8Rng,
     ) -> Result<Placed, FormatError> {
         let Header { seq, flags, .. } = packet.header;
         self.highest = self.highest.max(seq);

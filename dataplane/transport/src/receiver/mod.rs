@@ -119,9 +119,7 @@ impl Receiver {
         }
         self.last_packet = Some(now);
         self.probe = (now + PROBE_MAX, PROBE_MAX);
-        let Some(stream) = self.stream.as_mut() else {
-            return Ok(());
-        };
+        let Some(stream) = self.stream.as_mut() else { return Ok(()) };
         if header.kind != Kind::Repair {
             stream.acks.saw(now, &header, &mut self.rng);
         }
@@ -141,9 +139,7 @@ impl Receiver {
     }
 
     fn place(&mut self, now: Nanos, packet: &GroupPacket<'_>) {
-        let Some(stream) = self.stream.as_mut() else {
-            return;
-        };
+        let Some(stream) = self.stream.as_mut() else { return };
         match stream.packet(now, packet, &mut self.rng) {
             Err(error) => self.fail(error.into()),
             Ok(Placed::Duplicate) => self.stats.duplicates += 1,
@@ -169,9 +165,7 @@ impl Receiver {
 
     /// Follows up on any change of the stream.
     fn progress(&mut self, now: Nanos) {
-        let Some(stream) = self.stream.as_mut() else {
-            return;
-        };
+        let Some(stream) = self.stream.as_mut() else { return };
         let finished = stream.progress(now, &mut self.rng);
         if finished && self.phase == ReceiverPhase::Receiving {
             stream.acks.hurry(now);

@@ -135,9 +135,7 @@ impl RateModel {
     /// Notes that all packets below `acked` were acknowledged, with `bytes` bytes of frames since the
     /// stream's beginning; the next new packet is `next`.
     pub fn on_ack(&mut self, now: Nanos, acked: Seq, bytes: u64, next: Seq) {
-        let Some(round) = self.round else {
-            return self.begin_round(now, bytes, next);
-        };
+        let Some(round) = self.round else { return self.begin_round(now, bytes, next) };
         if acked < round.end {
             return;
         }

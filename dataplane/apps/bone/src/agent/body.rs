@@ -36,9 +36,7 @@ impl FileBody {
     /// The body of a file that is still arriving. The last byte is held back until the whole file matches its
     /// digest, so that a complete response is always a correct one.
     pub fn arriving(
-        arriving: PartialFile,
-        range: Range<u64>,
-        progress: watch::Receiver<Progress>,
+        arriving: PartialFile, range: Range<u64>, progress: watch::Receiver<Progress>,
     ) -> FileBody {
         let (sender, chunks) = mpsc::channel(1);
         let left = range.end - range.start;
@@ -48,9 +46,7 @@ impl FileBody {
 }
 
 async fn follow(
-    sender: mpsc::Sender<io::Result<Bytes>>,
-    arriving: PartialFile,
-    range: Range<u64>,
+    sender: mpsc::Sender<io::Result<Bytes>>, arriving: PartialFile, range: Range<u64>,
     mut progress: watch::Receiver<Progress>,
 ) {
     let Range { mut start, end } = range;
@@ -113,8 +109,7 @@ impl Body for FileBody {
     type Error = io::Error;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
+        mut self: Pin<&mut Self>, context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let chunk = match self.chunks.poll_recv(context) {
             Poll::Pending => return Poll::Pending,

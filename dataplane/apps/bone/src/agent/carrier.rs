@@ -38,9 +38,7 @@ impl Carrier {
 
     /// The message in a datagram that arrived for the hub or the rim.
     pub fn unpack<'a>(
-        &mut self,
-        now: Nanos,
-        datagram: Datagram<'a>,
+        &mut self, now: Nanos, datagram: Datagram<'a>,
     ) -> Result<Option<Datagram<'a>>, CodecError> {
         let Some(member) = &mut self.member else { return Ok(Some(datagram)) };
         if datagram.bytes.first() != Some(&VERSION) {

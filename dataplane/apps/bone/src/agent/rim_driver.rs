@@ -55,10 +55,7 @@ pub struct RimDriver {
 impl RimDriver {
     /// A rim that has heard no hub yet. If `only` is set, no other hub is accepted.
     pub fn new(
-        config: RimConfig,
-        carrier: Carrier,
-        shelf: Arc<Shelf>,
-        only: Option<SocketAddrV4>,
+        config: RimConfig, carrier: Carrier, shelf: Arc<Shelf>, only: Option<SocketAddrV4>,
     ) -> RimDriver {
         let (rim, asker) = (Rim::new(config), Asker::new(config.id));
         RimDriver {

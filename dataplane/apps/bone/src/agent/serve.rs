@@ -161,10 +161,7 @@ fn status(failure: Failure) -> StatusCode {
 
 /// The response to a request for a file with this hash and size; `body` gives the file's bytes.
 fn respond(
-    wanted: &Wanted,
-    digest: FileDigest,
-    size: u64,
-    body: impl FnOnce(Range<u64>) -> FileBody,
+    wanted: &Wanted, digest: FileDigest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
 ) -> HttpResponse {
     let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {

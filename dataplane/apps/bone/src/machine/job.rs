@@ -176,9 +176,7 @@ impl Job {
     /// Ends a round with the bytes that rims asked for; `silent`: some rim has not said which bytes it lacks.
     pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
         let sent = std::mem::take(&mut self.sent);
-        let Some(end) = sent.iter().map(|range| range.end).max() else {
-            return self.join(asked);
-        };
+        let Some(end) = sent.iter().map(|range| range.end).max() else { return self.join(asked) };
         self.report.rounds += 1;
         self.lacks.remove_below(end);
         self.join(asked);

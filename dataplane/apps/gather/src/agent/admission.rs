@@ -39,12 +39,8 @@ impl Server {
             }
             let tls =
                 self.options.tls.clone().map(|config| rustls::ServerConnection::new(config).map(Into::into));
-            let Ok(tls) = tls.transpose() else {
-                continue;
-            };
-            let Ok(registration) = self.poller.add(&socket, ServerPollKey::Stripe(number)) else {
-                continue;
-            };
+            let Ok(tls) = tls.transpose() else { continue };
+            let Ok(registration) = self.poller.add(&socket, ServerPollKey::Stripe(number)) else { continue };
             self.stripes
                 .insert(number, ServerStripe::new(Channel::accepted(socket, tls), registration, peer));
             self.pending.insert(number, self.now);
@@ -69,9 +65,7 @@ impl Server {
 
     fn enter(&mut self, number: u64, hello: &Hello, admitted: Admitted) -> Result<(), Refused> {
         // Each admitted client is on the list.
-        let Some(&client) = self.numbers.get(&hello.client) else {
-            return Ok(());
-        };
+        let Some(&client) = self.numbers.get(&hello.client) else { return Ok(()) };
         if let Admitted::Replaces(_) = admitted {
             self.end_flow(client, "replaced", None);
         }
@@ -126,9 +120,7 @@ impl Server {
     /// Handles a connection that broke while it was read. If TLS kept the connection from its HELLO, the
     /// refusal is reported.
     pub(super) fn break_off(&mut self, number: u64, error: &io::Error) {
-        let Some(stripe) = self.stripes.get_mut(&number) else {
-            return;
-        };
+        let Some(stripe) = self.stripes.get_mut(&number) else { return };
         let why = error.get_ref();
         if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<TlsMismatch>()) {
             if *mismatch == TlsMismatch::Server {
@@ -153,9 +145,7 @@ impl Server {
     }
 
     fn refuse_as(&mut self, number: u64, hello: Option<&Hello>, code: RefusalCode, text: &str) {
-        let Some(stripe) = self.stripes.get_mut(&number) else {
-            return;
-        };
+        let Some(stripe) = self.stripes.get_mut(&number) else { return };
         let client = hello.map(|hello| &hello.client).or(stripe.client.map(|client| &self.names[client]));
         let fields = json!({
             "peer": stripe.peer.to_string(), "client": client.map(|name| name.as_str()),

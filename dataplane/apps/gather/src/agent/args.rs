@@ -134,10 +134,7 @@ impl GatherSendArgs {
     /// The options that a command line with these values would give, with defaults for the others. An invalid
     /// name or token is refused.
     pub fn new(
-        to: SocketAddrV4,
-        client: &str,
-        token: &str,
-        secure: SecureSend,
+        to: SocketAddrV4, client: &str, token: &str, secure: SecureSend,
     ) -> Result<GatherSendArgs, AgentError> {
         let to = to.to_string();
         let line = ["", "--to", &to, "--client", client, "--token", token, "--plain"];

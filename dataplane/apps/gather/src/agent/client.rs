@@ -72,11 +72,7 @@ pub struct Client<'a> {
 impl<'a> Client<'a> {
     /// A client with its input, which is registered here; without `trust`, nothing is encrypted.
     pub fn new(
-        args: &'a GatherSendArgs,
-        trust: Option<Trust>,
-        stream: StreamId,
-        input: Input,
-        signals: SignalFd,
+        args: &'a GatherSendArgs, trust: Option<Trust>, stream: StreamId, input: Input, signals: SignalFd,
     ) -> io::Result<Client<'a>> {
         let mut poller = Poller::new()?;
         poller.add(&signals, ClientPollKey::Signals)?;
@@ -257,9 +253,7 @@ impl<'a> Client<'a> {
         loop {
             let mut given = false;
             for id in taking(&self.stripes, self.args.fec.is_some()) {
-                let Some(stripe) = self.stripes.get_mut(&id) else {
-                    continue;
-                };
+                let Some(stripe) = self.stripes.get_mut(&id) else { continue };
                 match self.core.give(id) {
                     Some(Send::Data(range)) => {
                         let (front, back) = self.core.bytes(&range);
@@ -287,9 +281,7 @@ impl<'a> Client<'a> {
     }
 
     fn serve(&mut self, id: StripeId, ready: Ready, reporter: &mut Reporter) -> Result<(), AgentError> {
-        let Some(stripe) = self.stripes.get_mut(&id) else {
-            return Ok(());
-        };
+        let Some(stripe) = self.stripes.get_mut(&id) else { return Ok(()) };
         stripe.connection.readable |= ready.readable;
         stripe.writable |= ready.writable;
         if stripe.stage == StripeStage::Connecting && ready.writable {
@@ -339,9 +331,7 @@ impl<'a> Client<'a> {
     fn take(&mut self, id: StripeId, bytes: &[u8], reporter: &mut Reporter) -> Result<(), AgentError> {
         let mut input = bytes;
         loop {
-            let Some(stripe) = self.stripes.get_mut(&id) else {
-                return Ok(());
-            };
+            let Some(stripe) = self.stripes.get_mut(&id) else { return Ok(()) };
             let wrong = |text: String| {
                 AgentError::new("protocol", text, "check that client and server are of the same version")
             };
@@ -387,10 +377,7 @@ impl<'a> Client<'a> {
     }
 
     fn on_broken(
-        &mut self,
-        id: StripeId,
-        error: &io::Error,
-        reporter: &mut Reporter,
+        &mut self, id: StripeId, error: &io::Error, reporter: &mut Reporter,
     ) -> Result<(), AgentError> {
         if self.core.is_complete() {
             return Ok(());
@@ -453,12 +440,8 @@ impl<'a> Client<'a> {
             .collect();
         let turn = self.reports % open.len().max(1);
         for (index, id) in open.into_iter().enumerate() {
-            let Some(stripe) = self.stripes.get_mut(&id) else {
-                continue;
-            };
-            let Some(report) = stripe.report(index == turn) else {
-                continue;
-            };
+            let Some(stripe) = self.stripes.get_mut(&id) else { continue };
+            let Some(report) = stripe.report(index == turn) else { continue };
             sum += u64::from(report.rtt_us);
             count += 1;
             if stripe.flush().is_err() {

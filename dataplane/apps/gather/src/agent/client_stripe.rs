@@ -73,9 +73,7 @@ impl ClientStripe {
 
     /// Whether the connection carries nothing although it should. Must be called regularly.
     pub fn is_stalled(&mut self, now: Instant) -> bool {
-        let Ok(info) = TcpInfo::of(self.connection.channel.socket()) else {
-            return false;
-        };
+        let Ok(info) = TcpInfo::of(self.connection.channel.socket()) else { return false };
         let idle = info.unacknowledged == 0 && self.writable;
         let since = *self.moved.1.get_or_insert(now);
         if idle || info.acknowledged > self.moved.0 {

@@ -70,9 +70,7 @@ impl Server {
         let gone: Vec<ClientName> =
             self.numbers.keys().filter(|name| !list.contains_key(*name)).cloned().collect();
         for name in gone {
-            let Some(number) = self.numbers.remove(&name) else {
-                continue;
-            };
+            let Some(number) = self.numbers.remove(&name) else { continue };
             let text = format!("client {name} has been taken off the server's list");
             self.dismiss(number, RefusalCode::UnknownClient, text);
             self.roster.remove(&name);

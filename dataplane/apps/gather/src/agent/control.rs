@@ -95,9 +95,7 @@ impl Server {
 
     /// Divides a client's window among its connections.
     pub(super) fn share_window(&mut self, client: usize) {
-        let Some(flow) = self.flows.get(&client) else {
-            return;
-        };
+        let Some(flow) = self.flows.get(&client) else { return };
         let setting = self.settings[client];
         for (index, number) in flow.stripes.iter().enumerate() {
             let share = setting.share(index, flow.stripes.len(), flow.segment);

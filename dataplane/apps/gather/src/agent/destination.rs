@@ -39,9 +39,7 @@ pub enum Destination {
 impl StreamFolder {
     /// Opens the destination of a client's stream; also returns how many bytes are there.
     pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
-        let StreamFolder::At(folder) = self else {
-            return Ok((Destination::Discard, 0));
-        };
+        let StreamFolder::At(folder) = self else { return Ok((Destination::Discard, 0)) };
         let fifo = folder.join(client.as_str());
         if fs::metadata(&fifo).is_ok_and(|about| about.file_type().is_fifo()) {
             // Opening the FIFO for reading as well succeeds before there is a reader, and a reader that

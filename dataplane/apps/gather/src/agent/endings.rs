@@ -18,9 +18,7 @@ impl Server {
     /// Tells clients how much is delivered; ends streams that are complete or cannot be written.
     pub(super) fn tell_delivered(&mut self) {
         for client in std::mem::take(&mut self.touched) {
-            let Some(flow) = self.flows.get_mut(&client) else {
-                continue;
-            };
+            let Some(flow) = self.flows.get_mut(&client) else { continue };
             if let Some(why) = flow.failure.take() {
                 self.fail(client, &why);
                 continue;
@@ -44,18 +42,14 @@ impl Server {
 
     /// Sends a frame on a connection; a connection whose peer does not read is lost.
     pub(super) fn say(&mut self, number: u64, frame: &GatherFrame) {
-        let Some(stripe) = self.stripes.get_mut(&number) else {
-            return;
-        };
+        let Some(stripe) = self.stripes.get_mut(&number) else { return };
         if !stripe.say(frame) || stripe.flush().is_err() {
             self.lose(number);
         }
     }
 
     pub(super) fn complete(&mut self, client: usize) {
-        let Some(flow) = self.flows.get_mut(&client) else {
-            return;
-        };
+        let Some(flow) = self.flows.get_mut(&client) else { return };
         if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
@@ -74,9 +68,7 @@ impl Server {
 
     /// Ends a stream: its connections are told, and closed.
     pub(super) fn end_flow(&mut self, client: usize, outcome: &str, word: Option<&GatherFrame>) {
-        let Some(flow) = self.flows.remove(&client) else {
-            return;
-        };
+        let Some(flow) = self.flows.remove(&client) else { return };
         let name = self.names[client].clone();
         self.roster.forget(&name, flow.stream);
         if let (Some(registration), Some(fd)) = (flow.waits, flow.destination.waits_for()) {
@@ -106,9 +98,7 @@ impl Server {
     pub(super) fn farewell(&mut self, number: u64) {
         self.pending.remove(&number);
         let until = self.now + FAREWELL;
-        let Some(stripe) = self.stripes.get_mut(&number) else {
-            return;
-        };
+        let Some(stripe) = self.stripes.get_mut(&number) else { return };
         stripe.farewell = Some(until);
         let failed = stripe.flush().is_err();
         self.farewells.insert(number, until);
@@ -121,9 +111,7 @@ impl Server {
     /// Counts bytes that arrived after the farewell. False: there were too many, and the connection was
     /// closed.
     pub(super) fn throw_away(&mut self, number: u64, bytes: usize) -> bool {
-        let Some(stripe) = self.stripes.get_mut(&number) else {
-            return false;
-        };
+        let Some(stripe) = self.stripes.get_mut(&number) else { return false };
         stripe.thrown_away += bytes;
         let goes_on = stripe.thrown_away <= UNDER_WAY;
         if !goes_on {
@@ -137,9 +125,7 @@ impl Server {
         self.pending.remove(&number);
         self.farewells.remove(&number);
         self.ready.remove(&number);
-        let Some(stripe) = self.stripes.remove(&number) else {
-            return;
-        };
+        let Some(stripe) = self.stripes.remove(&number) else { return };
         self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
         if let Some(client) = stripe.client {
             self.detach(client, number);
@@ -148,9 +134,7 @@ impl Server {
 
     /// Removes a connection from its client's stream.
     pub(super) fn detach(&mut self, client: usize, number: u64) {
-        let Some(flow) = self.flows.get_mut(&client) else {
-            return;
-        };
+        let Some(flow) = self.flows.get_mut(&client) else { return };
         if !flow.stripes.remove(&number) {
             return;
         }

@@ -52,10 +52,7 @@ pub struct GatherFlow {
 impl GatherFlow {
     /// A stream of which `delivered` bytes are at its destination.
     pub fn new(
-        stream: StreamId,
-        epoch: Epoch,
-        (destination, delivered): (Destination, u64),
-        core: Incoming,
+        stream: StreamId, epoch: Epoch, (destination, delivered): (Destination, u64), core: Incoming,
     ) -> GatherFlow {
         GatherFlow {
             stream,

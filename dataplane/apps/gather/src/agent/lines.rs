@@ -129,9 +129,7 @@ impl StdinLines {
                 return Err(format!("a line has at most {LINE} bytes; nothing more is read"));
             }
         }
-        let Some(end) = self.bytes.iter().rposition(|&b| b == b'\n') else {
-            return Ok(Vec::new());
-        };
+        let Some(end) = self.bytes.iter().rposition(|&b| b == b'\n') else { return Ok(Vec::new()) };
         let complete: Vec<u8> = self.bytes.drain(..=end).collect();
         let lines = complete.split(|&b| b == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
         Ok(lines.map(<[u8]>::to_vec).collect())

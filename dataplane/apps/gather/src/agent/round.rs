@@ -43,25 +43,18 @@ pub struct MeasuredClient<'a> {
 
 /// Measures a client, for which a new round then begins. Windows that the kernel has moved are set again.
 pub fn measure<'a>(
-    client: &'a ClientName,
-    flow: &mut GatherFlow,
-    setting: Setting,
-    stripes: &mut HashMap<u64, ServerStripe>,
-    took: Duration,
+    client: &'a ClientName, flow: &mut GatherFlow, setting: Setting,
+    stripes: &mut HashMap<u64, ServerStripe>, took: Duration,
 ) -> MeasuredClient<'a> {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
     let (mut advertised, mut connections, mut segment) = (0, 0, 0);
     for (index, number) in flow.stripes.iter().enumerate() {
-        let Some(stripe) = stripes.get_mut(number) else {
-            continue;
-        };
+        let Some(stripe) = stripes.get_mut(number) else { continue };
         connections += 1;
         theirs.add(stripe.report.rtt_us);
         timeouts.add(stripe.report.rto_us);
         let socket = stripe.connection.channel.socket();
-        let Ok(info) = TcpInfo::of(socket) else {
-            continue;
-        };
+        let Ok(info) = TcpInfo::of(socket) else { continue };
         if let Some(share) = setting.share(index, flow.stripes.len(), flow.segment) {
             // A connection that is gone needs no window.
             let _ = stripe.window.keep(socket, share, flow.segment, &info);

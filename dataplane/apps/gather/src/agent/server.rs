@@ -101,12 +101,8 @@ impl Server {
     /// A server with its sockets, which are registered here. Without `clients` it accepts connections once
     /// stdin has brought a list.
     pub fn new(
-        listener: TcpListener,
-        signals: SignalFd,
-        clients: Option<ClientList>,
-        folder: StreamFolder,
-        options: ServerOptions,
-        events: EventWriter,
+        listener: TcpListener, signals: SignalFd, clients: Option<ClientList>, folder: StreamFolder,
+        options: ServerOptions, events: EventWriter,
     ) -> io::Result<Server> {
         let mut poller = Poller::new()?;
         poller.add(&listener, ServerPollKey::Listener)?;
@@ -195,9 +191,7 @@ impl Server {
             ServerPollKey::Stdout => {}
             ServerPollKey::Listener => self.accept(),
             ServerPollKey::Stripe(number) => {
-                let Some(stripe) = self.stripes.get_mut(&number) else {
-                    return;
-                };
+                let Some(stripe) = self.stripes.get_mut(&number) else { return };
                 stripe.connection.readable |= ready.readable;
                 if ready.readable {
                     self.ready.insert(number);
@@ -212,9 +206,7 @@ impl Server {
 
     /// Writes on to a destination that was slow.
     fn feed_destination(&mut self, client: usize) {
-        let Some(flow) = self.flows.get_mut(&client) else {
-            return;
-        };
+        let Some(flow) = self.flows.get_mut(&client) else { return };
         if flow.drain() {
             self.touched.insert(client);
             self.ready.extend(&flow.stripes);
@@ -276,9 +268,7 @@ impl Server {
                 return Ok(());
             };
             let client = stripe.client;
-            let Some(item) = stripe.connection.decoder.next_item(&mut input)? else {
-                break;
-            };
+            let Some(item) = stripe.connection.decoder.next_item(&mut input)? else { break };
             if stripe.left {
                 return Err(CodecError::new("frame.kind", "comes after LEAVE"));
             }
@@ -289,9 +279,7 @@ impl Server {
                 }
                 continue;
             };
-            let Some(flow) = self.flows.get_mut(&client) else {
-                return Ok(());
-            };
+            let Some(flow) = self.flows.get_mut(&client) else { return Ok(()) };
             flow.last = number;
             match item {
                 Item::Data { offset, bytes } => flow.receive(offset, bytes)?,

@@ -130,13 +130,9 @@ fn request(mut fields: BTreeMap<String, &RawValue>, known: Known) -> Result<Orde
 }
 
 fn number(
-    fields: &mut BTreeMap<String, &RawValue>,
-    field: &str,
-    range: RangeInclusive<u64>,
+    fields: &mut BTreeMap<String, &RawValue>, field: &str, range: RangeInclusive<u64>,
 ) -> Result<Option<u64>, FieldError> {
-    let Some(raw) = fields.remove(field) else {
-        return Ok(None);
-    };
+    let Some(raw) = fields.remove(field) else { return Ok(None) };
     let number = serde_json::from_str::<u64>(raw.get()).ok().filter(|number| range.contains(number));
     let text = format!("must be a number from {} to {}", range.start(), range.end());
     number.ok_or_else(|| wrong(field, &text)).map(Some)
@@ -150,9 +146,7 @@ fn list(raw: &RawValue, most: usize) -> Result<ClientList, FieldError> {
 
 /// The settings of the clients that are changed.
 fn settings(
-    changes: &[&RawValue],
-    clients: Option<&ClientList>,
-    known: Known,
+    changes: &[&RawValue], clients: Option<&ClientList>, known: Known,
 ) -> Result<HashMap<ClientName, Setting>, FieldError> {
     let mut changed: HashMap<ClientName, Setting> = HashMap::new();
     let is_listed = |name: &ClientName| match clients {

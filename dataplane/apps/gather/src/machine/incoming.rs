@@ -45,10 +45,7 @@ impl Incoming {
 
     /// Takes bytes that came over a stripe, as [`Reassembly::receive`] does; bytes that can be made count.
     pub fn receive(
-        &mut self,
-        offset: u64,
-        bytes: &[u8],
-        sink: &mut impl FnMut(&[u8]) -> usize,
+        &mut self, offset: u64, bytes: &[u8], sink: &mut impl FnMut(&[u8]) -> usize,
     ) -> Result<u64, CodecError> {
         let before = self.bytes.delivered();
         let fresh = self.bytes.receive(offset, bytes, sink)?;
@@ -62,11 +59,7 @@ impl Incoming {
     /// Takes bytes of parity that came over a stripe, those of a block from `at` on. Returns the number of
     /// bytes that had not come before and could be made.
     pub fn receive_parity(
-        &mut self,
-        parity: Parity,
-        at: usize,
-        bytes: &[u8],
-        sink: &mut impl FnMut(&[u8]) -> usize,
+        &mut self, parity: Parity, at: usize, bytes: &[u8], sink: &mut impl FnMut(&[u8]) -> usize,
     ) -> Result<u64, CodecError> {
         let group = parity.group;
         self.bytes.check_end(group.start, group.length.into())?;
@@ -86,9 +79,7 @@ impl Incoming {
 
     /// Makes the missing bytes around these ones, if they can be made.
     fn repair(&mut self, range: std::ops::Range<u64>, sink: &mut impl FnMut(&[u8]) -> usize) -> u64 {
-        let Some(coded) = &mut self.coded else {
-            return 0;
-        };
+        let Some(coded) = &mut self.coded else { return 0 };
         coded.repairs.discard_below(self.bytes.delivered());
         let made = coded.repairs.make(range, self.bytes.store());
         let fresh = made.iter().map(|(offset, bytes)| self.bytes.place(*offset, bytes)).sum();

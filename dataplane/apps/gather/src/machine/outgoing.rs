@@ -144,11 +144,7 @@ impl Outgoing {
     /// Handles a WELCOME. Returns the stripes that the server does not know any more: they are lost, and must
     /// be closed.
     pub fn on_welcome(
-        &mut self,
-        stripe: StripeId,
-        epoch: Epoch,
-        (delivered, limit): (u64, u64),
-        wanted: u16,
+        &mut self, stripe: StripeId, epoch: Epoch, (delivered, limit): (u64, u64), wanted: u16,
     ) -> Result<Vec<StripeId>, OutgoingError> {
         let mut stale = Vec::new();
         if self.epoch != Some(epoch) {
@@ -213,9 +209,7 @@ impl Outgoing {
     /// Handles a stripe that is open but carries nothing: its undelivered bytes also go to others, and it is
     /// given nothing more until [`Outgoing::on_progress`].
     pub fn on_stalled(&mut self, stripe: StripeId) {
-        let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else {
-            return;
-        };
+        let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else { return };
         stalled.stalled = true;
         for range in stalled.given.drain(..) {
             self.lost.insert(range.start.max(self.acknowledged)..range.end);

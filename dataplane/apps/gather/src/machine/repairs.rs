@@ -113,9 +113,7 @@ impl ParityQueue {
             .map(|(&start, _)| start)
             .collect();
         for start in touched {
-            let Some(waiting) = self.groups.get(&start) else {
-                continue;
-            };
+            let Some(waiting) = self.groups.get(&start) else { continue };
             let group = waiting.group;
             let pieces = (0..group.pieces).map(|index| (index, group.piece(index)));
             let missing = pieces.clone().filter(|(_, piece)| store.missing(piece) > 0).count();

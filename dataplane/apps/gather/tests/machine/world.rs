@@ -271,9 +271,7 @@ impl World {
 
     /// The server offers what it holds, and tells how far it is.
     fn feed(&mut self, tell: Option<usize>) {
-        let Some(server) = self.server.as_mut() else {
-            return;
-        };
+        let Some(server) = self.server.as_mut() else { return };
         let (out, appetite) = (&mut self.out, &mut self.appetite);
         server.drain(&mut |bytes| {
             let taken = bytes.len().min(*appetite);

@@ -54,12 +54,8 @@ pub struct Agent {
 impl Agent {
     /// An agent with its sockets, which are registered here.
     pub fn new(
-        mut resources: Resources,
-        peers: TcpListener,
-        control: Listener,
-        signals: SignalFd,
-        max_streams: usize,
-        orphans: Vec<Orphan>,
+        mut resources: Resources, peers: TcpListener, control: Listener, signals: SignalFd,
+        max_streams: usize, orphans: Vec<Orphan>,
     ) -> io::Result<Agent> {
         resources.poller.add(&peers, SplitPollKey::Peers)?;
         resources.poller.add(&control, SplitPollKey::Control)?;
@@ -171,9 +167,7 @@ impl Agent {
         let ids: Vec<StreamId> = self.ready.drain().collect();
         let mut starved = false;
         for id in ids {
-            let Some(live) = self.streams.get_mut(&id) else {
-                continue;
-            };
+            let Some(live) = self.streams.get_mut(&id) else { continue };
             live.due = None;
             match live.turn(&mut self.resources) {
                 Turn::Again => drop(self.ready.insert(id)),
@@ -196,9 +190,7 @@ impl Agent {
 
     /// Ends a stream: closes its connections, and reports its outcome.
     fn end(&mut self, id: StreamId, how: Turn) {
-        let Some(mut live) = self.streams.remove(&id) else {
-            return;
-        };
+        let Some(mut live) = self.streams.remove(&id) else { return };
         let mut fields = tally::stream(&live);
         let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
         let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);

@@ -39,9 +39,7 @@ impl Agent {
 
     /// Handles the preamble of another agent's connection.
     pub(super) fn greet(&mut self, number: u64) {
-        let Some(greeting) = self.greetings.get_mut(&number) else {
-            return;
-        };
+        let Some(greeting) = self.greetings.get_mut(&number) else { return };
         let read = greeting.read();
         let Some(greeting) = (match read {
             Ok(None) => return,

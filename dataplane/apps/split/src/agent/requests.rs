@@ -34,9 +34,7 @@ impl Agent {
     }
 
     pub(super) fn serve(&mut self, number: u64) {
-        let Some(client) = self.clients.get_mut(&number) else {
-            return;
-        };
+        let Some(client) = self.clients.get_mut(&number) else { return };
         let lines = client.lines(&mut self.resources.scratch);
         for line in lines {
             let (id, op) = control::parse(&line);

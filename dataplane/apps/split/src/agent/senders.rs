@@ -21,9 +21,7 @@ impl Agent {
     /// Accepts a connection; `None`: no more are waiting. A connection for which there is no descriptor is
     /// refused.
     pub(super) fn accept(
-        &mut self,
-        listener: &TcpListener,
-        session: u32,
+        &mut self, listener: &TcpListener, session: u32,
     ) -> Option<(TcpStream, SocketAddrV4)> {
         loop {
             match listener.accept() {
@@ -65,12 +63,8 @@ impl Agent {
     }
 
     pub(super) fn accept_senders(&mut self, session: u32, port: u16) {
-        let Some(found) = self.sessions.get(&session) else {
-            return;
-        };
-        let Some(listener) = found.listener(port) else {
-            return;
-        };
+        let Some(found) = self.sessions.get(&session) else { return };
+        let Some(listener) = found.listener(port) else { return };
         let spec = Arc::clone(&found.spec);
         while let Some((socket, peer)) = self.accept(&listener, session) {
             if let Err((code, text)) = self.room() {
@@ -98,11 +92,7 @@ impl Agent {
     }
 
     pub(super) fn open(
-        &mut self,
-        id: StreamId,
-        spec: Arc<SessionSpec>,
-        upstream: Upstream,
-        offset: u64,
+        &mut self, id: StreamId, spec: Arc<SessionSpec>, upstream: Upstream, offset: u64,
         orphans: Option<Vec<Orphan>>,
     ) {
         let (session, peer, is_agent) = (spec.id, upstream.peer, upstream.is_agent);
@@ -126,9 +116,7 @@ impl Agent {
             }
             Err((mut upstream, abort)) => {
                 self.refused(session, abort.fault.word(), &abort.text);
-                let Some((socket, registration)) = upstream.take() else {
-                    return;
-                };
+                let Some((socket, registration)) = upstream.take() else { return };
                 if !is_agent {
                     self.resources.poller.remove(&socket, registration);
                     return;

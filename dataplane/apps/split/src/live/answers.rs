@@ -15,9 +15,7 @@ use crate::resources::Resources;
 impl Live {
     /// Reads the messages of one branch.
     pub(super) fn listen(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
+        &mut self, resources: &mut Resources, index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         while self.links[index].is_readable() && self.upstream.out.room() > MAX_BODY {
             let link = &mut self.links[index];
@@ -75,10 +73,7 @@ impl Live {
     }
 
     fn on_frame(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
-        frame: SplitFrame,
+        &mut self, resources: &mut Resources, index: usize, frame: SplitFrame,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match frame {
@@ -112,12 +107,7 @@ impl Live {
     }
 
     fn on_failure(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
-        fault: Fault,
-        member: u32,
-        offset: u64,
+        &mut self, resources: &mut Resources, index: usize, fault: Fault, member: u32, offset: u64,
         text: String,
     ) -> io::Result<ControlFlow<Abort>> {
         match fault {

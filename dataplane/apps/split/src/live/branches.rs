@@ -43,10 +43,7 @@ impl Live {
     }
 
     pub(super) fn join(
-        &mut self,
-        resources: &mut Resources,
-        branch: &BranchSpec,
-        from: BranchStart,
+        &mut self, resources: &mut Resources, branch: &BranchSpec, from: BranchStart,
     ) -> Result<(), Abort> {
         let id = match self.core.add_branch(from) {
             Ok(id) => id,
@@ -73,10 +70,7 @@ impl Live {
 
     /// Adds a branch, with its earlier connections, to a stream that goes on after the agent restarted.
     pub(super) fn rejoin(
-        &mut self,
-        resources: &mut Resources,
-        branch: &BranchSpec,
-        mut orphans: Vec<Orphan>,
+        &mut self, resources: &mut Resources, branch: &BranchSpec, mut orphans: Vec<Orphan>,
     ) -> Result<(), Abort> {
         let offset = self.core.received();
         let until = resources.now + resources.limits.resume;
@@ -132,9 +126,7 @@ impl Live {
 
     /// Goes on with a connection that is being opened, or is to be retried.
     pub(super) fn carry_on(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
+        &mut self, resources: &mut Resources, index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match link.state {
@@ -189,19 +181,14 @@ impl Live {
     }
 
     fn drop_slow(&mut self, resources: &mut Resources, branch: BranchId, why: &str) -> Result<(), Abort> {
-        let Some(index) = self.links.iter().position(|link| link.branch == branch) else {
-            return Ok(());
-        };
+        let Some(index) = self.links.iter().position(|link| link.branch == branch) else { return Ok(()) };
         let text = format!("{} bytes behind, {why}", self.core.lag(branch).unwrap_or(0));
         self.drop_link(resources, index, Fault::MemberFailed, &text)
     }
 
     /// Handles a connection that was refused or lost.
     pub(super) fn lost(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
-        error: &io::Error,
+        &mut self, resources: &mut Resources, index: usize, error: &io::Error,
     ) -> Result<(), Abort> {
         let text = plain(error);
         if !self.links[index].is_agent() {
@@ -248,11 +235,7 @@ impl Live {
 
     /// Drops a branch; the group goes on without it.
     pub(super) fn drop_link(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
-        fault: Fault,
-        text: &str,
+        &mut self, resources: &mut Resources, index: usize, fault: Fault, text: &str,
     ) -> Result<(), Abort> {
         let mut link = self.links.remove(index);
         let acked = self.core.acked(link.branch).unwrap_or(0);

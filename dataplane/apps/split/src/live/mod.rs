@@ -85,13 +85,8 @@ impl Live {
     /// from. With `orphans`, the stream goes on after the agent restarted. `tally` holds earlier statistics
     /// of the stream.
     pub fn open(
-        resources: &mut Resources,
-        id: StreamId,
-        spec: Arc<SessionSpec>,
-        upstream: Upstream,
-        offset: u64,
-        mut orphans: Option<Vec<Orphan>>,
-        tally: Tally,
+        resources: &mut Resources, id: StreamId, spec: Arc<SessionSpec>, upstream: Upstream, offset: u64,
+        mut orphans: Option<Vec<Orphan>>, tally: Tally,
     ) -> Result<Live, (Upstream, Abort)> {
         let core = Fanout::resumed(spec.mode, spec.cache_bytes, offset)
             .with_allowance(spec.allowance_bytes)
@@ -186,8 +181,7 @@ impl Live {
 
     /// Runs an action for each link; a link for which it fails is dropped meanwhile.
     fn each_link(
-        &mut self,
-        resources: &mut Resources,
+        &mut self, resources: &mut Resources,
         act: fn(&mut Live, &mut Resources, usize) -> io::Result<ControlFlow<Abort>>,
     ) -> Result<(), Abort> {
         let mut index = 0;

@@ -18,9 +18,7 @@ impl Live {
     }
 
     pub(super) fn take_acknowledgement(
-        &mut self,
-        resources: &mut Resources,
-        index: usize,
+        &mut self, resources: &mut Resources, index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &self.links[index];
         if self.core.complete(link.branch) {
@@ -47,9 +45,7 @@ impl Live {
     /// Reads from upstream, once; returns the number of bytes.
     pub(super) fn take(&mut self, resources: &mut Resources) -> Result<u64, Abort> {
         self.starved = false;
-        let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else {
-            return Ok(0);
-        };
+        let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else { return Ok(0) };
         let intake = self.core.intake();
         if intake == 0 {
             // A reset is noticed although nothing is read.
@@ -98,9 +94,7 @@ impl Live {
     }
 
     pub(super) fn hand_out(
-        &mut self,
-        _resources: &mut Resources,
-        index: usize,
+        &mut self, _resources: &mut Resources, index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         self.tally.bytes_out += link.hand_out(&mut self.core, &self.cache)? as u64;

@@ -45,11 +45,7 @@ pub struct Dialled {
 impl Dial {
     /// Begins to connect, and gives up after `silence`; events of the attempts are called `target`.
     pub fn begin<T: Copy>(
-        now: Instant,
-        to: SocketAddrV4,
-        silence: Duration,
-        poller: &mut Poller<T>,
-        target: T,
+        now: Instant, to: SocketAddrV4, silence: Duration, poller: &mut Poller<T>, target: T,
     ) -> io::Result<Dial> {
         let mut dial = Dial { to, silence, began: now, begun: 0, attempts: Vec::new() };
         dial.attempt(now, poller, target)?;

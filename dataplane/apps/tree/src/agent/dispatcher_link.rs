@@ -83,10 +83,7 @@ pub enum Said {
 impl DispatcherLink {
     /// A connection to dispatchers at one of these addresses; without `trust`, nothing is encrypted.
     pub fn new(
-        to: &[SocketAddrV4],
-        trust: Option<Trust>,
-        patience: Duration,
-        now: Instant,
+        to: &[SocketAddrV4], trust: Option<Trust>, patience: Duration, now: Instant,
     ) -> DispatcherLink {
         let (pause, trouble) = (PAUSE.0, "no answer".to_owned());
         DispatcherLink {
@@ -118,10 +115,7 @@ impl DispatcherLink {
     /// Goes to the address where the responsible dispatcher is. The error means that the host was sent there
     /// for too long without reaching it.
     pub fn go_to<T: Copy>(
-        &mut self,
-        now: Instant,
-        poller: &mut Poller<T>,
-        address: SocketAddrV4,
+        &mut self, now: Instant, poller: &mut Poller<T>, address: SocketAddrV4,
     ) -> Result<(), AgentError> {
         self.lose(poller);
         let address = self.known.go_to(now, address);
@@ -192,10 +186,7 @@ impl DispatcherLink {
     /// Gives up a silent connection, and connects if there is none. The error means that no dispatcher was
     /// found for too long.
     pub fn keep<T: Copy>(
-        &mut self,
-        now: Instant,
-        poller: &mut Poller<T>,
-        target: T,
+        &mut self, now: Instant, poller: &mut Poller<T>, target: T,
     ) -> Result<(), AgentError> {
         if let Some(dial) = &mut self.dial {
             dial.keep(now, poller, target);
@@ -317,10 +308,7 @@ impl DispatcherLink {
     }
 
     fn converse<T: Copy>(
-        &mut self,
-        now: Instant,
-        poller: &mut Poller<T>,
-        said: &mut Vec<Said>,
+        &mut self, now: Instant, poller: &mut Poller<T>, said: &mut Vec<Said>,
     ) -> io::Result<()> {
         if self.is_connected(now, poller)? {
             said.push(Said::Connected);

@@ -67,11 +67,7 @@ pub struct TreeHost<'a> {
 impl<'a> TreeHost<'a> {
     /// Listens for children; nothing else happens before [`TreeHost::wait`].
     pub fn open(
-        args: &'a TreeArgs,
-        id: HostId,
-        node: TreeNode,
-        is_source: bool,
-        stop: Stop,
+        args: &'a TreeArgs, id: HostId, node: TreeNode, is_source: bool, stop: Stop,
     ) -> Result<TreeHost<'a>, AgentError> {
         let (listener, quic) = listen(args).map_err(|e| {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));

@@ -33,11 +33,7 @@ impl Probes {
     /// Begins to measure these hosts, and stops measuring others. `target` names the events of a host's
     /// connection.
     pub fn begin<T: Copy>(
-        &mut self,
-        now: Instant,
-        peers: &[Peer],
-        poller: &mut Poller<T>,
-        target: impl Fn(HostId) -> T,
+        &mut self, now: Instant, peers: &[Peer], poller: &mut Poller<T>, target: impl Fn(HostId) -> T,
     ) {
         self.end(poller);
         self.measured.clear();

@@ -65,11 +65,7 @@ pub fn recv(args: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
 
 /// Sends all of the input once `members` hosts are in the tree, and waits until they have it.
 pub fn source(
-    args: &TreeArgs,
-    members: usize,
-    input: &Input,
-    stop: Stop,
-    reporter: &mut Reporter,
+    args: &TreeArgs, members: usize, input: &Input, stop: Stop, reporter: &mut Reporter,
 ) -> Result<Summary, AgentError> {
     args.check()?;
     let id = HostId(rand::random());
@@ -127,11 +123,7 @@ pub fn source(
 
 /// Receives the whole stream, and serves the host's children until they have it.
 pub fn receiver(
-    args: &TreeArgs,
-    from: StreamStart,
-    output: &mut impl Sink,
-    stop: Stop,
-    reporter: &mut Reporter,
+    args: &TreeArgs, from: StreamStart, output: &mut impl Sink, stop: Stop, reporter: &mut Reporter,
 ) -> Result<Summary, AgentError> {
     args.check()?;
     let id = HostId(rand::random());

@@ -380,11 +380,7 @@ impl Cluster {
     /// Puts a host below a parent; returns the number of the order. `None`: this would make a cycle, now or
     /// before all orders are carried out.
     pub(super) fn put(
-        &mut self,
-        host: HostId,
-        up: ParentOrder,
-        outside: Option<HostId>,
-        latency: Nanos,
+        &mut self, host: HostId, up: ParentOrder, outside: Option<HostId>, latency: Nanos,
     ) -> Option<u32> {
         if let ParentOrder::Host(parent) = up {
             if self.would_cycle(host, parent) || !self.members.contains_key(&parent) {

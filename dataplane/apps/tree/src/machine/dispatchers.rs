@@ -87,11 +87,7 @@ impl Dispatchers {
 
     /// The dispatchers as they were stored. `None`: the root's is not among them.
     pub fn resume(
-        stored: Vec<Dispatcher>,
-        policy: Policy,
-        token: Token,
-        seed: u64,
-        now: Nanos,
+        stored: Vec<Dispatcher>, policy: Policy, token: Token, seed: u64, now: Nanos,
     ) -> Option<Dispatchers> {
         let root = stored.iter().find(|dispatcher| dispatcher.parent().is_none())?.id();
         let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed));
@@ -140,11 +136,7 @@ impl Dispatchers {
 
     /// Handles a message of a host to a cluster's dispatcher.
     pub fn on_host(
-        &mut self,
-        now: Nanos,
-        cluster: ClusterId,
-        from: HostId,
-        message: FromHost,
+        &mut self, now: Nanos, cluster: ClusterId, from: HostId, message: FromHost,
     ) -> Vec<HostMessage> {
         match self.clusters.get_mut(&cluster) {
             Some(dispatcher) => {
@@ -240,10 +232,7 @@ impl Dispatchers {
     }
 
     fn collect(
-        &mut self,
-        now: Nanos,
-        id: ClusterId,
-        told: &mut Vec<HostMessage>,
+        &mut self, now: Nanos, id: ClusterId, told: &mut Vec<HostMessage>,
         queue: &mut VecDeque<(ClusterId, ClusterId, Between)>,
     ) {
         while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {

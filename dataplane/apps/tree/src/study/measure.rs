@@ -73,9 +73,7 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
         BTreeMap::from([(SOURCE, Some((Nanos::ZERO, 0)))]);
     let (mut stretches, mut depths, mut latest) = (Vec::new(), Vec::new(), Nanos::ZERO);
     for (&id, host) in overlay.hosts.iter().filter(|(&id, _)| id != SOURCE) {
-        let Some((delay, depth)) = delay(overlay, &parent, id, &mut delays) else {
-            continue;
-        };
+        let Some((delay, depth)) = delay(overlay, &parent, id, &mut delays) else { continue };
         if let Some(from) = parent(id).and_then(|parent| overlay.hosts.get(&parent)) {
             routers.way(from.router, host.router).for_each(|link| carries[link] += 1);
         }
@@ -103,9 +101,7 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
 
 /// A host's delay from the source, and the number of edges; `None`: the stream does not reach it.
 fn delay(
-    overlay: &Overlay<'_>,
-    parent: &impl Fn(HostId) -> Option<HostId>,
-    host: HostId,
+    overlay: &Overlay<'_>, parent: &impl Fn(HostId) -> Option<HostId>, host: HostId,
     known: &mut BTreeMap<HostId, Option<(Nanos, usize)>>,
 ) -> Option<(Nanos, usize)> {
     // A chain is as long as there are hosts, so this does not recurse.

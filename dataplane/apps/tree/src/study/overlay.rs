@@ -113,11 +113,7 @@ pub(super) fn join_message(host: HostId, router: Option<usize>, capacity: u16) -
 impl<'a> Overlay<'a> {
     /// A tree with only its source, at that router.
     pub fn new(
-        routers: &'a Routers,
-        policy: Policy,
-        silence: Nanos,
-        source: usize,
-        capacity: u16,
+        routers: &'a Routers, policy: Policy, silence: Nanos, source: usize, capacity: u16,
     ) -> Overlay<'a> {
         let mut overlay = Overlay {
             routers,
@@ -285,9 +281,7 @@ impl<'a> Overlay<'a> {
     /// Lets a host join a cluster, and leave everything before.
     fn begin(&mut self, host: HostId, cluster: ClusterId) {
         let now = self.now;
-        let Some(found) = self.hosts.get_mut(&host) else {
-            return;
-        };
+        let Some(found) = self.hosts.get_mut(&host) else { return };
         if !found.joined && cluster == ROOT {
             found.began = now;
         }
@@ -306,9 +300,7 @@ impl<'a> Overlay<'a> {
     }
 
     fn obey(&mut self, host: HostId, from: ClusterId, message: ToHost) {
-        let Some(found) = self.hosts.get(&host).filter(|found| found.cluster == from) else {
-            return;
-        };
+        let Some(found) = self.hosts.get(&host).filter(|found| found.cluster == from) else { return };
         match message {
             ToHost::Probe(peers) => {
                 let there = peers
@@ -353,9 +345,7 @@ impl<'a> Overlay<'a> {
     fn connected(&mut self, host: HostId, order: u32, parent: HostId) {
         let latency = self.hosts.get(&parent).zip(self.hosts.get(&host)).map(|(a, b)| self.latency(a, b));
         let now = self.now;
-        let Some(found) = self.hosts.get_mut(&host).filter(|found| found.order == order) else {
-            return;
-        };
+        let Some(found) = self.hosts.get_mut(&host).filter(|found| found.order == order) else { return };
         let Some(latency) = latency else {
             found.lost = found.lost.or(Some(now)).filter(|_| found.joined);
             found.parent = None;
@@ -384,9 +374,7 @@ impl<'a> Overlay<'a> {
 
     /// Removes a host; others notice after `silence`.
     fn go(&mut self, host: HostId, silence: Nanos) {
-        let Some(gone) = self.hosts.remove(&host) else {
-            return;
-        };
+        let Some(gone) = self.hosts.remove(&host) else { return };
         self.counts.gone += 1;
         let now = self.now;
         self.at(now + silence + self.to_cluster(&gone), host, OverlayEvent::Silent(gone.cluster));

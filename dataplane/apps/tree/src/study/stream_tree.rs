@@ -81,10 +81,7 @@ pub struct StreamTree {
 impl StreamTree {
     /// A tree with only its source.
     pub fn new(
-        wires: Wires,
-        policy: Policy,
-        config: NodeConfig,
-        (attachment, capacity): (HostAttachment, u16),
+        wires: Wires, policy: Policy, config: NodeConfig, (attachment, capacity): (HostAttachment, u16),
         seed: u64,
     ) -> StreamTree {
         let source = join_message(SOURCE, attachment.router, capacity);

@@ -155,9 +155,7 @@ impl Forest {
 
     /// A host fails. Its dispatcher and its children get to know of it some time.
     pub fn kill(&mut self, host: HostId) {
-        let Some(dead) = self.hosts.remove(&host) else {
-            return;
-        };
+        let Some(dead) = self.hosts.remove(&host) else { return };
         self.send(Who::Host(host), Who::Cluster(dead.cluster), TreeMessage::Gone);
         let children: Vec<HostId> = self.children(host);
         for child in children {
@@ -345,9 +343,7 @@ impl Forest {
     }
 
     fn obey(&mut self, host: HostId, from: ClusterId, message: ToHost) {
-        let Some(at) = self.hosts.get(&host).filter(|h| h.cluster == from) else {
-            return;
-        };
+        let Some(at) = self.hosts.get(&host).filter(|h| h.cluster == from) else { return };
         let latency =
             |other: &HostId| Some(Nanos::from_millis(self.hosts.get(other)?.place.abs_diff(at.place)));
         match message {
@@ -395,9 +391,7 @@ impl Forest {
         }
         let latency = self.hosts.get(&parent).filter(|_| is_expected).zip(self.hosts.get(&host));
         let latency = latency.map(|(a, b)| Nanos::from_millis(a.place.abs_diff(b.place)));
-        let Some(child) = self.hosts.get_mut(&host).filter(|h| h.order == order) else {
-            return;
-        };
+        let Some(child) = self.hosts.get_mut(&host).filter(|h| h.order == order) else { return };
         (child.parent, child.done) = (latency.map(|_| parent), latency.is_some());
         self.say(
             host,

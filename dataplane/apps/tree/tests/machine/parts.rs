@@ -41,11 +41,7 @@ impl SplitDispatchers {
     }
 
     pub fn on_host(
-        &mut self,
-        now: Nanos,
-        cluster: ClusterId,
-        host: HostId,
-        message: FromHost,
+        &mut self, now: Nanos, cluster: ClusterId, host: HostId, message: FromHost,
     ) -> Vec<HostMessage> {
         let part = self.owners.get(&cluster).copied().unwrap_or(0);
         let told = self.parts[part].on_host(now, cluster, host, message);

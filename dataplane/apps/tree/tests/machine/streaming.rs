@@ -125,11 +125,7 @@ fn run(grove: &mut Grove, step: Step) {
 
 /// Hosts that join before there is anything to miss, then whatever happens, then the end.
 fn session(
-    parts: usize,
-    config: NodeConfig,
-    policy: Policy,
-    hosts: Vec<(u64, u16, u16)>,
-    steps: Vec<Step>,
+    parts: usize, config: NodeConfig, policy: Policy, hosts: Vec<(u64, u16, u16)>, steps: Vec<Step>,
 ) -> Grove {
     let mut grove = Grove::in_parts(parts, config, policy, 2);
     for (place, capacity, sockets) in hosts {

@@ -57,11 +57,7 @@ pub struct Dialogue {
 
 impl Dialogue {
     pub(super) fn new(
-        args: &TreeArgs,
-        host: HostId,
-        is_source: bool,
-        port: u16,
-        now: Instant,
+        args: &TreeArgs, host: HostId, is_source: bool, port: u16, now: Instant,
     ) -> Result<Dialogue, AgentError> {
         let trust = args.secure.trust(args.first()?)?;
         let address = SocketAddrV4::new(*args.listen.ip(), port);
@@ -111,10 +107,7 @@ impl Dialogue {
 
     /// A dispatcher refused the host, which tries again after a pause. The error: it is of no use.
     pub(super) fn on_refusal(
-        &mut self,
-        drive: &mut Drive,
-        code: RefusalCode,
-        text: &str,
+        &mut self, drive: &mut Drive, code: RefusalCode, text: &str,
     ) -> Result<(), AgentError> {
         self.attempts += 1;
         if code == RefusalCode::WrongToken || self.attempts > ATTEMPTS {
@@ -169,10 +162,7 @@ impl Dialogue {
     }
 
     pub(super) fn on_line(
-        &mut self,
-        drive: &mut Drive,
-        mut line: Value,
-        is_dialling: bool,
+        &mut self, drive: &mut Drive, mut line: Value, is_dialling: bool,
     ) -> Result<DispatcherWord, AgentError> {
         if let Some(welcome) = line.get_mut("welcome") {
             return self.on_welcome(drive, welcome.take(), is_dialling);
@@ -222,10 +212,7 @@ impl Dialogue {
     }
 
     fn on_welcome(
-        &mut self,
-        drive: &mut Drive,
-        mut welcome: Value,
-        is_dialling: bool,
+        &mut self, drive: &mut Drive, mut welcome: Value, is_dialling: bool,
     ) -> Result<DispatcherWord, AgentError> {
         let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| {
             let cure = "check that they are of this version";

@@ -62,22 +62,14 @@ impl Dials {
 
     /// Notes a connection that was begun over QUIC, and when it is given up.
     pub(super) fn over_quic(
-        &mut self,
-        conn: ConnId,
-        to: SocketAddrV4,
-        tls: Option<Connection>,
-        until: Instant,
+        &mut self, conn: ConnId, to: SocketAddrV4, tls: Option<Connection>, until: Instant,
     ) {
         self.dials.insert(conn, Dialling { to, tls, way: DialAttempt::Quic(until) });
     }
 
     /// Begins a connection over TCP; `unreached`: nothing answered over UDP.
     pub(super) fn over_tcp(
-        &mut self,
-        drive: &mut Drive,
-        conn: ConnId,
-        to: SocketAddrV4,
-        tls: Option<Connection>,
+        &mut self, drive: &mut Drive, conn: ConnId, to: SocketAddrV4, tls: Option<Connection>,
         unreached: bool,
     ) {
         match Dial::begin(drive.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {

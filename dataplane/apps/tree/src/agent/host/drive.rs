@@ -53,9 +53,7 @@ impl Drive {
 
     /// Takes events, and waits for them until this time unless there is other work.
     pub(super) fn wait(
-        &mut self,
-        until: Instant,
-        busy: bool,
+        &mut self, until: Instant, busy: bool,
     ) -> Result<Vec<(HostPollKey, Ready)>, AgentError> {
         let mut happened = Vec::new();
         let timeout = if busy { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };

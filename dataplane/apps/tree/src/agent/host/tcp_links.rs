@@ -34,10 +34,7 @@ impl TcpLinks {
     /// Accepts the peers that wait. A host without the tree's certificate cannot prove itself, unless all is
     /// `plain`: it accepts no child, and none expects it.
     pub(super) fn accept(
-        &mut self,
-        drive: &mut Drive,
-        shared: Option<&TreeIdentity>,
-        plain: bool,
+        &mut self, drive: &mut Drive, shared: Option<&TreeIdentity>, plain: bool,
     ) -> Result<(), AgentError> {
         // An error means that no peer waits, that it has gone again, or that no descriptor is left: another
         // peer will come.

@@ -180,10 +180,7 @@ impl Links {
 
     /// Takes a UDP datagram that came.
     pub fn handle(
-        &mut self,
-        now: Instant,
-        (from, at): (SocketAddr, Option<IpAddr>),
-        ecn: Option<EcnCodepoint>,
+        &mut self, now: Instant, (from, at): (SocketAddr, Option<IpAddr>), ecn: Option<EcnCodepoint>,
         bytes: BytesMut,
     ) {
         self.scratch.clear();

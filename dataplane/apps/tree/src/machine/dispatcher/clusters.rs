@@ -185,11 +185,7 @@ impl Dispatcher {
     }
 
     pub(super) fn on_attach(
-        &mut self,
-        from: ClusterId,
-        (to, delay): (Peer, Nanos),
-        ticket: Ticket,
-        given: HostId,
+        &mut self, from: ClusterId, (to, delay): (Peer, Nanos), ticket: Ticket, given: HostId,
     ) {
         let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
         // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
@@ -207,11 +203,7 @@ impl Dispatcher {
 
     /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
     pub(super) fn on_head(
-        &mut self,
-        from: ClusterId,
-        (head, moves): (Peer, u32),
-        behind: bool,
-        tried: Option<Ticket>,
+        &mut self, from: ClusterId, (head, moves): (Peer, u32), behind: bool, tried: Option<Ticket>,
     ) {
         let Some(below) = self.below.get_mut(&from) else {
             // The cluster's earlier parent no longer exists, or messages about it were lost.

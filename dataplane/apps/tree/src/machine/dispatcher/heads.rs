@@ -18,9 +18,7 @@ impl Dispatcher {
     /// Gives the head of a cluster a parent here, other than `not` if possible. If no host has room, the
     /// cluster may be passed on to one beside it; otherwise some host serves more children than it offered.
     pub(super) fn attach(&mut self, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
-        let Some(below) = self.below.get_mut(&cluster) else {
-            return;
-        };
+        let Some(below) = self.below.get_mut(&cluster) else { return };
         below.from = None;
         let (behind, latency) = (below.behind, below.latency);
         self.count_foreign();
@@ -44,9 +42,7 @@ impl Dispatcher {
     pub(super) fn attach_to(&mut self, cluster: ClusterId, host: HostId) {
         let ticket = self.ticket();
         let delay = self.delay(host).unwrap_or(Nanos::ZERO);
-        let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else {
-            return;
-        };
+        let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else { return };
         (below.from, below.awaited, below.delay) = (Some(host), Some(ticket), delay);
         let (child, to) = (below.head.host, member.peer);
         self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
@@ -109,9 +105,7 @@ impl Dispatcher {
     /// Handles this cluster's own head when it holds others up: one of its children takes its place, or it is
     /// connected to a lower host.
     pub(super) fn on_head_slow(&mut self, from: ClusterId) {
-        let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else {
-            return;
-        };
+        let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else { return };
         let children: Vec<HostId> = self.tree.children(slow).collect();
         let serving = children.iter().filter(|&&host| self.tree.get(host).is_some_and(|m| m.capacity > 0));
         // A host that can serve one more child precedes one that cannot, as after the loss of a head.

@@ -97,12 +97,7 @@ pub struct Dispatcher {
 impl Dispatcher {
     /// The dispatcher of the root cluster, whose head is the source.
     pub fn root(
-        id: ClusterId,
-        policy: Policy,
-        token: Token,
-        source: &TreeJoin,
-        seed: u64,
-        now: Nanos,
+        id: ClusterId, policy: Policy, token: Token, source: &TreeJoin, seed: u64, now: Nanos,
     ) -> Dispatcher {
         let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
@@ -126,11 +121,7 @@ impl Dispatcher {
     }
 
     fn new(
-        (id, root): (ClusterId, ClusterId),
-        policy: Policy,
-        token: Token,
-        above: Above,
-        seed: u64,
+        (id, root): (ClusterId, ClusterId), policy: Policy, token: Token, above: Above, seed: u64,
     ) -> Dispatcher {
         Dispatcher {
             id,

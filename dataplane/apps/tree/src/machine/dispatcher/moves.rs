@@ -38,9 +38,7 @@ impl Dispatcher {
     }
 
     pub(super) fn on_attached(&mut self, host: HostId, order: u32, latency: Nanos) {
-        let Some(left) = self.tree.confirm(host, order) else {
-            return;
-        };
+        let Some(left) = self.tree.confirm(host, order) else { return };
         // The time to connect is longer than the way, which the host may have measured.
         let parent = self.tree.get(host).and_then(|member| member.parent().or(member.outside));
         let measured = parent.and_then(|parent| self.tree.measured(host, parent));
@@ -122,9 +120,7 @@ impl Dispatcher {
         self.joins.remove(&host);
         self.settling.remove(&host);
         self.deferred.retain(|&moved, &mut parent| moved != host && parent != host);
-        let Some((gone, mut orphans)) = self.tree.remove(host) else {
-            return;
-        };
+        let Some((gone, mut orphans)) = self.tree.remove(host) else { return };
         if gone.up == ParentOrder::Outside {
             if self.above == Above::Root {
                 return self.end();
@@ -298,9 +294,7 @@ impl Dispatcher {
     /// Moves a host's children to others with room, and the host itself below a host at its own level or
     /// lower. False: there is no such host.
     pub(super) fn demote(&mut self, slow: HostId, parent: HostId) -> bool {
-        let Some(level) = self.tree.depth(slow) else {
-            return false;
-        };
+        let Some(level) = self.tree.depth(slow) else { return false };
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = member.slow_until.max(self.now + self.policy.settling);
         }

@@ -51,10 +51,7 @@ impl Child {
     /// A child with its first connection. Its branch keeps what it and the hosts below it need, as far as it
     /// is held here.
     pub(super) fn new(
-        now: Nanos,
-        conn: ConnId,
-        asked: ChildRequest,
-        stream: &mut Fanout,
+        now: Nanos, conn: ConnId, asked: ChildRequest, stream: &mut Fanout,
     ) -> Result<Child, Reason> {
         let ChildRequest { edge, has, needed, room, datagrams } = asked;
         let received = stream.received();
@@ -181,12 +178,7 @@ impl Child {
 
     /// Appends the bytes that a connection of the child carries next; false: there are none.
     pub(super) fn give(
-        &mut self,
-        conn: ConnId,
-        most: usize,
-        stream: &mut Fanout,
-        held: &HeldBytes,
-        out: &mut Vec<u8>,
+        &mut self, conn: ConnId, most: usize, stream: &mut Fanout, held: &HeldBytes, out: &mut Vec<u8>,
     ) -> bool {
         let first = self.conns.first() == Some(&conn);
         if let Some(to) = self.skip {

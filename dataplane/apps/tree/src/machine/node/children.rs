@@ -113,11 +113,7 @@ impl Children {
     /// Takes a departed child back, whose edge has a connection again; returns the offset that its WELCOME
     /// tells.
     pub(super) fn take_back(
-        &mut self,
-        host: HostId,
-        edge: u32,
-        conn: ConnId,
-        stream: &mut Fanout,
+        &mut self, host: HostId, edge: u32, conn: ConnId, stream: &mut Fanout,
     ) -> Option<u64> {
         let (mut child, until) = self.departed.remove(&host)?;
         if child.edge != edge {

@@ -223,10 +223,7 @@ impl Conns {
 
     /// The next frame of the bytes that came over a connection, and the connection's role.
     pub(super) fn next_frame(
-        &mut self,
-        now: Nanos,
-        conn: ConnId,
-        bytes: &mut &[u8],
+        &mut self, now: Nanos, conn: ConnId, bytes: &mut &[u8],
     ) -> Option<(ConnRole, Result<Option<TreeFrame>, CodecError>)> {
         let found = self.conns.get_mut(&conn)?;
         // Strangers, and peers that were told to go, are closed after a fixed time, whatever they say.

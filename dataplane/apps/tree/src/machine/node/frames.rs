@@ -131,12 +131,7 @@ impl TreeNode {
 
     /// Adds a child; returns where it begins, and whether that is before all that is held.
     fn serve(
-        &mut self,
-        now: Nanos,
-        conn: ConnId,
-        child: HostId,
-        begin: StartAt,
-        asked: ChildRequest,
+        &mut self, now: Nanos, conn: ConnId, child: HostId, begin: StartAt, asked: ChildRequest,
     ) -> Result<(u64, bool), Reason> {
         // A node without a place in the tree accepts no child: no host above keeps bytes for its subtree, and
         // it may not know where its own stream begins.
@@ -191,11 +186,7 @@ impl TreeNode {
     }
 
     fn on_parents_frame(
-        &mut self,
-        now: Nanos,
-        conn: ConnId,
-        (edge, welcome): (u32, bool),
-        frame: TreeFrame,
+        &mut self, now: Nanos, conn: ConnId, (edge, welcome): (u32, bool), frame: TreeFrame,
     ) -> Result<(), Reason> {
         match frame {
             TreeFrame::Data { .. } | TreeFrame::End { .. } | TreeFrame::Skip { .. } if !welcome => {

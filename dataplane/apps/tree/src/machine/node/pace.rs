@@ -55,11 +55,7 @@ impl Pace {
     /// the bytes that wait for the fastest child, and the lag of the fastest. A child that lacks less than a
     /// while ago, or has connected since, is not slow: it may come from a slow parent.
     pub(super) fn report(
-        &mut self,
-        now: Nanos,
-        config: &NodeConfig,
-        (waits, missed): (u64, u64),
-        least: (u64, Nanos),
+        &mut self, now: Nanos, config: &NodeConfig, (waits, missed): (u64, u64), least: (u64, Nanos),
     ) -> bool {
         let (after, late, lag) = (config.slow_after, config.late_after, self.lag(now));
         let much = waits >= after && waits - least.0 > after / 2;

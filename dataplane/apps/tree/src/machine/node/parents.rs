@@ -87,9 +87,7 @@ impl Parents {
     /// The next parent accepted its first connection: it is the parent from now on. False: no such edge is
     /// being made.
     pub(super) fn accept(&mut self, now: Nanos, conns: &mut Conns, edge: u32, sockets: u16) -> bool {
-        let Some(mut next) = self.next.take().filter(|next| next.edge == edge) else {
-            return false;
-        };
+        let Some(mut next) = self.next.take().filter(|next| next.edge == edge) else { return false };
         if let Some(before) = self.present.take() {
             conns.close_edge(before.edge, true);
         }
@@ -104,12 +102,7 @@ impl Parents {
 
     /// A parent refused a connection, which is closed. `now_there`: the offsets that HELLO would tell now.
     pub(super) fn on_refused(
-        &mut self,
-        now: Nanos,
-        conns: &mut Conns,
-        edge: u32,
-        reason: Reason,
-        now_there: (u64, u64),
+        &mut self, now: Nanos, conns: &mut Conns, edge: u32, reason: Reason, now_there: (u64, u64),
         patience: Nanos,
     ) {
         let Some(found) = self.get_mut(edge) else { return };

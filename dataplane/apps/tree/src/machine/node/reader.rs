@@ -85,11 +85,7 @@ impl OwnReader {
 
     /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
     pub(super) fn read(
-        &mut self,
-        stream: &mut Fanout,
-        held: &HeldBytes,
-        config: &NodeConfig,
-        most: usize,
+        &mut self, stream: &mut Fanout, held: &HeldBytes, config: &NodeConfig, most: usize,
     ) -> Option<ReadItem> {
         let broken = self.failed.map(|at| ReadItem::Broken { at });
         if self.over || !self.reads {

@@ -401,9 +401,7 @@ impl Grove {
 
     pub fn read(&mut self, host: HostId, most: usize) -> bool {
         let now = self.now;
-        let Some(found) = self.nodes.get_mut(&host) else {
-            return false;
-        };
+        let Some(found) = self.nodes.get_mut(&host) else { return false };
         let at = found.node.position();
         let read = found.node.read(now, most);
         match &read {
