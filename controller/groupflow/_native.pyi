@@ -17,15 +17,7 @@ RefusalCode: TypeAlias = Literal[
     "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
 ]
 NoticeKind: TypeAlias = Literal[
-    "joined",
-    "left",
-    "lost",
-    "deleted",
-    "switch_lost",
-    "switch_back",
-    "agent_lost",
-    "agent_back",
-    "complete",
+    "joined", "left", "lost", "deleted", "switch_lost", "switch_back", "agent_lost", "agent_back", "complete"
 ]
 
 def tree_study(spec: str) -> str:

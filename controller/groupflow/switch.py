@@ -87,14 +87,7 @@ class Switch:
         """
         info = Path(p4info).read_text()
         native = NativeSwitch(
-            Path(json).read_text(),
-            info,
-            list(ports),
-            list(links),
-            cpu_port,
-            drop_port,
-            priority_queues,
-            seed,
+            Path(json).read_text(), info, list(ports), list(links), cpu_port, drop_port, priority_queues, seed
         )
         return cls(native, schema(info))
 

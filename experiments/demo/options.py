@@ -60,10 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--mode", choices=("e2e", "n2n"), default="e2e", help="acknowledge at receivers, or at caches"
     )
     parser.add_argument(
-        "--policy",
-        choices=("strict", "isolate"),
-        default="strict",
-        help="treatment of a slow receiver",
+        "--policy", choices=("strict", "isolate"), default="strict", help="treatment of a slow receiver"
     )
     parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
     parser.add_argument("--rate", type=_rate, help="rate of every link, e.g. 50mbit (a bare number: Mbit/s)")

@@ -15,14 +15,7 @@ from rich.console import Console
 from experiments.demo import baseline
 from experiments.demo.options import SENDER, Options
 from experiments.demo.progress import ProgressView, Track
-from experiments.demo.results import (
-    AgentResult,
-    Baseline,
-    Parameters,
-    ReceiverResult,
-    Report,
-    SenderResult,
-)
+from experiments.demo.results import AgentResult, Baseline, Parameters, ReceiverResult, Report, SenderResult
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError, ClientError
 from groupflow.endpoint.events import Event

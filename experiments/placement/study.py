@@ -118,9 +118,6 @@ def ratio(problem: Problem, objective: Objective, best: Callable[[Problem, Objec
 
 
 def _ratios(
-    kind: str,
-    objective: Objective,
-    best: Callable[[Problem, Objective], float],
-    problems: Iterable[Problem],
+    kind: str, objective: Objective, best: Callable[[Problem, Objective], float], problems: Iterable[Problem]
 ) -> Ratios:
     return Ratios(kind, objective, tuple(sorted(ratio(problem, objective, best) for problem in problems)))

@@ -140,7 +140,5 @@ def _form(c: Comparison) -> dict[str, object]:
 
 GROUP = "group"
 EXPERIMENT = Experiment(
-    "split agents over kernel TCP, in the network of icn2011; or its group sessions",
-    run,
-    scenarios=(GROUP,),
+    "split agents over kernel TCP, in the network of icn2011; or its group sessions", run, scenarios=(GROUP,)
 )

@@ -47,12 +47,7 @@ class Repair:
 
 
 async def measure(
-    network: Network,
-    kills: int,
-    *,
-    plain: bool,
-    edges: Edges = "stream",
-    death: Death = "killed",
+    network: Network, kills: int, *, plain: bool, edges: Edges = "stream", death: Death = "killed"
 ) -> list[Repair]:
     """Kills hosts one after the other. Raises RunError, ClientError."""
     async with AsyncExitStack() as stack:

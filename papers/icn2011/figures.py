@@ -9,13 +9,7 @@ from groupflow.study.drawing import Axes, save, subplots
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, Method
 
-COLOURS = {
-    "unicast": "#555555",
-    "n2n": "#c06010",
-    "e2e": "#1f4e79",
-    "group": "#2e8540",
-    "members": "#9a6fb0",
-}
+COLOURS = {"unicast": "#555555", "n2n": "#c06010", "e2e": "#1f4e79", "group": "#2e8540", "members": "#9a6fb0"}
 LINES: tuple[Method, ...] = (*reversed(METHODS), *BEYOND)
 MBPS = (0.0, 104.0)
 RATIO = (0.0, 1.04)

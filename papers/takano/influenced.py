@@ -127,11 +127,7 @@ def _points(quick: bool, seed: int) -> list[Speed]:
 
 
 COMPUTATION: Simulation[Speed, Influenced, Points] = Simulation(
-    compute,
-    _by_speed,
-    _rows,
-    title=lambda speed: f"Fig. 2, {speed.bps / MEGABIT:g} Mb/s",
-    cost=lambda _: 1.0,
+    compute, _by_speed, _rows, title=lambda speed: f"Fig. 2, {speed.bps / MEGABIT:g} Mb/s", cost=lambda _: 1.0
 )
 ABOUT = "Fig. 2: packets influenced by control delay, computed"
 FIGURE_2 = Study(NAME, ABOUT, COMPUTATION, _points, judge, draw)

@@ -21,11 +21,7 @@ def add(group: Subparsers) -> None:
     leaf(group, "list", "list the controlled flows", "diffusion list", _list)
     show = leaf(group, "show", "show a flow and its hops", "diffusion show 1", _show)
     watch = leaf(
-        group,
-        "watch",
-        "show n, r and J of each hop, live",
-        "diffusion watch 1 --interval 0.5",
-        _watch,
+        group, "watch", "show n, r and J of each hop, live", "diffusion watch 1 --interval 0.5", _watch
     )
     for parser in (remove, show, watch):
         parser.add_argument("flow", type=int)

@@ -10,14 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
 from groupflow.cli import values
-from groupflow.cli.command import (
-    OK,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    failing_with,
-)
+from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command, failing_with
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running

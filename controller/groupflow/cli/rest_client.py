@@ -22,13 +22,7 @@ def leaf(group: Subparsers, name: str, summary: str, example: str, run: Run) -> 
     return parser
 
 
-def session_leaf(
-    sessions: Subparsers,
-    name: str,
-    summary: str,
-    run: Run,
-    options: str = "",
-) -> Parser:
+def session_leaf(sessions: Subparsers, name: str, summary: str, run: Run, options: str = "") -> Parser:
     """A command about one session; `options` is text for the end of its example."""
     parser = leaf(sessions, name, summary, f"sessions {name} 7{options}", run)
     parser.add_argument("session", type=int)

@@ -16,11 +16,7 @@ async def program(
 ) -> AsyncGenerator[Process]:
     """Runs a program with a pipe as its stdout; if this process is killed, the kernel ends the program."""
     process = await asyncio.create_subprocess_exec(
-        *launcher,
-        *tied(command),
-        stdin=PIPE if piped_input else DEVNULL,
-        stdout=PIPE,
-        stderr=DEVNULL,
+        *launcher, *tied(command), stdin=PIPE if piped_input else DEVNULL, stdout=PIPE, stderr=DEVNULL
     )
     try:
         yield process

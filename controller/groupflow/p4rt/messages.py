@@ -3,17 +3,7 @@
 from typing import Literal, TypeAlias
 
 from groupflow import _native
-from groupflow._native import (
-    Address,
-    Alive,
-    Control,
-    Delegated,
-    Joined,
-    Left,
-    Notice,
-    Refused,
-    Unknown,
-)
+from groupflow._native import Address, Alive, Control, Delegated, Joined, Left, Notice, Refused, Unknown
 
 __all__ = [
     "Address",
@@ -43,15 +33,7 @@ RefusalCode: TypeAlias = Literal[
     "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
 ]
 NoticeKind: TypeAlias = Literal[
-    "joined",
-    "left",
-    "lost",
-    "deleted",
-    "switch_lost",
-    "switch_back",
-    "agent_lost",
-    "agent_back",
-    "complete",
+    "joined", "left", "lost", "deleted", "switch_lost", "switch_back", "agent_lost", "agent_back", "complete"
 ]
 Reply: TypeAlias = Joined | Refused | Alive | Unknown | Notice | Delegated | Left
 

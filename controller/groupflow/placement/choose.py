@@ -6,12 +6,7 @@ from dataclasses import dataclass, replace
 from groupflow.network.topology import Topology
 from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
 from groupflow.placement.layout import nearest
-from groupflow.placement.problem import (
-    DEFAULT_SIZE_BYTES,
-    Objective,
-    Overlay,
-    Problem,
-)
+from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Overlay, Problem
 from groupflow.placement.rooted import RootedTree, is_tree, shortest_path_tree
 from groupflow.placement.search_bytes import few_bytes
 from groupflow.placement.search_time import short_time

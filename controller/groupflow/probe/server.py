@@ -16,14 +16,7 @@ from typing import Any, Self
 
 from groupflow.probe import wire
 from groupflow.probe.errors import ProbeError
-from groupflow.probe.model import (
-    LEAST_BUFFER,
-    LEAST_CELL_S,
-    MOST_BUFFER,
-    MOST_CELL_S,
-    MOST_CONNECTIONS,
-    PORT,
-)
+from groupflow.probe.model import LEAST_BUFFER, LEAST_CELL_S, MOST_BUFFER, MOST_CELL_S, MOST_CONNECTIONS, PORT
 from groupflow.probe.sockets import CHUNK, granted, listen, reason, reset
 
 log = logging.getLogger(__name__)

@@ -96,13 +96,7 @@ def _members(scenario: Scenario) -> list[dict[str, object]]:
 
 
 def _host(kind: str, name: str, host: Host) -> dict[str, object]:
-    return {
-        "kind": kind,
-        "name": name,
-        "ip": str(host.ip),
-        "mac": host.mac,
-        "gateway_mac": host.gateway_mac,
-    }
+    return {"kind": kind, "name": name, "ip": str(host.ip), "mac": host.mac, "gateway_mac": host.gateway_mac}
 
 
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:

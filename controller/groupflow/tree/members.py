@@ -54,8 +54,7 @@ class TreeOptions(RoleOptions):
 
         listen = (self.listen or "0.0.0.0:0").rpartition(":")[0]
         return replace(
-            self,
-            parallel=await measured(self.to, self.tls_pin, self.token, self.name, told, listen=listen),
+            self, parallel=await measured(self.to, self.tls_pin, self.token, self.name, told, listen=listen)
         )
 
     def arguments(self) -> list[str]:

@@ -45,13 +45,7 @@ class Tuned(NamedTuple):
 
 
 def tune_connections(
-    search: Search | None,
-    target: float,
-    reading: Reading,
-    most: int,
-    *,
-    gamma: float = GAMMA,
-    xi: float = XI,
+    search: Search | None, target: float, reading: Reading, most: int, *, gamma: float = GAMMA, xi: float = XI
 ) -> Tuned:
     """One round of one client's search. `target`: T_t in bit/s; `most`: the largest number of connections."""
     now = max(1, min(reading.connections, most))

@@ -42,11 +42,7 @@ def _connections(quick: bool, seed: int) -> list[Run]:
 
 
 def _study(
-    name: str,
-    about: str,
-    runs: Callable[[bool, int], list[Run]],
-    usual: Callable[[Case], Case],
-    title: str,
+    name: str, about: str, runs: Callable[[bool, int], list[Run]], usual: Callable[[Case], Case], title: str
 ) -> Study[Run, Outcome, Points]:
     """`usual` turns a case of the study into the paper's, which the figure and its claims look for."""
 

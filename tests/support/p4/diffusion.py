@@ -108,12 +108,7 @@ def tick_entry(
 
 
 def external_entry(
-    flow: int = FLOW,
-    port: int = UPSTREAM,
-    *,
-    alpha: Terms = ONE,
-    d: Terms = NONE,
-    limit: int = RATE_MAX,
+    flow: int = FLOW, port: int = UPSTREAM, *, alpha: Terms = ONE, d: Terms = NONE, limit: int = RATE_MAX
 ) -> fy.P4TableEntry:
     """A host behind the port shapes the flow to the rate that it is told."""
     parameters = {"limit": limit} | _terms("alpha", alpha) | _terms("d", d)

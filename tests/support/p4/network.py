@@ -120,9 +120,7 @@ def group_entry(group: int, *ports: int) -> fy.P4MulticastGroupEntry:
 def station_entry() -> fy.P4TableEntry:
     """Frames to ROUTER_MAC are for the switch."""
     return fy.P4TableEntry(
-        "station",
-        match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-        action=fy.P4TableAction("for_us"),
+        "station", match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}), action=fy.P4TableAction("for_us")
     )
 
 

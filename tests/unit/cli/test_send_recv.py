@@ -121,7 +121,7 @@ def test_a_member_stays_until_it_has_left(
     gfagent("""event joined ',"role":"member","member":4,"receivers":2'; event left""")
     assert main(["member", "7", "--token", "c0", "--listen", "9000", "--from", "start", "--name", "x"]) == 0
     assert (tmp_path / "arguments").read_text().split() == [
-        *("member", "--name", "x", "--session", "7", "--listen", "9000", "--from", "start", "--json"),
+        *("member", "--name", "x", "--session", "7", "--listen", "9000", "--from", "start", "--json")
     ]
     assert capfd.readouterr().err.splitlines() == ["session 7: joined as member 4, 2 in all"]
 

@@ -9,16 +9,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from groupflow.switch import Switch
-from tests.support.p4.network import (
-    ROUTER_MAC,
-    drops,
-    ip,
-    mac,
-    only,
-    ports,
-    route_entry,
-    station_entry,
-)
+from tests.support.p4.network import ROUTER_MAC, drops, ip, mac, only, ports, route_entry, station_entry
 
 
 @pytest.fixture

@@ -12,16 +12,7 @@ from scapy.packet import Packet, Raw
 from scapy.utils import checksum
 
 from groupflow.switch import Switch
-from tests.support.p4.network import (
-    ROUTER_MAC,
-    drops,
-    ip,
-    mac,
-    only,
-    ports,
-    route_entry,
-    station_entry,
-)
+from tests.support.p4.network import ROUTER_MAC, drops, ip, mac, only, ports, route_entry, station_entry
 
 PREFIX = "10.200.0.0/16"
 SERVED, UNSERVED = "10.200.0.1", "10.200.3.9"

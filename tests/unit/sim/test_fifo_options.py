@@ -58,16 +58,8 @@ ERRORS = [
         "xon: 61 packets",
         "switches.s2.xon: '61 packets' is above xoff; write 60 packets or less",
     ),
-    (
-        ", xon: 30 packets",
-        "",
-        "switches.s2.xon: missing; xoff needs it, as in '1000 packets'",
-    ),
-    (
-        "xoff: 60 packets, ",
-        "",
-        "switches.s2.xoff: missing; xon needs it, as in '1000 packets'",
-    ),
+    (", xon: 30 packets", "", "switches.s2.xon: missing; xoff needs it, as in '1000 packets'"),
+    ("xoff: 60 packets, ", "", "switches.s2.xoff: missing; xon needs it, as in '1000 packets'"),
     ("{kind: fifo, ecn", "{kind: p4, ecn", "switches.s1.ecn: only a fifo has it; write kind: fifo"),
     (
         "s3: {kind: fifo}",

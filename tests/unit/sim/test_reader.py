@@ -45,16 +45,8 @@ traffic:
 
 ERRORS = [
     ("seed: 7", "diffusion:", "diffusion: nothing is written; write a value, or leave the key out"),
-    (
-        "window: 10000 packets",
-        "messages: ",
-        "traffic.target.messages: nothing is written",
-    ),
-    (
-        "window: 10000 packets",
-        "shaped_as: ",
-        "traffic.target.shaped_as: nothing is written",
-    ),
+    ("window: 10000 packets", "messages: ", "traffic.target.messages: nothing is written"),
+    ("window: 10000 packets", "shaped_as: ", "traffic.target.shaped_as: nothing is written"),
     ("from: h1", "from: h7", "traffic.target.from: unknown host 'h7'; declare it under hosts"),
     ("[h1, s1]", "[h1, s7]", "links[0].ends: no host or switch 's7'; declare it under hosts or switches"),
     (

@@ -237,10 +237,7 @@ def test_a_run_that_is_planned_twice_is_one(tmp_path: Path) -> None:
             [study("local", 1, simulation=replace(NUMBERS, simulate=NO_DOT))],
             "simulate of local is not a function of a module: .*failing.<locals>.fail",
         ),
-        (
-            [replace(SMALL, runs=nested)],
-            "a run of small is not picklable: .*failing.<locals>.fail",
-        ),
+        ([replace(SMALL, runs=nested)], "a run of small is not picklable: .*failing.<locals>.fail"),
     ],
 )
 def test_a_paper_that_cannot_be_run_is_told(default: list[AnyStudy], said: str, tmp_path: Path) -> None:

@@ -56,11 +56,7 @@ def test_equation_1_and_equation_2_agree() -> None:
             id="equals share what there is, the low one has its minimum",
         ),
         pytest.param(
-            100_000,
-            [HIGH, Client("tiny", 1_000)],
-            [100, 100],
-            [98_913, 1_086],
-            id="a segment for everyone",
+            100_000, [HIGH, Client("tiny", 1_000)], [100, 100], [98_913, 1_086], id="a segment for everyone"
         ),
         pytest.param(600, [HIGH, LOW], [100, 100], [300, 300], id="less than a segment each"),
     ],
@@ -86,10 +82,7 @@ def many(draw: st.DrawFn) -> list[tuple[Client, float]]:
     for number in range(size):
         target = draw(st.integers(1_000, 10**8))
         client = Client(
-            f"c{number}",
-            target,
-            draw(st.integers(0, 3)),
-            draw(st.none() | st.integers(1, target)),
+            f"c{number}", target, draw(st.integers(0, 3)), draw(st.none() | st.integers(1, target))
         )
         found.append((client, draw(st.floats(0.1, 1_000))))
     return found

@@ -51,11 +51,7 @@ async def serve(controller: Controller, *listeners: socket.socket) -> None:
 async def serve_app(app: FastAPI, *listeners: socket.socket) -> None:
     """Serves until cancelled."""
     config = uvicorn.Config(
-        app,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=1,
+        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=list(listeners)))

@@ -6,13 +6,7 @@ from typing import Protocol
 
 from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
 from groupflow.control.sessions.model import Session
-from groupflow.control.sessions.numbers import (
-    CURSORS,
-    NEIGHBOURS,
-    STREAMS,
-    Stream,
-    SwitchNumbers,
-)
+from groupflow.control.sessions.numbers import CURSORS, NEIGHBOURS, STREAMS, Stream, SwitchNumbers
 from groupflow.control.sessions.replication import Node
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
 from groupflow.network.topology import Host, Topology
@@ -36,10 +30,7 @@ class Fabric:
     """Owns the numbers of every switch and its desired entries."""
 
     def __init__(
-        self,
-        topology: Topology,
-        devices: Mapping[str, SwitchPort],
-        tcp_prefix: IPv4Network = DEFAULT_PREFIX,
+        self, topology: Topology, devices: Mapping[str, SwitchPort], tcp_prefix: IPv4Network = DEFAULT_PREFIX
     ) -> None:
         self.topology = topology
         self.devices = devices

@@ -106,8 +106,7 @@ class SwitchNumbers:
         """Raises RefusalError if the switch has no room for a stream's node."""
         if len(node.branches) > MAX_BRANCHES:
             raise RefusalError(
-                "full",
-                f"switch {self.switch} has {MAX_BRANCHES} branches in this stream, the highest number",
+                "full", f"switch {self.switch} has {MAX_BRANCHES} branches in this stream, the highest number"
             )
         if stream not in self._streams and len(self._streams) >= MAX_STREAMS:
             raise RefusalError("full", f"switch {self.switch} has {MAX_STREAMS} streams, the highest number")

@@ -135,12 +135,7 @@ class Watchdog:
         if wanted is not None and not _same_secret(wanted, token):
             raise RefusalError("wrong_token", "the token is not the cache agents'")
         agent = Agent(
-            switch,
-            host.name,
-            udp_port,
-            name or host.name,
-            self._caching.agent_id(switch),
-            int(self._wall()),
+            switch, host.name, udp_port, name or host.name, self._caching.agent_id(switch), int(self._wall())
         )
         self._caching.add(agent)
         self.agents.hear(switch)

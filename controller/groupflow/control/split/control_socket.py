@@ -52,10 +52,7 @@ class ControlSocket:
     """One connection. Made by `open`; `serve` ends when the agent closes it."""
 
     def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        on_event: Callable[[Form], None],
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_event: Callable[[Form], None]
     ) -> None:
         self._reader = reader
         self._writer = writer

@@ -56,10 +56,7 @@ class ClientList:
 
 
 class ClientForm(Form):
-    name: str = Field(
-        pattern=NAME,
-        description="1 to 64 letters, digits, '.', '_' or '-', not '.' first",
-    )
+    name: str = Field(pattern=NAME, description="1 to 64 letters, digits, '.', '_' or '-', not '.' first")
     target: FiniteRate
     minimum: Annotated[int | None, FINITE_RATE] = None
     priority: int = number(0, 1000, 0)

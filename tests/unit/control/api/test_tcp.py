@@ -98,10 +98,7 @@ async def test_agents_are_listed(tmp_path: Path) -> None:
         assert [
             (a["kind"], a["switch"], a["host"], a["state"], a["holds"]["bytes"], a["bounds"]["bytes"])
             for a in agents
-        ] == [
-            ("split", "s1", "c1", "up", 5, 9),
-            ("split", "s2", "c2", "away", 0, None),
-        ]
+        ] == [("split", "s1", "c1", "up", 5, 9), ("split", "s2", "c2", "away", 0, None)]
         assert agents[1]["problem"]
 
 

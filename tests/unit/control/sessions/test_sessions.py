@@ -116,11 +116,7 @@ async def test_deleting_a_session_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "code"),
-    [
-        ({"token": "00"}, "wrong_token"),
-        ({"token": ""}, "wrong_token"),
-        ({"source": 9}, "no_source"),
-    ],
+    [({"token": "00"}, "wrong_token"), ({"token": ""}, "wrong_token"), ({"source": 9}, "no_source")],
 )
 async def test_refusals(fields: dict[str, object], code: str) -> None:
     async with world() as w:

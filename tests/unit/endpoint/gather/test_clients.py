@@ -10,24 +10,12 @@ from tests.support.gather import GOOD
 
 ERRORS = [
     ("cam2", "cam1", "clients[1].name: 'cam1' is there twice; rename one"),
-    (
-        "target: 1mbit",
-        "target: -1mbit",
-        "clients[0].target: '-1mbit' cannot be read; write a number with",
-    ),
-    (
-        "target: 1mbit",
-        "target: 1000000",
-        "clients[0].target: 1000000 cannot be read; write a number with",
-    ),
+    ("target: 1mbit", "target: -1mbit", "clients[0].target: '-1mbit' cannot be read; write a number with"),
+    ("target: 1mbit", "target: 1000000", "clients[0].target: 1000000 cannot be read; write a number with"),
     ("target: 1mbit", "target: 0mbit", "clients[0].target: '0mbit' is no rate"),
     ("target: 1mbit", "target: unlimited", "clients[0].target: 'unlimited' is no rate here"),
     ("target: 1mbit, ", "", "clients[0].target: missing; write a rate with its unit, as in '1mbit'"),
-    (
-        "target: 1mbit",
-        "target: 11mbit",
-        "clients[0].target: 11mbit is beyond the link's 10mbit; write less",
-    ),
+    ("target: 1mbit", "target: 11mbit", "clients[0].target: 11mbit is beyond the link's 10mbit; write less"),
     ("minimum: 100kbit", "minimum: 600kbit", "clients[1].minimum: 600kbit is above the target, 500kbit"),
     ("minimum: 100kbit", "minimum: 5", "clients[1].minimum: 5 cannot be read"),
     ("priority: 1", "priority: -1", "clients[0].priority: -1 will not do"),

@@ -156,10 +156,7 @@ def test_nothing_goes_unencrypted_unless_it_is_said(told: Path, capfd: pytest.Ca
 
 @pytest.mark.parametrize(
     ("tls", "arguments"),
-    [
-        (None, ["--plain"]),
-        ((Path("a.crt"), Path("a.key")), ["--tls-cert", "a.crt", "--tls-key", "a.key"]),
-    ],
+    [(None, ["--plain"]), ((Path("a.crt"), Path("a.key")), ["--tls-cert", "a.crt", "--tls-key", "a.key"])],
 )
 def test_a_server_encrypts_with_a_certificate(tls: tuple[Path, Path] | None, arguments: list[str]) -> None:
     said = ServeOptions(clients=Path("c.json"), tls=tls).arguments()

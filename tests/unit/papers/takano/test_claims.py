@@ -116,7 +116,7 @@ def test_vegas_is_judged_by_its_own_claims() -> None:
     )
     found = verdicts(outcomes)
     assert found.keys() >= {
-        *("4V-oscillation", "4V-slow", "4V-no-loss", "4V-same", "4V2-tcp-collapse", "4V2-dfc-as-4V"),
+        *("4V-oscillation", "4V-slow", "4V-no-loss", "4V-same", "4V2-tcp-collapse", "4V2-dfc-as-4V")
     }
     assert all(found.values()), found
 

@@ -103,7 +103,7 @@ def test_resting_queues_refute_the_limit_and_swinging_ones_that_there_is_rest_be
 
 def test_one_line_of_delays_that_loses_or_swings_is_noticed() -> None:
     assert held(judged("delays")) == {
-        *("dfc-share", "dfc-stable", "dfc-fair", "dfc-no-loss", "tcp-loss", "limit-rest"),
+        *("dfc-share", "dfc-stable", "dfc-fair", "dfc-no-loss", "tcp-loss", "limit-rest")
     }
 
     def one(run: Run, made: Outcome) -> Outcome:
@@ -116,7 +116,7 @@ def test_one_line_of_delays_that_loses_or_swings_is_noticed() -> None:
 
 def test_shares_are_of_as_many_flows_as_there_are() -> None:
     assert held(judged("flows")) == {
-        *("dfc-share", "dfc-stable", "dfc-fair", "dfc-no-loss", "dfc-full", "tcp-loss"),
+        *("dfc-share", "dfc-stable", "dfc-fair", "dfc-no-loss", "dfc-full", "tcp-loss")
     }
 
     def starved(run: Run, made: Outcome) -> Outcome:
