@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::frame::FrameAddresses;
-use crate::names::Keyword;
 
 /// A message of a host, or a RESET that came back from a pipeline. Fields that its type does not have are
 /// None.

@@ -1,72 +1,21 @@
 //! The words that Python uses for the wire's enums.
 
-use groupflow_session::control::{LeaveReason, NoticeKind, Refusal, ReportKind, Role, StartAt};
-use groupflow_transport::terms::{Mode, Policy};
+use groupflow_session::control::NoticeKind;
 use pyo3::exceptions::PyValueError;
 use pyo3::PyErr;
 
-/// Gives an enum of the wire a word for each value, in both directions.
-macro_rules! words {
-    ($kind:ident, $field:literal, $($value:ident = $word:literal),+ $(,)?) => {
-        impl Keyword for $kind {
-            fn word(self) -> &'static str {
-                match self { $($kind::$value => $word),+ }
-            }
-            fn from_word(word: &str) -> Result<Self, PyErr> {
-                match word {
-                    $($word => Ok($kind::$value),)+
-                    other => Err(PyValueError::new_err(format!(
-                        "{} is {other:?}: use one of {}", $field, [$($word),+].join(", ")
-                    ))),
-                }
-            }
-        }
-    };
+/// The value among `all` that has this word, or a ValueError that lists the words.
+pub fn named<T: Copy>(
+    field: &str, all: &[T], word: impl Fn(T) -> &'static str, text: &str,
+) -> Result<T, PyErr> {
+    all.iter().copied().find(|&value| word(value) == text).ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|&value| word(value)).collect();
+        PyValueError::new_err(format!("{field} is {text:?}: use one of {}", words.join(", ")))
+    })
 }
 
-/// An enum that has a word for each of its values.
-pub trait Keyword: Sized {
-    /// The value's word.
-    fn word(self) -> &'static str;
-    /// The value of a word, or a ValueError that lists the words.
-    fn from_word(word: &str) -> Result<Self, PyErr>;
+/// A notice's word for the controller: about a session's members and the session if it does not say otherwise.
+pub fn notice_word(kind: NoticeKind) -> &'static str {
+    let word = kind.word();
+    word.strip_prefix("member_").or(word.strip_prefix("session_")).unwrap_or(word)
 }
-
-words!(Role, "role", Sender = "sender", Receiver = "receiver", Cache = "cache", Listener = "listener");
-words!(StartAt, "start", Now = "now", Start = "start", Resume = "resume");
-words!(LeaveReason, "reason", Done = "done", Aborted = "aborted");
-words!(Mode, "mode", EndToEnd = "e2e", NodeToNode = "n2n");
-words!(Policy, "policy", Strict = "strict", Isolate = "isolate");
-words!(
-    ReportKind,
-    "kind",
-    SlowBranch = "slow",
-    CaughtUp = "caught_up",
-    Complete = "complete",
-    CacheFull = "cache_full",
-    CacheRoom = "cache_room",
-);
-words!(
-    Refusal,
-    "code",
-    UnknownSession = "unknown_session",
-    WrongToken = "wrong_token",
-    SessionFull = "full",
-    BadRequest = "bad_request",
-    NoSuchSource = "no_source",
-    Expired = "expired",
-    Unavailable = "unavailable",
-);
-words!(
-    NoticeKind,
-    "what",
-    MemberJoined = "joined",
-    MemberLeft = "left",
-    MemberLost = "lost",
-    SessionDeleted = "deleted",
-    SwitchLost = "switch_lost",
-    SwitchBack = "switch_back",
-    AgentLost = "agent_lost",
-    AgentBack = "agent_back",
-    MemberComplete = "complete",
-);

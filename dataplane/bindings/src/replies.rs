@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::frame::{address, mac, FrameAddresses};
-use crate::names::Keyword;
+use crate::names::{named, notice_word};
 
 /// The destination of a reply, and the source that its frame names.
 #[pyclass(frozen, module = "groupflow._native")]
@@ -63,8 +63,8 @@ impl Joined {
             source: MemberId(source),
             window,
             rate: BitRate(rate),
-            mode: Mode::from_word(mode)?,
-            policy: Policy::from_word(policy)?,
+            mode: named("mode", Mode::ALL, Mode::word, mode)?,
+            policy: named("policy", Policy::ALL, Policy::word, policy)?,
             keepalive_ms,
             receivers,
             start_seq: Seq(start_seq),
@@ -77,7 +77,7 @@ impl Refused {
     #[new]
     #[pyo3(signature = (*, code, text))]
     fn new(code: &str, text: String) -> PyResult<Refused> {
-        Ok(Refused(Answer::Refused { code: Refusal::from_word(code)?, text }))
+        Ok(Refused(Answer::Refused { code: named("code", Refusal::ALL, Refusal::word, code)?, text }))
     }
 }
 
@@ -103,7 +103,7 @@ impl Notice {
     #[new]
     #[pyo3(signature = (*, what, about, text, receivers))]
     fn new(what: &str, about: u16, text: String, receivers: u16) -> PyResult<Notice> {
-        let what = NoticeKind::from_word(what)?;
+        let what = named("what", NoticeKind::ALL, notice_word, what)?;
         Ok(Notice(Answer::Notice(control::Notice { what, about: MemberId(about), text, receivers })))
     }
 }
@@ -126,8 +126,8 @@ impl Delegated {
             session: SessionId(session),
             source: MemberId(source),
             active,
-            mode: Mode::from_word(mode)?,
-            policy: Policy::from_word(policy)?,
+            mode: named("mode", Mode::ALL, Mode::word, mode)?,
+            policy: named("policy", Policy::ALL, Policy::word, policy)?,
             window,
             branches,
             max_bytes,

@@ -19,67 +19,67 @@ wire_enum!(
     /// The part of a member in a session.
     Role, "role", {
         /// Sends a stream.
-        Sender = 1,
+        Sender = 1 => "sender",
         /// Receives one.
-        Receiver = 2,
+        Receiver = 2 => "receiver",
         /// Caches for a switch; belongs to no session.
-        Cache = 3,
+        Cache = 3 => "cache",
         /// Takes a session's streams as TCP connections, from a split agent.
-        Listener = 4,
+        Listener = 4 => "listener",
     }
 );
 wire_enum!(
     /// The place at which a receiver wants to begin.
     StartAt, "start", {
         /// With the packets that are sent from now on.
-        Now = 0,
+        Now = 0 => "now",
         /// With the first packet of the stream.
-        Start = 1,
+        Start = 1 => "start",
         /// With header.seq: it was a member before.
-        Resume = 2,
+        Resume = 2 => "resume",
     }
 );
 wire_enum!(
     /// Why a member leaves.
     LeaveReason, "reason", {
         /// The receiver, or the sender's whole group, has everything.
-        Done = 0,
+        Done = 0 => "done",
         /// It gives up.
-        Aborted = 1,
+        Aborted = 1 => "aborted",
     }
 );
 wire_enum!(
     /// The subject of a REPORT.
     ReportKind, "report kind", {
         /// A requester lags far behind the stream.
-        SlowBranch = 1,
+        SlowBranch = 1 => "slow",
         /// A requester that lagged has caught up.
-        CaughtUp = 2,
+        CaughtUp = 2 => "caught_up",
         /// A receiver has the whole stream.
-        Complete = 3,
+        Complete = 3 => "complete",
         /// The cache's byte bound is reached.
-        CacheFull = 4,
+        CacheFull = 4 => "cache_full",
         /// The cache has room again.
-        CacheRoom = 5,
+        CacheRoom = 5 => "cache_room",
     }
 );
 wire_enum!(
     /// Why a request was refused.
     Refusal, "code", {
         /// No such session.
-        UnknownSession = 1,
+        UnknownSession = 1 => "unknown_session",
         /// The token is not the session's.
-        WrongToken = 2,
+        WrongToken = 2 => "wrong_token",
         /// The session takes no more members.
-        SessionFull = 3,
+        SessionFull = 3 => "full",
         /// The request makes no sense.
-        BadRequest = 4,
+        BadRequest = 4 => "bad_request",
         /// No such stream in the session.
-        NoSuchSource = 5,
+        NoSuchSource = 5 => "no_source",
         /// The session is over.
-        Expired = 6,
+        Expired = 6 => "expired",
         /// The controller cannot answer now: its store or a switch failed.
-        Unavailable = 7,
+        Unavailable = 7 => "unavailable",
     }
 );
 wire_enum!(
