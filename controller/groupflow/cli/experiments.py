@@ -92,20 +92,22 @@ def _add_options(parser: Parser, name: str, experiment: "Experiment") -> None:
     if experiment.add_options is not None:
         experiment.add_options(parser)
     else:
-        if experiment.scenarios or experiment.studies:
-            add_choice(parser, experiment.scenarios, experiment.studies)
+        add_choice(parser, experiment.scenarios, experiment.studies)
         add_options(parser)
     parser.set_defaults(run=partial(_run, experiment), name=name)
 
 
-def add_choice(parser: Parser, scenarios: Collection[str] = (), studies: Collection[str] = ()) -> None:
-    """Options that choose scenarios and studies of a paper; several may be named."""
+def add_choice(
+    parser: Parser, scenarios: Collection[str] | None = None, studies: Collection[str] | None = None
+) -> None:
+    """Options that choose scenarios and studies; several may be named. None: all papers have some."""
     chosen = (("--scenario", "the paper's", scenarios), ("--study", "those beyond it", studies))
     for option, whose, names in chosen:
-        listed = ", ".join(names) or whose
-        parser.add_argument(
-            option, action="append", default=[], metavar="NAME", help=f"one of {listed}; may be repeated"
-        )
+        if names is None or names:
+            listed = whose if names is None else ", ".join(names)
+            parser.add_argument(
+                option, action="append", default=[], metavar="NAME", help=f"one of {listed}; may be repeated"
+            )
 
 
 def add_options(parser: Parser) -> None:

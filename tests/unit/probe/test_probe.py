@@ -272,7 +272,8 @@ async def test_a_server_that_goes_away() -> None:
     async with Server(SERVE) as far:
         running = asyncio.create_task(measure(HOST, far.port, token="c0ffee", options=long))
         await until(lambda: far.measuring)
-    with pytest.raises(ProbeError, match=r"ended the connection|try again"):
+    # The server may be gone before the client has opened all its connections.
+    with pytest.raises(ProbeError, match=r"ended the connection|try again|connection refused; start"):
         await running
 
 
