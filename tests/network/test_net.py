@@ -82,7 +82,23 @@ def test_two_networks_side_by_side(folder: Path) -> None:
     assert net("list", "--json").strip() == "[]"
 
 
+def test_a_prompt_ends_with_its_network_and_its_programs(folder: Path) -> None:
+    command = [*COMMAND, "up", "hall.yaml", "--cli"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("h1 sleep 1000 &\nh2 iperf3 -s -D\n")
+        process.stdin.flush()
+        assert "switches (gfswitch)" in process.stdout.readline()
+        beside = subprocess.Popen([*COMMAND, "exec", "s1", "sleep", "1000"])
+        net("down", "hall")
+        assert process.wait(20) == 0
+        assert beside.wait(20) == -signal.SIGKILL
+
+
 def test_nothing_is_left_of_a_killed_network(folder: Path) -> None:
+    """The fixture of all tests here looks for processes, interfaces and namespaces."""
     with up("hall.yaml") as process:
         process.send_signal(signal.SIGKILL)
     assert net("list", "--json").strip() == "[]"
@@ -92,7 +108,7 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
     (folder / "f.bin").write_bytes(os.urandom(300_000))
     commands = (
         *("pingall", "iperf h1 h3", "send h1 f.bin h2 h3", "sessions", "status"),
-        *("link s1 s2 down", "h1 ping -c1 -W1 h2", "link s1 s2 up", "h1 ping -c1 -W3 h2"),
+        *("link s1 s2 down", "h1 ping -c1 -W1 h2", "iperf h1 h2", "link s1 s2 up", "h1 ping -c1 -W3 h2"),
         *("link s1 s9 down", "exit"),
     )
     done = subprocess.run(
@@ -110,6 +126,7 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
     ):
         assert expected in done.stdout + done.stderr
     assert "no link between s1 and s9" in done.stderr
+    assert "iperf3: h1 does not reach h2" in done.stderr
     for name in ("h2", "h3"):
         assert (folder / f"out/net/hall/{name}-f.bin").read_bytes() == (folder / "f.bin").read_bytes()
 
@@ -128,6 +145,7 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
         (("up", "nothing.yaml"), "nothing.yaml: no such file"),
         (("up", "hall.yaml", "--name", "a/b"), "--name 'a/b': write letters"),
         (("up", "hall.yaml", "--api", "192.0.2.1:80"), "cannot serve the API at 192.0.2.1:80"),
+        (("up", "hall.yaml", "--api", "0.0.0.0:0"), "the API asks nobody for a token; write 127.0.0.1:"),
         (("down",), "no network runs; start one: groupflow net up FILE.yaml"),
         (("exec", "h1", "true"), "no network runs"),
     ],

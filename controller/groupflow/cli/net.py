@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
@@ -152,6 +153,8 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
                     raise
                 listener = listen(DEFAULT_API[0], 0)
         host, port = listener.getsockname()[:2]
+        if not ip_address(host).is_loopback:
+            raise CommandError(f"--api {host}: the API asks nobody for a token; write 127.0.0.1:{port}")
         listeners, url = [listener.detach()], f"http://{host}:{port}"
     inherited = {"claim": claim.descriptor, "listeners": listeners, "url": url}
     namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [claim.descriptor, *listeners])

@@ -5,18 +5,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Never
 
 from groupflow.endpoint.options import CacheOptions
 from groupflow.endpoint.programs import find_program
 from groupflow.lab import split
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.daemon import Daemon, DaemonError
-from groupflow.lab.network import Network, SwitchKind, running
+from groupflow.lab.network import Network, SwitchKind, processes_in, running
 from groupflow.lab.registry import Claim, Entry
 from groupflow.network import variants
 from groupflow.network.topology import Topology
@@ -51,10 +52,26 @@ class Running:
 
 @contextmanager
 def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
-    """The network with all its processes, until the end of the block. Call from the main thread.
+    """The network with all its processes, until the end of the block, or until SIGTERM or SIGHUP raise
+    SystemExit in it. Call from the main thread.
 
     Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    try:
+        with _built(options, claim) as up:
+            yield up
+    finally:
+        namespace = Path("/proc/self/ns/net").stat().st_ino
+        for pid in processes_in(namespace):  # programs that were started beside the switches
+            if pid != os.getpid():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
     folder = options.folder
     (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
     with running(options.topology, folder, options.switch) as network:
@@ -96,6 +113,10 @@ def watch(network: Network, tell: Callable[[str], None]) -> None:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> Never:
+    raise SystemExit(0)
 
 
 def end(entry: Entry, seconds: float, alive: Callable[[], bool]) -> bool:

@@ -144,9 +144,7 @@ def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:
 
 
 def processes_in(namespace: int) -> Sequence[int]:
-    """Processes in a host's network namespace, given by its inode number."""
-    if namespace == Path("/proc/self/ns/net").stat().st_ino:
-        raise NetworkError("the namespace is this process's own, not a host's")
+    """Processes in a network namespace, given by its inode number."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -168,6 +166,8 @@ def _uninterrupted() -> Generator[None]:
 
 def _end_processes(host: GroupHost) -> None:
     """Ends the processes in a host. Its namespace belongs to this network, and so do all of them."""
+    if host.namespace == Path("/proc/self/ns/net").stat().st_ino:
+        raise NetworkError("the namespace is this process's own, not a host's")
     for pid in processes_in(host.namespace):
         if pid != host.pid:
             log.warning("ending a process left in a host host=%s pid=%d", host.name, pid)

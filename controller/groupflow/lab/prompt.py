@@ -6,6 +6,7 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -15,9 +16,11 @@ from mininet.cli import CLI
 
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError, ClientError
+from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import RecvOptions, SendOptions
-from groupflow.lab.controller_process import ControllerError, ControllerProcess
+from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
 from groupflow.lab.gfswitch import ControlError
+from groupflow.lab.host import GroupHost
 from groupflow.lab.network import Network, NetworkError
 from groupflow.network import variants
 from groupflow.network.topology import Topology
@@ -67,22 +70,12 @@ class Prompt(CLI):
         if len(words) != 2 or not set(words) <= hosts.keys():
             self._refuse(f"write: iperf h1 h2; hosts are {', '.join(hosts)}")
             return
-        client, server = hosts[words[0]], hosts[words[1]]
-        # Mininet's own iperf waits for ever with versions of iperf that do not report empty connections.
-        listening = [*server.launcher(), "iperf3", "-s", "-1", "--forceflush"]
-        output, errors = subprocess.PIPE, subprocess.DEVNULL
-        with subprocess.Popen(listening, stdout=output, stderr=errors, text=True) as serving:
-            assert serving.stdout is not None
-            while "listening" not in (told := serving.stdout.readline()) and told:
-                pass
-            done = client.run(["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"])
-            serving.terminate()
         try:
-            rate = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 1e6
-        except (ValueError, KeyError):
-            self._refuse(f"iperf3: {words[0]} does not reach {words[1]}")
+            rate = iperf(hosts[words[0]], hosts[words[1]])
+        except PromptError as error:
+            self._refuse(str(error))
             return
-        print(f"TCP from {words[0]} to {words[1]}: {rate:.1f} Mbit/s")
+        print(f"TCP from {words[0]} to {words[1]}: {rate / 1e6:.1f} Mbit/s")
 
     def do_iperfudp(self, line: str) -> None:
         """iperfudp is Mininet's, and waits for ever here"""
@@ -118,6 +111,20 @@ class Prompt(CLI):
         if self._controller is None:
             raise PromptError("sessions need a controller; leave out --no-controller")
         session = self._controller.create_session()
+        try:
+            complete = await self._carry(session, sender, file, receivers)
+        finally:
+            self._controller.delete(f"/sessions/{session.id}")
+        rate = complete.integer("goodput_bps") / 1e6
+        return (
+            f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receivers)} "
+            f"in {complete.number('seconds'):.2f} s, {rate:.1f} Mbit/s; files are in {self._folder}"
+        )
+
+    async def _carry(
+        self, session: SessionAccess, sender: str, file: Path, receivers: tuple[str, ...]
+    ) -> Event:
+        """One transfer, to its end. Returns the sender's last event. Raises AgentError, ClientError."""
         hosts = self._network.hosts
         async with AsyncExitStack() as stack:
             receiving: list[AgentProcess] = []
@@ -135,11 +142,30 @@ class Prompt(CLI):
             complete = await (await stack.enter_async_context(agent)).finish()
             for each in receiving:
                 await each.finish()
-        rate = complete.integer("goodput_bps") / 1e6
-        return (
-            f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receivers)} "
-            f"in {complete.number('seconds'):.2f} s, {rate:.1f} Mbit/s; files are in {self._folder}"
-        )
+        return complete
+
+
+def iperf(client: GroupHost, server: GroupHost) -> float:
+    """Throughput of TCP between two hosts, bit/s. Raises PromptError.
+
+    Mininet's own `iperf` waits for ever with versions of iperf that do not report empty connections.
+    """
+    if shutil.which("iperf3") is None:
+        raise PromptError("iperf3 is not on PATH; install Debian's package iperf3")
+    listening = [*server.launcher(), "iperf3", "-s", "-1", "--forceflush"]
+    errors = subprocess.DEVNULL
+    with subprocess.Popen(listening, stdout=subprocess.PIPE, stderr=errors, text=True) as serving:
+        try:
+            assert serving.stdout is not None
+            while "listening" not in (told := serving.stdout.readline()) and told:
+                pass
+            command = ["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"]
+            done = client.run([*command, "--connect-timeout", "3000"], timeout=4 * IPERF_SECONDS)
+            return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
+        except (subprocess.TimeoutExpired, ValueError, KeyError):
+            raise PromptError(f"iperf3: {client.name} does not reach {server.name}") from None
+        finally:
+            serving.terminate()
 
 
 def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:

@@ -4,8 +4,8 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -49,19 +49,20 @@ class Claim:
         """
         if not _NAME.fullmatch(name):
             raise RegistryError(f"--name {name!r}: write letters, digits, '-', '_' or '.', 40 at most")
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / f"{name}.json"
         if descriptor is not None:
             self._file = os.fdopen(descriptor, "a+")
             os.set_inheritable(descriptor, False)
             return
-        self._file = path.open("a+")
-        if not _lock(self._file):
-            raise RegistryError(
-                f"network {name} runs already (pid {_pid(path)}); "
-                f"end it: groupflow net down {name}; or choose another --name"
-            )
-        self._file.truncate(0)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"{name}.json"
+        with _alone(folder):
+            self._file = path.open("a+")
+            if not _lock(self._file):
+                raise RegistryError(
+                    f"network {name} runs already (pid {_pid(path)}); "
+                    f"end it: groupflow net down {name}; or choose another --name"
+                )
+            self._file.truncate(0)
 
     @property
     def descriptor(self) -> int:
@@ -75,14 +76,20 @@ class Claim:
 
 
 def running_networks(folder: Path = FOLDER) -> list[Entry]:
-    """All networks that are up, ordered by name; files of networks that ended are removed."""
+    """All networks that are up, ordered by name; files of networks that ended are removed.
+
+    Raises RegistryError.
+    """
+    if not folder.exists():
+        return []
     found: list[Entry] = []
-    for path in sorted(folder.glob("*.json")):
-        with suppress(FileNotFoundError), path.open("a+") as file:
-            if _lock(file):
-                path.unlink(missing_ok=True)
-            elif (entry := _read(path)) is not None:
-                found.append(entry)
+    with _alone(folder):
+        for path in sorted(folder.glob("*.json")):
+            with path.open("a+") as file:
+                if _lock(file):
+                    path.unlink()
+                elif (entry := _read(path)) is not None:
+                    found.append(entry)
     return found
 
 
@@ -99,6 +106,18 @@ def find(name: str | None, folder: Path = FOLDER) -> Entry:
     raise RegistryError(
         f"no network {name} runs, only {listed}" if name else f"several networks run; name one of {listed}"
     )
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One process at a time looks at the files and claims a name."""
+    try:
+        file = (folder / "lock").open("a")
+    except PermissionError:
+        raise RegistryError("networks are root's; use sudo") from None
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _lock(file: IO[str]) -> bool:

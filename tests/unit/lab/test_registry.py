@@ -52,7 +52,7 @@ def test_a_name_is_a_file_name(tmp_path: Path, name: str) -> None:
 def test_what_a_dead_network_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / "hall.json").write_text(json.dumps({"name": "hall"}))
     assert running_networks(tmp_path) == []
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.glob("*.json"))
     with pytest.raises(RegistryError, match="no network runs; start one"):
         find(None, tmp_path)
 
