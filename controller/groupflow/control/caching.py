@@ -41,7 +41,7 @@ class Share(NamedTuple):
     rate: int
     """bit/s of payload"""
     bytes: int
-    """payload that may wait for the receiver at a time"""
+    """payload that may wait for the receiver at a time, at most 2^32 - 1"""
 
 
 Receiver: TypeAlias = tuple[int, int]
@@ -112,16 +112,18 @@ class Caching:
         for told in [told for told in self._told if told[0] == switch]:
             del self._told[told]
 
-    def announce(
-        self, session: Session, stream: Stream, tree: Mapping[str, Node], *, again: bool = False
-    ) -> None:
-        """Tells each agent the news about a stream; an empty tree: the stream is over. `again`: also the
-        orders that it should know."""
+    def repeat(self) -> None:
+        """Tells the agents all orders that hold once more: a packet to them may have been lost."""
+        for (switch, _), told in self._told.items():
+            self._tell(switch, told, 0)
+
+    def announce(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> None:
+        """Tells each agent the news about a stream; an empty tree: the stream is over."""
         for switch in self.agents:
             node = tree.get(switch)
             delegation = self._delegation(session, stream, switch, node if node and node.agent else None)
             told = self._told.get((switch, stream))
-            if (delegation == told and not again) or (told is None and not delegation.active):
+            if delegation == told or (told is None and not delegation.active):
                 continue
             if delegation.active:
                 self._told[switch, stream] = delegation
@@ -151,8 +153,9 @@ class Caching:
         )
 
     def _shares(self, session: Session, node: Node) -> Iterator[tuple[str, int, int, int]]:
+        """Of isolated receivers: the others get the group's copies too."""
         for branch in node.branches:
-            if (session.id, branch.member) in self.shares:
+            if branch.isolated and (session.id, branch.member) in self.shares:
                 share, member = self.shares[session.id, branch.member], session.members[branch.member]
                 streams = max(1, len(set(session.sources) - member.complete))
                 ip = str(self._topology.hosts[member.host].ip)

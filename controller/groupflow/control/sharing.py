@@ -37,7 +37,9 @@ longer, a receiver asks for again (TIMEOUT_CAP of transport/src/requests.rs)"""
 SAMPLE_S = 1.0
 """least time over which a rate is measured: members report their position every half second"""
 REPEAT_ROUNDS = 4
-"""rounds after which an agent is told its orders again: a packet to it may have been lost"""
+"""rounds after which agents are told their orders again"""
+MOST_BYTES = 2**32 - 1
+"""of a share, on the wire"""
 
 
 class Sharing:
@@ -62,7 +64,13 @@ class Sharing:
         """A round after the other until cancelled."""
         while True:
             await asyncio.sleep(ROUND_S)
-            self.round()
+            told = self.problem
+            try:
+                self.round()
+            except Exception as error:
+                self.problem = f"a round failed, shares stay as they are ({type(error).__name__}: {error})"
+                if self.problem != told:
+                    log.error("%s", self.problem, exc_info=error)
 
     async def change(self, session: int, member: int, **targets: Any) -> None:
         """Changes `target`, `minimum` or `priority` of a receiver.
@@ -108,7 +116,7 @@ class Sharing:
             settings = self._divide(host, members, former)
             for who, setting in zip(map(_receiver, members), settings, strict=True):
                 if setting is not None and setting.window is not None:
-                    share = Share(int(rate_of(setting.window, ANSWER_S)), setting.window)
+                    share = Share(int(rate_of(setting.window, ANSWER_S)), min(setting.window, MOST_BYTES))
                     shares[who] = min(share, shares.get(who, share))
         if self.problem is not None and self.problem != told:
             log.error("%s", self.problem)
@@ -128,8 +136,8 @@ class Sharing:
         rates, self.rates = self.rates, {}
         for who in map(_receiver, receivers):
             now = self._manager.presence.last(who)
-            if now is None:
-                continue
+            if now is None or now.next == 0 or now.at > self._manager.presence.clock():
+                continue  # no position is known yet, or the time of its report is not
             before = samples.get(who, now)
             seconds = now.at - before.at
             self._samples[who] = before if seconds < SAMPLE_S else now
@@ -164,15 +172,16 @@ class Sharing:
         return [settings.get(client.name) for client in clients]
 
     def _order(self, shares: dict[Receiver, Share]) -> None:
-        """Tells the agents news, and old orders now and then."""
+        """Tells the agents news, and all orders now and then."""
         self._round += 1
         numbers = {session for session, _ in (*shares, *self._caching.shares)}
         self._caching.shares = shares
         for session in filter(None, map(self._manager.sessions.get, numbers)):
             for stream in (Stream(session.id, source) for source in session.sources):
                 if stream in self._trees:
-                    again = self._round % REPEAT_ROUNDS == 0
-                    self._caching.announce(session, stream, self._trees[stream], again=again)
+                    self._caching.announce(session, stream, self._trees[stream])
+        if self._round % REPEAT_ROUNDS == 0:
+            self._caching.repeat()
 
     def _rate(self, host: str) -> int:
         return self._topology.link_between(self._topology.hosts[host].switch, host).spec.rate or 0

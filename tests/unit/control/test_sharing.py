@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from groupflow.control import sharing
 from groupflow.control.caching import Share
 from groupflow.control.sessions.model import RefusalError
 from groupflow.control.sharing import ANSWER_S, REPEAT_ROUNDS, USABLE
 from groupflow.network.forms import Refused
 from groupflow.tuning.untuned import Untuned
+from tests.support.waiting import until
 from tests.support.wire import Received
 from tests.support.world import TOPOLOGY, FakeHost, World, world
 
@@ -38,6 +40,11 @@ def rates(w: World) -> dict[int, float]:
     return {member: share.rate / LINK for (_, member), share in w.running.caching.shares.items()}
 
 
+async def slow(agent: FakeHost, *members: int) -> None:
+    for member in members:
+        await agent.call("report", kind="slow", session=7, source=1, about=member)
+
+
 def orders(agent: FakeHost) -> list[Received]:
     return [reply for reply in agent.received if reply.kind == "delegated"]
 
@@ -48,13 +55,15 @@ async def test_targets_of_high_priority_are_met_first_and_told_to_the_agent() ->
         assert rates(w) == {}, "nobody has a target"
         await want(w, 2, target=6 * MBIT, priority=1)
         await want(w, 3, target=6 * MBIT, minimum=1 * MBIT)
+        await slow(agent, 2)
         assert rates(w) == pytest.approx({2: 6 * MBIT / LINK, 3: 1 - 6 * MBIT / LINK}, rel=0.01)
         await w.settle()
         told = orders(agent)[-1].shares
-        assert told == {
-            ("10.0.1.2", 5000): w.running.caching.shares[7, 2],
-            ("10.0.1.2", 5001): w.running.caching.shares[7, 3],
-        }
+        assert told == {("10.0.1.2", 5000): w.running.caching.shares[7, 2]}, "3 gets the group's copies"
+        await slow(agent, 3)
+        await w.settle()
+        told = orders(agent)[-1].shares
+        assert told["10.0.1.2", 5001] == w.running.caching.shares[7, 3]
         window = told["10.0.1.2", 5000][1]
         assert window == pytest.approx(6 * MBIT * ANSWER_S / 8, rel=0.01), "eq. 1"
         await want(w, 3, priority=2)
@@ -107,6 +116,8 @@ async def test_a_receiver_of_two_streams_divides_its_share() -> None:
         agent, *_ = await group(w)
         await w.host("h1", 6000).join(7, "sender")
         await want(w, 2, target=4 * MBIT)
+        await slow(agent, 2)
+        await agent.call("report", kind="slow", session=7, source=4, about=2)
         w.running.sharing.round()
         await w.settle()
         share = w.running.caching.shares[7, 2]
@@ -121,26 +132,62 @@ async def test_the_agents_own_link_is_divided_among_isolated_receivers() -> None
         for member in (2, 3):
             await want(w, member, target=3 * MBIT)
         assert sum(rates(w).values()) == pytest.approx(1, rel=0.01)
-        for member in (2, 3):
-            await agent.call("report", kind="slow", session=7, source=1, about=member)
+        await slow(agent, 2, 3)
         assert sum(rates(w).values()) == pytest.approx(0.4, rel=0.01)
+
+
+async def repeated(w: World, agent: FakeHost) -> Received:
+    """The last order, which is given again within REPEAT_ROUNDS: it may have been lost."""
+    before = len(orders(agent))
+    for _ in range(REPEAT_ROUNDS):
+        w.running.sharing.round()
+    await w.settle()
+    assert len(orders(agent)) > before
+    return orders(agent)[-1]
 
 
 async def test_orders_are_repeated_and_withdrawn_with_the_policy() -> None:
     async with world() as w:
         agent, *_ = await group(w)
         await want(w, 2, target=4 * MBIT)
+        await slow(agent, 2)
         w.running.sharing.round()
         await w.settle()
-        before = len(orders(agent))
-        for _ in range(REPEAT_ROUNDS):
-            w.running.sharing.round()
-        await w.settle()
-        assert len(orders(agent)) > before, "an order may have been lost"
+        assert (await repeated(w, agent)).shares
         await w.running.manager.change(7, policy="strict")
         assert rates(w) == {}
         await w.settle()
         assert orders(agent)[-1].shares == {}
+        w.running.caching.bound("c1", 5000)
+        await w.settle()
+        told = await repeated(w, agent)
+        assert (told.shares, told["max_bytes"]) == ({}, 5000)
+
+
+async def test_a_share_of_a_fast_link_is_within_its_field() -> None:
+    async with world(TOPOLOGY.replace("[h2, s1], rate: 10mbit", "[h2, s1], rate: 100gbit")) as w:
+        agent, *_ = await group(w)
+        await want(w, 2, target=1 * MBIT)
+        await want(w, 3, target=1000)
+        await slow(agent, 2, 3)
+        w.running.sharing.round()
+        await w.settle()
+        rate, waiting = orders(agent)[-1].shares["10.0.1.2", 5000]
+        assert rate == pytest.approx(100e9 * USABLE, rel=0.01) and waiting == 2**32 - 1
+
+
+async def test_a_round_that_fails_is_told_and_the_next_one_divides(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sharing, "ROUND_S", 0.001)
+    async with world() as w:
+        await group(w)
+        await want(w, 2, target=6 * MBIT)
+        with monkeypatch.context() as patch:
+            patch.setattr(w.running.caching, "announce", lambda *_: 1 / 0)
+            await until(lambda: "ZeroDivisionError" in (w.running.sharing.problem or ""))
+        await until(lambda: w.running.sharing.problem is None)
+        assert "a round failed" in caplog.text
 
 
 async def test_targets_outlive_controllers_and_a_receivers_restart() -> None:
@@ -153,6 +200,8 @@ async def test_targets_outlive_controllers_and_a_receivers_restart() -> None:
         assert rates(w) == before
         for _ in range(REPEAT_ROUNDS):
             w.running.sharing.round()
+        await w.settle()
+        await slow(agent, 2)
         await w.settle()
         assert ("10.0.1.2", 5000) in orders(agent)[-1].shares
         await one.join(7)
@@ -169,6 +218,35 @@ async def test_a_rate_is_measured_between_reports() -> None:
             w.running.sharing.round()
             await w.advance(1.0, alive=(one,))
         w.running.sharing.round()
+        assert w.running.sharing.rates[7, 2] == pytest.approx(500 * 1448 * 8, rel=0.01)
+
+
+async def test_no_rate_is_measured_from_an_unknown_position_or_time() -> None:
+    async with world() as w:
+        agent, one, _ = await group(w)
+        one.member, one.session = 2, 7
+        sender = w.host("h1")
+        sender.member, sender.session = 1, 7
+
+        async def at(position: int) -> None:
+            one.next = position
+            await w.advance(1.0, alive=(agent, sender, one))
+            w.running.sharing.round()
+
+        w.running.sharing.round()
+        await at(1_000_000)
+        assert w.running.sharing.rates == {}, "it joined in mid-stream"
+        await at(1_000_500)
+        assert w.running.sharing.rates[7, 2] == pytest.approx(500 * 1448 * 8, rel=0.01)
+        await one.join(7)
+        w.running.sharing.round()
+        await at(2_000_000)
+        assert w.running.sharing.rates == {}, "it is another process"
+        w.running.manager.presence.excuse((7, 2), 30)
+        w.running.sharing.round()
+        await at(2_000_500)
+        assert w.running.sharing.rates == {}, "it could not report meanwhile"
+        await at(2_001_000)
         assert w.running.sharing.rates[7, 2] == pytest.approx(500 * 1448 * 8, rel=0.01)
 
 

@@ -213,6 +213,8 @@ class SessionManager:
         except RefusalError:
             self.install(before)
             raise
+        if emptied is not before:
+            self.presence.forget((ask.session, member.id))  # the new process has no position yet
         if member.udp_port:
             self.presence.hear((ask.session, member.id))
         replaced = [before.members[number] for number in before.members.keys() - after.members.keys()]

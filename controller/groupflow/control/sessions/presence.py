@@ -20,13 +20,13 @@ class Heard:
 
 class Presence(Generic[K]):
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        self.clock = clock
         self._heard: dict[K, Heard] = {}
 
     def hear(self, who: K, next_: int | None = None, repairs: int | None = None) -> None:
         former = self._heard.get(who, Heard(0))
         self._heard[who] = Heard(
-            self._clock(),
+            self.clock(),
             former.next if next_ is None else next_,
             former.repairs if repairs is None else repairs,
         )
@@ -34,7 +34,7 @@ class Presence(Generic[K]):
     def excuse(self, who: K, seconds: float) -> None:
         """Counts `who` as heard `seconds` from now, because no report can be expected before."""
         former = self._heard.get(who, Heard(0))
-        self._heard[who] = replace(former, at=max(former.at, self._clock() + seconds))
+        self._heard[who] = replace(former, at=max(former.at, self.clock() + seconds))
 
     def forget(self, who: K) -> None:
         self._heard.pop(who, None)
@@ -45,9 +45,9 @@ class Presence(Generic[K]):
     def age(self, who: K) -> float | None:
         """Seconds since `who` was heard."""
         heard = self._heard.get(who)
-        return None if heard is None else round(max(0.0, self._clock() - heard.at), 3)
+        return None if heard is None else round(max(0.0, self.clock() - heard.at), 3)
 
     def silent(self, seconds: float) -> Iterator[K]:
         """Members or agents not heard for so many seconds."""
-        deadline = self._clock() - seconds
+        deadline = self.clock() - seconds
         return iter([who for who, heard in self._heard.items() if heard.at < deadline])
