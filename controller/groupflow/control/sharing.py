@@ -21,6 +21,7 @@ from groupflow.control.sessions.model import Member, RefusalError
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.presence import Heard
 from groupflow.endpoint.gather.clients import check_client
+from groupflow.network.forms import refuse
 from groupflow.tuning.buffers import rate_of, window_for
 from groupflow.tuning.model import ROUND_S, Client, Limits, Reading, Setting, Settings
 from groupflow.tuning.rounds import Rounds
@@ -93,6 +94,9 @@ class Sharing:
             raise RefusalError("bad_request", f"{problem}; give the switch one in the topology")
         wanted = replace(receiver, **targets)
         if wanted.target is None:
+            for field, name in (("minimum", "minimum_bps"), ("priority", "priority")):
+                if targets.get(field):
+                    refuse(name, f"{receiver.name} has no target; give it a target too")
             wanted = replace(wanted, minimum=None, priority=0)
         else:
             client = Client(wanted.name, wanted.target, minimum=wanted.minimum)

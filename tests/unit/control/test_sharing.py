@@ -1,5 +1,6 @@
 """Targets and priorities of receivers in sessions that isolate: shares, orders to agents, and their end."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from groupflow.control.caching import Share
 from groupflow.control.sessions.model import RefusalError
 from groupflow.control.sharing import ANSWER_S, REPEAT_ROUNDS, USABLE
 from groupflow.network.forms import Refused
+from groupflow.store.interface import StoreError, Transaction
 from groupflow.tuning.untuned import Untuned
 from tests.support.waiting import until
 from tests.support.wire import Received
@@ -207,6 +209,76 @@ async def test_targets_outlive_controllers_and_a_receivers_restart() -> None:
         await one.join(7)
         member = w.running.manager.get(7).members[2]
         assert (member.target, member.minimum, member.priority) == (6 * MBIT, 1 * MBIT, 3)
+
+
+def first_commit_waits(w: World, patch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Set when the next commit has begun, and to let it go on."""
+    begun, go_on, commit = asyncio.Event(), asyncio.Event(), w.store.commit
+
+    async def slowly(writes: Transaction) -> bool:
+        first = not begun.is_set()
+        begun.set()
+        if first:
+            await go_on.wait()
+        return await commit(writes)
+
+    patch.setattr(w.store, "commit", slowly)
+    return begun, go_on
+
+
+async def test_a_target_that_is_set_while_its_receiver_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with world() as w:
+        _, one, _ = await group(w)
+        begun, go_on = first_commit_waits(w, monkeypatch)
+        joining = asyncio.create_task(one.join(7))
+        await begun.wait()
+        await want(w, 2, target=6 * MBIT)
+        go_on.set()
+        assert (await joining).kind == "joined"
+        assert w.running.manager.get(7).members[2].target == 6 * MBIT
+
+
+async def test_a_target_is_stored_first_and_undoes_nothing_that_happens_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with world() as w:
+        _, one, _ = await group(w)
+        begun, go_on = first_commit_waits(w, monkeypatch)
+        wanting = asyncio.create_task(want(w, 2, target=6 * MBIT))
+        await begun.wait()
+        assert w.running.manager.get(7).members[2].target is None
+        one.member, one.session = 2, 7
+        await one.call("report", kind="complete", source=1)
+        go_on.set()
+        await wanting
+        for _ in range(2):  # at once, and after a restart
+            member = w.running.manager.get(7).members[2]
+            assert (member.target, member.complete) == (6 * MBIT, {1})
+            await w.stop()
+            await w.start()
+
+        async def fail(_: Transaction) -> bool:
+            raise StoreError("groupflow.db: disk is full")
+
+        monkeypatch.setattr(w.store, "commit", fail)
+        with pytest.raises(StoreError):
+            await want(w, 2, target=None)
+        assert w.running.manager.get(7).members[2].target == 6 * MBIT
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"minimum": MBIT}, "minimum_bps: h2 has no target; give it a target too"),
+        ({"priority": 1}, "priority: h2 has no target; give it a target too"),
+        ({"target": None, "priority": 1}, "priority: h2 has no target"),
+    ],
+)
+async def test_what_needs_a_target_is_refused_without_one(wanted: dict[str, Any], message: str) -> None:
+    async with world() as w:
+        await group(w)
+        with pytest.raises(Refused, match=message):
+            await want(w, 2, **wanted)
 
 
 async def test_a_rate_is_measured_between_reports() -> None:

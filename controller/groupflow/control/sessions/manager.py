@@ -231,7 +231,8 @@ class SessionManager:
         if member.role == "listener":
             await self._followers_settled(ask.session)
         session = self.sessions.get(ask.session)
-        if session is None or session.members.get(member.id) != member:
+        now = session.members.get(member.id) if session else None
+        if session is None or now is None or _process(now) != _process(member):
             raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
         for gone in replaced:
             self.presence.forget((ask.session, gone.id))
@@ -303,12 +304,21 @@ class SessionManager:
 
     async def want(self, receiver: Member) -> None:
         """Records the targets of a receiver, for the next round of tuning. Raises StoreError."""
-        self.sessions[receiver.session] = self.get(receiver.session).with_member(receiver)
+        former = self.get(receiver.session).members.get(receiver.id)
         targets = {name: getattr(receiver, name) for name in ("target", "minimum", "priority")}
+        await self._save({MEMBERS.key(receiver.session, receiver.id): MEMBERS.dump(receiver)})
+        session = self.sessions.get(receiver.session)
+        now = session.members.get(receiver.id) if session else None
+        if session is None or now is None:
+            await self._save({MEMBERS.key(receiver.session, receiver.id): None})
+            raise RefusalError("unknown_session", f"{receiver.name} left meanwhile; list the members")
+        changed = replace(now, **targets)
+        self.sessions[receiver.session] = session.with_member(changed)
         self._events.tell(
             "member-wants", session=receiver.session, member=receiver.id, name=receiver.name, **targets
         )
-        await self._save({MEMBERS.key(receiver.session, receiver.id): MEMBERS.dump(receiver)})
+        if now is not former:  # it changed meanwhile
+            await self._save({MEMBERS.key(receiver.session, receiver.id): MEMBERS.dump(changed)})
 
     async def isolate(self, session: int, source: int, member: int, *, slow: bool) -> None:
         """Takes a slow receiver out of a stream's replication, or puts it back. Only with policy isolate."""
@@ -510,3 +520,8 @@ class SessionManager:
             session = session % LAST_SESSION + 1
             if session not in self.sessions:
                 return session
+
+
+def _process(member: Member) -> tuple[int, str, int, int]:
+    """Tells a member's process from an earlier or later one."""
+    return member.id, member.host, member.udp_port, member.joined
