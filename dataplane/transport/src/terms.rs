@@ -40,7 +40,8 @@ pub struct Terms {
     pub rate: BitRate,
 }
 
-/// A receiver's share of what a cache feeds: the controller's, by the receiver's target and priority.
+/// The most that a cache feeds to a receiver; the controller computes it from the receiver's target and
+/// priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// The receiver.

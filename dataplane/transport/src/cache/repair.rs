@@ -4,8 +4,8 @@
 //! goes to it alone; if there are several, one packet goes to the group. Each requester's repairs are paced
 //! by the branch's rate, so that they do not overrun the queue of its link.
 //!
-//! A requester that has a [`Share`] is answered alone, at the share's rate. It falls behind or catches up on
-//! its own, and gets no copy of what goes to the group while it is isolated.
+//! A requester that has a [`Share`] is isolated: copies that go to the group do not reach it. It is answered
+//! alone, at the share's rate, and falls behind or catches up on its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -27,8 +27,8 @@ const PATIENCE: Nanos = Nanos::from_secs(3);
 const WAITING_BOUND: usize = 8192;
 /// The most requesters at a time; each has a lane.
 const LANES_BOUND: usize = 64;
-/// Repairs leave a little of the link's rate to others.
-const SHARE: u64 = 950;
+/// The part of a link's rate that repairs take, permille: they leave a little to others.
+const LINK_PERMILLE: u64 = 950;
 /// A lane that is late makes up for at most this much time.
 const BURST: Nanos = Nanos::from_millis(2);
 /// The same of a lane that has a share: all shares of a link fit it together, so that its queue is short.
@@ -144,7 +144,7 @@ impl Repairs {
         keys.into_iter().for_each(|key| self.held.push_front((now, key)));
     }
 
-    /// Notes that a packet came to the whole group: only requesters with a share, which may be isolated, still
+    /// Notes that a packet came to the whole group: only requesters with a share, which are isolated, still
     /// wait for it.
     pub fn seen_by_all(&mut self, now: Nanos, seq: Seq) {
         self.remove((seq.0, None));
@@ -166,7 +166,7 @@ impl Repairs {
             let share = key.1.and_then(|to| self.portions.get(&to)).map(|portion| portion.share.rate);
             let (rate, bytes, burst) = match share {
                 Some(share) => (share, MAX_PAYLOAD as u64, SHARE_BURST),
-                None => (rate.scaled(SHARE), FULL_PACKET, BURST),
+                None => (rate.scaled(LINK_PERMILLE), FULL_PACKET, BURST),
             };
             if self.waiting.contains_key(&key) && rate.0 > 0 {
                 lane.next = lane.next.max(now - burst) + rate.time_for(bytes);

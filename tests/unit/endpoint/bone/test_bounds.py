@@ -121,12 +121,31 @@ async def test_orders_change_the_bound_of_a_rim_even_for_the_file_that_arrives(t
         assert (await rim.heard("holds", 4)).integer("bound") == 1 << 30
 
 
+@pytest.mark.slow
+async def test_a_restarted_rim_whose_bound_was_raised_keeps_its_files_until_it_is_told(tmp_path: Path) -> None:
+    async with bench(tmp_path) as (made, _):
+        hub, rim = await made.hub(), await made.rim()
+        (hub.folder / "a").write_bytes(content(20_000))
+        await rim.heard("stored")
+        await rim.agent.stop()
+        rim = await made.rim(orders=True, max_bytes=10_000)
+        rim.order('{"bytes": null}')
+        assert (await rim.heard("holds")).integer("bytes") == 20_000, "the controller may not be heard yet"
+        rim.order('{"bytes": 30000}')
+        holds = await rim.heard("holds", 2)
+        assert (holds.integer("bytes"), holds.integer("bound")) == (20_000, 30_000)
+        await rim.agent.stop()
+        rim = await made.rim(orders=True, max_bytes=10_000)
+        assert (await rim.heard("evicted")).text("file") == "a", "no controller: its own bound"
+
+
 async def test_wrong_orders_are_refused_and_change_nothing(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, _):
         hub, rim = await made.hub(orders=True), await made.rim(orders=True)
         for line, text in (
             ('{"bytes": 0}', "order.bytes must be a number from 1 to 9223372036854775807"),
-            ('{"files": 1}', "order.files is unknown"),
+            ('{"bytes": 1, "files": 1}', "order.files is unknown"),
+            ("{}", "order.bytes must be given; null is the value of the command line"),
             ("bytes", "order must be JSON"),
         ):
             rim.order(line)
@@ -134,9 +153,9 @@ async def test_wrong_orders_are_refused_and_change_nothing(tmp_path: Path) -> No
         hub.order('{"rate_bps": 999}')
         said = (await hub.heard("order_refused")).text("text")
         assert said == "order.rate_bps must be a number from 1000 to 100000000000"
-        hub.order("{}")
+        hub.order('{"rate_bps": null}')
         assert (await hub.heard("holds")).integer("bound") == FAST
         rim.order("x" * 5000)
-        await rim.heard("order_refused", 4)
+        await rim.heard("order_refused", 5)
         assert "at most 4096 bytes" in rim.said("order_refused")[-1].text("text")
         assert rim.agent.returncode is None and not rim.said("holds")

@@ -1,5 +1,5 @@
-//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a line,
-//! as `{"bytes": 1000000}`. null: the bound of the command line.
+//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a
+//! line, as `{"bytes": 1000000}`. null: the bound of the command line.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
@@ -40,12 +40,12 @@ pub fn listen(bound: Bound, wake: impl Fn() + Send + 'static) -> Result<Receiver
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
-            let whole = line.ends_with(b"\n");
-            if sender.send(parse(&line, whole, &bound)).is_err() {
+            let cut = is_cut(&line);
+            if sender.send(parse(&line, &bound)).is_err() {
                 return;
             }
             wake();
-            if !whole {
+            if cut {
                 return;
             }
         }
@@ -53,14 +53,22 @@ pub fn listen(bound: Bound, wake: impl Fn() + Send + 'static) -> Result<Receiver
     Ok(orders)
 }
 
-fn parse(line: &[u8], whole: bool, bound: &Bound) -> Order {
+/// Whether the line goes on beyond the bytes that are read of one; the last line may lack its newline.
+fn is_cut(line: &[u8]) -> bool {
+    line.len() as u64 == LINE && !line.ends_with(b"\n")
+}
+
+fn parse(line: &[u8], bound: &Bound) -> Order {
     let wrong = |text: String| FieldError { field: "order".to_owned(), text };
-    if !whole {
+    if is_cut(line) {
         return Err(wrong(format!("must be a line of at most {LINE} bytes; nothing more is read")));
     }
     let value: Value = serde_json::from_slice(line).map_err(|_| wrong("must be JSON".to_owned()))?;
     let mut order = ObjectReader::new("order", &value)?;
     let found = order.optional_number(bound.name, bound.range.clone())?;
+    if value.get(bound.name).is_none() {
+        return Err(order.wrong(bound.name, "given; null is the value of the command line"));
+    }
     order.finish()?;
     Ok(found)
 }
@@ -84,14 +92,15 @@ mod tests {
 
     fn read(line: &str) -> Result<Option<u64>, String> {
         let bound = Bound { name: "bytes", range: 1..=1000 };
-        parse(line.as_bytes(), line.ends_with('\n'), &bound).map_err(|error| error.to_string())
+        parse(line.as_bytes(), &bound).map_err(|error| error.to_string())
     }
 
     #[test]
     fn an_order_has_one_bound_or_names_the_field_that_is_wrong() {
         assert_eq!(read("{\"bytes\": 1000}\n"), Ok(Some(1000)));
         assert_eq!(read("{\"bytes\": null}\n"), Ok(None));
-        assert_eq!(read("{}\n"), Ok(None));
+        assert_eq!(read("{\"bytes\": 7}"), Ok(Some(7)), "the last line may lack its newline");
+        assert!(read("{}\n").is_err_and(|text| text.starts_with("order.bytes must be given")));
         let range = Err("order.bytes must be a number from 1 to 1000".to_owned());
         for value in ["0", "1001", "-1", "1.5", "\"1\"", "[]", "1e400", "18446744073709551616"] {
             let said = read(&format!("{{\"bytes\": {value}}}\n"));
@@ -100,6 +109,7 @@ mod tests {
         assert!(read("{\"bytes\": 1, \"rate\": 2}\n").is_err_and(|text| text.starts_with("order.rate ")));
         assert_eq!(read("[]\n"), Err("order must be an object".to_owned()));
         assert_eq!(read("\n"), Err("order must be JSON".to_owned()));
-        assert!(read("{\"bytes\":").is_err_and(|text| text.contains("at most 4096 bytes")));
+        assert_eq!(read("{\"bytes\":"), Err("order must be JSON".to_owned()));
+        assert!(read(&" ".repeat(LINE as usize)).is_err_and(|text| text.contains("at most 4096 bytes")));
     }
 }

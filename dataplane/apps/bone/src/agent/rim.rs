@@ -35,7 +35,8 @@ const BYTES: Bound = Bound { name: "bytes", range: 1..=i64::MAX as u64 };
 /// Receives and serves until a signal comes; returns the exit code.
 pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
-    let (store, lost) = Store::open(&args.dir, args.max_bytes)?;
+    let (mut store, lost) = Store::open(&args.dir, if args.bone.orders { u64::MAX } else { args.max_bytes })?;
+    store.limit = args.max_bytes.max(store.bytes());
     for name in lost {
         let human = format!("{name}: forgotten, the file is gone or changed");
         reporter.event("forgotten", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
@@ -64,14 +65,20 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let common = &args.bone.common;
     let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Receiver, common);
     let id = RimId(common.seed.map_or_else(rand::random, |seed| seed as u32));
-    let config = RimConfig { id, max_size: args.max_bytes, seed: common.seed(), forgets: false };
+    let config = RimConfig { id, max_size: shelf.store().limit, seed: common.seed(), forgets: false };
     let mut receiver = RimDriver::new(config, carrier, Arc::clone(&shelf), args.hub);
     let (mut save_at, mut progress_at) = (shell.clock.now() + SAVE, Nanos::ZERO);
+    // The controller, which answers within two reports, may allow more than the command line does.
+    let mut own_at = args.bone.orders.then_some(save_at);
     loop {
         shelf.wake.clear();
         receiver.attend(shell.clock.now());
         for order in orders.iter().flat_map(|orders| orders.try_iter()) {
-            obey(args, &mut receiver, &shelf, order, reporter);
+            obey(args, &mut own_at, &mut receiver, &shelf, order, reporter);
+        }
+        if own_at.is_some_and(|at| at <= shell.clock.now()) {
+            own_at = None;
+            receiver.set_limit(args.max_bytes);
         }
         shell.exchange(&mut receiver)?;
         receiver.carrier.events(reporter)?;
@@ -104,11 +111,19 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     Ok(0)
 }
 
-/// Carries out an order about the bytes of all files.
-fn obey(args: &BoneRimArgs, receiver: &mut RimDriver, shelf: &Shelf, order: Order, reporter: &mut Reporter) {
+/// Carries out an order about the bytes of all files. `own_at`: the time from which the bound of the command
+/// line holds, if it does not hold yet.
+fn obey(
+    args: &BoneRimArgs, own_at: &mut Option<Nanos>, receiver: &mut RimDriver, shelf: &Shelf, order: Order,
+    reporter: &mut Reporter,
+) {
     match order {
         Ok(bytes) => {
-            let limit = bytes.unwrap_or(args.max_bytes);
+            *own_at = own_at.filter(|_| bytes.is_none());
+            let limit = match own_at {
+                Some(_) => shelf.store().limit,
+                None => bytes.unwrap_or(args.max_bytes),
+            };
             if shelf.store().limit != limit {
                 receiver.set_limit(limit);
             }
