@@ -22,14 +22,14 @@ def add(groups: Subparsers) -> None:
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     leaf(commands, "list", "list cache and split agents, hubs, rims and dispatchers", "agents list", _list)
     bound = leaf(
-        commands, "bound", "set the bound of an agent, which is kept and which the agent obeys at once",
+        commands, "bound", "set an agent's bound: kept, obeyed within two seconds or from the next file on",
         "agents bound rim h3 --bytes 64MiB", _bound,
     )  # fmt: skip
     bound.add_argument("kind", choices=KINDS)
     bound.add_argument("name", metavar="NAME")
     for option, parse, metavar, what in (
         ("--bytes", values.size, "SIZE", "bytes of a rim, or of each stream of a cache agent"),
-        ("--rate", values.rate, "RATE", "sending rate of a hub, from its next file on"),
+        ("--rate", values.rate, "RATE", "sending rate of a hub, which obeys from its next file on"),
         ("--hosts", values.count, "N", "most connections of a dispatcher"),
     ):
         kind = values.or_none(parse)
@@ -55,7 +55,7 @@ def _bound(args: argparse.Namespace) -> int:
 
 
 def rows(agents: Rows) -> Rows:
-    """The agents for people: what each holds, and the bound that it obeys."""
+    """The agents for people: what each holds, and the bound that it obeys or, a cache, is told to."""
     return [agent | agent["holds"] | {"held": _held(agent), "bound": _bound_text(agent)} for agent in agents]
 
 

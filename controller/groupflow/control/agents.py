@@ -36,6 +36,16 @@ class Bounds(BaseModel):
     hosts: int | None = Field(default=None, ge=1, le=65535, description="connections of a dispatcher")
 
 
+class Obeyed(BaseModel):
+    """Bounds that a process has, of its own choice or ordered; null: none is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bytes: int | None = Field(default=None, ge=0)
+    rate_bps: int | None = Field(default=None, ge=0)
+    hosts: int | None = Field(default=None, ge=0)
+
+
 class Holds(BaseModel):
     """The data and hosts that a process holds; null: it holds no such thing."""
 
@@ -58,7 +68,7 @@ class Report(BaseModel):
     started: int = Field(ge=0, description="start of the process, ns since 1970")
     at: str = Field(max_length=255, description="address at which it listens")
     holds: Holds
-    bounds: Bounds = Field(description="the bounds that it obeys now")
+    bounds: Obeyed = Field(description="the bounds that it obeys now")
     problem: str | None = Field(default=None, max_length=1000)
 
 

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "GROUPFLOW_AGENT_TOKEN"
 """environment variable of the token of agents, the controller's --agent-token"""
-TIMEOUT = 2.0
-"""seconds until an answer of the controller: a few reports"""
+TIMEOUT = 1.0
+"""seconds until an answer of the controller: with one lost, the next report comes before member_timeout"""
 REPORT_SECONDS = 1.0
 
 ReportingKind: TypeAlias = Literal["hub", "rim", "dispatcher"]

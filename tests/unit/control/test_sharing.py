@@ -182,11 +182,15 @@ async def test_a_round_that_fails_is_told_and_the_next_one_divides(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sharing, "ROUND_S", 0.001)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
     async with world() as w:
         await group(w)
         await want(w, 2, target=6 * MBIT)
         with monkeypatch.context() as patch:
-            patch.setattr(w.running.caching, "announce", lambda *_: 1 / 0)
+            patch.setattr(w.running.caching, "announce", broken)
             await until(lambda: "ZeroDivisionError" in (w.running.sharing.problem or ""))
         await until(lambda: w.running.sharing.problem is None)
         assert "a round failed" in caplog.text

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
-from groupflow.control.agents import NAME, AgentId, Bounds, Holds, Kind, Report
+from groupflow.control.agents import NAME, AgentId, Bounds, Holds, Kind, Obeyed, Report
 from groupflow.control.api.access import agents_only
 from groupflow.control.controller import Controller
 from groupflow.control.split.agent import SplitAgent
@@ -22,7 +22,7 @@ class AgentView(BaseModel):
     state: Literal["up", "away"]
     heard: float | None = Field(default=None, description="seconds since its last report")
     holds: Holds
-    bounds: Bounds = Field(description="bounds that it obeys; null: its own")
+    bounds: Obeyed = Field(description="bounds that it obeys, a cache: is told to obey; null: its own")
     ordered: Bounds = Field(description="bounds set at the controller; null: none")
     repairs: int | None = Field(default=None, description="packets repaired from the cache")
     problem: str | None = None
@@ -50,7 +50,7 @@ def agent_routes(controller: Controller) -> APIRouter:
 
     @router.put("/agents/bounds")
     async def set_bounds(new: NewBounds) -> Bounds:
-        """Sets the bounds of an agent, which are kept and which it obeys within two reports."""
+        """Sets the bounds of an agent; kept, obeyed within two reports, or from a hub's next file on."""
         await agents.bound(AgentId(new.kind, new.name), new.bounds)
         return new.bounds
 
@@ -79,7 +79,7 @@ def _caches(controller: Controller) -> Iterator[AgentView]:
             state="up",
             heard=watchdog.agents.age(switch),
             holds=Holds(bytes=heard.next * 1024 if heard else 0, streams=streams),
-            bounds=Bounds(bytes=caching.max_bytes(switch) or None),
+            bounds=Obeyed(bytes=caching.max_bytes(switch) or None),
             ordered=controller.agents.ordered.get(AgentId("cache", agent.name), Bounds()),
             repairs=heard.repairs if heard else 0,
             problem="its cache is full" if agent.full else None,
@@ -101,7 +101,7 @@ async def _split(agent: SplitAgent) -> AgentView:
         at=str(agent.place),
         state="up" if agent.state == "up" else "away",
         holds=Holds(bytes=count("cache_used"), streams=count("streams")),
-        bounds=Bounds(bytes=count("cache_limit") or None),
+        bounds=Obeyed(bytes=count("cache_limit") or None),
         ordered=Bounds(),
         problem=agent.problem if agent.state == "down" else None,
     )
@@ -113,15 +113,15 @@ def _gather(controller: Controller) -> Iterator[AgentView]:
     tuner, up = gathering.tuner, gathering.server == "up"
     if not up and not tuner.registered:
         return
-    bounds = Bounds(bytes=gathering.settings.buffer or None)
+    buffer = gathering.settings.buffer or None
     windows = sum(setting.window or 0 for setting in tuner.settings.values())
     yield AgentView(
         kind="gather",
         name="server",
         state="up" if up else "away",
         holds=Holds(bytes=windows, members=len(tuner.measured) if up else 0),
-        bounds=bounds,
-        ordered=bounds,
+        bounds=Obeyed(bytes=buffer),
+        ordered=Bounds(bytes=buffer),
         problem=tuner.problem,
     )
 
@@ -145,6 +145,7 @@ def _reporting(controller: Controller) -> Iterator[AgentView]:
                 problem=report.problem,
             )
         elif who.kind != "cache" or who.name not in caches:
+            bounds = Obeyed(**ordered.model_dump())
             yield AgentView(
-                kind=who.kind, name=who.name, state="away", holds=Holds(), bounds=ordered, ordered=ordered
+                kind=who.kind, name=who.name, state="away", holds=Holds(), bounds=bounds, ordered=ordered
             )

@@ -203,6 +203,7 @@ def _rest(controller: Controller) -> APIRouter:
             switches=len(controller.devices),
             sessions=len(controller.manager.sessions),
             uptime=int(time.time() - controller.started),
+            sharing=controller.sharing.problem,
         )
 
     @router.get("/links")

@@ -244,3 +244,4 @@ class Health(BaseModel):
     switches: int
     sessions: int
     uptime: int = Field(description="seconds")
+    sharing: str | None = Field(description="why receivers' shares are not in effect")

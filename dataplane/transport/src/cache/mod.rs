@@ -94,8 +94,8 @@ impl Cache {
         self.member = member;
     }
 
-    /// Delegates a stream to this cache, by these terms and shares of receivers. A stream that is not delegated
-    /// is only kept, and is forgotten when it falls silent. False: there are too many streams.
+    /// Delegates a stream to this cache, by these terms and shares of receivers. A stream that is not
+    /// delegated is only kept, and is forgotten when it falls silent. False: there are too many streams.
     pub fn delegate(&mut self, now: Nanos, key: StreamKey, terms: Terms, shares: &[Share]) -> bool {
         let known = self.ensure(now, key);
         if known {

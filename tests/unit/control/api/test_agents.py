@@ -10,6 +10,7 @@ from groupflow.control.agents import MOST_AGENTS, AgentId, Agents, Bounds, Repor
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import RefusalError
 from groupflow.control.sessions.requests import Options
+from groupflow.endpoint.controller_link import REPORT_SECONDS, TIMEOUT
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import StoreError, Transaction
 from tests.support.api import ctl, served
@@ -63,6 +64,22 @@ async def test_all_kinds_are_listed_with_what_they_hold_and_obey() -> None:
         assert (rim["holds"]["bytes"], rim["holds"]["files"], rim["holds"]["hosts"]) == (300, 2, None)
         assert (rim["bounds"], rim["ordered"]) == (OWN | {"bytes": 1000}, OWN)
         assert (found[3]["state"], found[3]["bounds"]["bytes"]) == ("up", 100_000)
+
+
+async def test_a_process_may_obey_what_cannot_be_ordered() -> None:
+    async with served() as (_, client, _url):
+        for form, bounds in (
+            (RIM, {"bytes": 0}),
+            (HUB, {"rate_bps": 10**12}),
+            (DISPATCHER, {"hosts": 10**6}),
+        ):
+            assert await report(client, form | {"bounds": bounds}) == (200, OWN)
+            (shown,) = await listed(client, form["kind"])
+            assert shown["bounds"] == OWN | bounds
+
+
+def test_a_process_stays_registered_though_an_answer_is_late() -> None:
+    assert Options().member_timeout > TIMEOUT + REPORT_SECONDS
 
 
 async def test_a_bound_is_told_kept_and_taken_back() -> None:
@@ -122,7 +139,7 @@ async def test_a_later_process_of_the_same_name_takes_over() -> None:
         ({"holds": {"bytes": 2**63}}, "holds.bytes"),
         ({"holds": {"files": [1]}}, "holds.files"),
         ({"holds": {"names": ["a"]}}, "holds.names"),
-        ({"bounds": {"hosts": 0}}, "bounds.hosts"),
+        ({"bounds": {"hosts": -1}}, "bounds.hosts"),
         ({"problem": "x" * 1001}, "problem"),
         ({"token": "x"}, "token"),
     ],

@@ -201,6 +201,12 @@ async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.Ca
         for words in (("status",), ("sessions", "show", "7"), ("members", "list")):
             assert await ctl(url, *words) == 0
             assert "4000kbit" in capsys.readouterr().out, words
+        broken: dict[str, Any] = {"broken": object()}
+        w.running.gathering.policies = {**w.running.gathering.policies, **broken}
+        await w.running.gathering.configure(policy="broken")
+        w.running.sharing.round()
+        assert await ctl(url, "status") == 0
+        assert "sharing problem: link of h2: the policy failed" in capsys.readouterr().out
         assert await ctl(url, "members", "set", "7", "2", "--minimum", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["minimum_bps"] is None
         assert await ctl(url, "members", "set", "7", "2", "--target", "none", "--json") == 0

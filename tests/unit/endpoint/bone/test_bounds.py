@@ -122,7 +122,7 @@ async def test_orders_change_the_bound_of_a_rim_even_for_the_file_that_arrives(t
 
 
 @pytest.mark.slow
-async def test_a_restarted_rim_whose_bound_was_raised_keeps_its_files_until_it_is_told(tmp_path: Path) -> None:
+async def test_a_restarted_rim_whose_bound_was_raised_keeps_its_files_at_first(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, _):
         hub, rim = await made.hub(), await made.rim()
         (hub.folder / "a").write_bytes(content(20_000))
