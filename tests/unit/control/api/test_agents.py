@@ -74,7 +74,7 @@ async def test_a_process_may_obey_what_cannot_be_ordered() -> None:
             (DISPATCHER, {"hosts": 10**6}),
         ):
             assert await report(client, form | {"bounds": bounds}) == (200, OWN)
-            (shown,) = await listed(client, form["kind"])
+            (shown,) = await listed(client, str(form["kind"]))
             assert shown["bounds"] == OWN | bounds
 
 
