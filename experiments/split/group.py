@@ -14,7 +14,10 @@ from pathlib import Path
 from experiments.split.kernel import refused
 from experiments.split.plan import Message, Plan, Result
 from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import ClientError
+from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.endpoint.processes import how_it_ended
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck, link_bytes
 from groupflow.lab.network import Network, running
@@ -77,6 +80,7 @@ async def _measure(
         await asyncio.sleep(plan.seconds)
         after = link_bytes(network)
         got = {member: sum(map(_received, each)) for member, each in receivers.items()}
+        check((*everyone, *caches.values()), writing)
         for task in writing:
             task.cancel()
         network.check()
@@ -100,6 +104,17 @@ async def _write(sender: AgentProcess, messages: Sequence[Message]) -> None:
         await sender.data_in.drain()
 
 
+def check(agents: Iterable[AgentProcess], writing: Iterable[asyncio.Task[None]]) -> None:
+    """Raises ClientError if an agent has ended, and a writer's error if one has failed."""
+    for agent in agents:
+        if agent.returncode is not None:
+            how = how_it_ended(agent.returncode)
+            raise ClientError(f"gfagent of {agent.options.name} {how} before the run's end; run it again")
+    for task in writing:
+        if task.done():
+            task.result()
+
+
 async def _closed(senders: Iterable[AgentProcess]) -> None:
     """Takes note that what was still to be written has found nobody to read it."""
     for sender in senders:
@@ -108,10 +123,15 @@ async def _closed(senders: Iterable[AgentProcess]) -> None:
 
 
 def _received(agent: AgentProcess) -> int:
-    event = agent.latest.get("progress")
-    return event.integer("bytes") if event is not None else 0
+    return told(agent, "progress").integer("bytes")
 
 
 def _peak(agent: AgentProcess) -> int:
-    event = agent.latest.get("stats")
-    return event.integer("cache_peak_bytes") if event is not None else 0
+    return told(agent, "stats").integer("cache_peak_bytes")
+
+
+def told(agent: AgentProcess, name: str) -> Event:
+    """The agent's last event of that name, without which a count would be wrong. Raises ClientError."""
+    if name not in agent.latest:
+        raise ClientError(f"gfagent of {agent.options.name} told no {name}; run it again for longer")
+    return agent.latest[name]

@@ -99,11 +99,11 @@ async def test_packets_wait_all_along_instead_of_at_the_bottleneck(make_lab: Mak
         assert lab.controller.get("/diffusion") == []
 
 
-def shaping(lab: Lab, host: str, flow: str) -> Daemon:
+def shaping(lab: Lab, host: str, flow: str, log: str = "shape") -> Daemon:
     """`gfagent shape` on a host, not started."""
     iface = lab.topology.hosts[host].interface
     command = [*lab.network.hosts[host].launcher(), str(find_program("gfagent")), "shape", "--iface", iface]
-    return Daemon(f"shape on {host}", [*command, "--flow", flow, "--json"], lab.folder / f"shape-{host}.log")
+    return Daemon(f"shape on {host}", [*command, "--flow", flow, "--json"], lab.folder / f"{log}-{host}.log")
 
 
 def tc(lab: Lab, host: str, *words: str) -> str:
@@ -142,6 +142,19 @@ async def test_a_host_shapes_to_the_rate_that_its_switch_reports(make_lab: MakeL
         await eventually(lambda: rate() == "400Gbit", 10, "without reports there is no limit")
         shaper.stop()
         assert "htb" not in tc(lab, "h1", "qdisc", "show", "dev", iface)
+
+
+async def test_a_second_shaper_leaves_the_first_alone(make_lab: MakeLab) -> None:
+    with make_lab(bottleneck()) as lab:
+        iface = lab.topology.hosts["h1"].interface
+        lab.network.start_daemon(shaping(lab, "h1", f"1=udp:10.0.2.1:{PORT}"))
+        await eventually(lambda: "htb" in tc(lab, "h1", "qdisc", "show", "dev", iface), 10, "it shapes")
+        second = shaping(lab, "h1", f"2=udp:10.0.2.1:{PORT}", log="second")
+        second.start()
+        await eventually(lambda: not second.alive, 10, "it ends")
+        last = second.output().splitlines()[-1]
+        assert last.startswith(f"gfagent: another gfagent shapes on {iface}; "), last
+        assert "htb" in tc(lab, "h1", "qdisc", "show", "dev", iface)
 
 
 async def test_a_discipline_of_the_user_s_stays(make_lab: MakeLab) -> None:

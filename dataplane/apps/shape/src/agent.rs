@@ -19,6 +19,8 @@ use crate::reports::Reports;
 
 /// Rates are set at most this often: of reports that come faster, on short links, the newest counts.
 const QUANTUM: Duration = Duration::from_millis(1);
+/// So many reports are taken at most before rates are set and signals are seen.
+const REPORTS: usize = 1000;
 /// Silence is noticed so late at most.
 const LOOK_MS: u16 = 100;
 /// The rates are told so often while they change.
@@ -46,7 +48,8 @@ pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
             return Ok(0);
         }
         let now = clock.now();
-        while let Some(report) = reports.next()? {
+        for _ in 0..REPORTS {
+            let Some(report) = reports.next()? else { break };
             rates.take(now, &report);
         }
         let changes = rates.changes(now);

@@ -1,6 +1,8 @@
 //! The kernel's queueing discipline HTB with a class a flow, set with `tc` of iproute2.
 
 use std::io::{self, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::process::{Child, Command, Stdio};
 
 use groupflow_host::error::{one_line, plain, AgentError};
@@ -22,16 +24,19 @@ pub struct Htb {
     packet: u32,
     /// Takes orders, one a line, and ends at the first that fails.
     tc: Child,
+    /// Keeps other processes from the interface until the discipline is removed.
+    _alone: UnixDatagram,
 }
 
 impl Htb {
     /// Makes a class without limit for each flow; other packets pass.
     ///
     /// # Errors
-    /// There is no `tc`, or the kernel refuses: it has no HTB, or another discipline was set up there.
+    /// Another process shapes there; there is no `tc`; or the kernel refuses: it has no HTB, or another
+    /// discipline was set up there.
     pub fn new(interface: &str, flows: &[Flow], packet: u32) -> Result<Htb, AgentError> {
-        let tc = start()?;
-        let htb = Htb { interface: interface.to_owned(), packet, tc };
+        let alone = alone(interface)?;
+        let htb = Htb { interface: interface.to_owned(), packet, tc: start()?, _alone: alone };
         htb.remove(); // one that a killed process left
         let mut orders = vec![format!("qdisc add dev {interface} root handle {HANDLE} htb")];
         for (place, flow) in flows.iter().enumerate() {
@@ -104,6 +109,21 @@ impl Drop for Htb {
     }
 }
 
+/// A socket of a name that one process has at a time. Like the interface's, the name is one of the network
+/// namespace, and the kernel frees it however the process ends.
+fn alone(interface: &str) -> Result<UnixDatagram, AgentError> {
+    let name = SocketAddr::from_abstract_name(format!("groupflow-shape-{interface}"));
+    name.and_then(|name| UnixDatagram::bind_addr(&name)).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let cause = format!("another gfagent shapes on {interface}");
+            AgentError::new("in_use", cause, "stop it, and give one gfagent all flows (--flow)")
+        }
+        _ => {
+            AgentError::new("in_use", format!("no lock for {interface}: {}", plain(&error)), "check --iface")
+        }
+    })
+}
+
 fn start() -> Result<Child, AgentError> {
     let mut command = Command::new("tc");
     command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -130,9 +150,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_process_at_a_time_shapes_on_an_interface() {
+        let interface = format!("test{}", std::process::id());
+        let first = alone(&interface).expect("nobody is there");
+        let error = alone(&interface).expect_err("another is there");
+        assert!(error.to_string().starts_with("another gfagent shapes on test"), "{error}");
+        alone(&format!("{interface}b")).expect("another interface");
+        drop(first);
+        alone(&interface).expect("the other has ended");
+    }
+
+    #[test]
     fn orders_name_the_flow_s_packets_and_its_rate() {
         let tc = Command::new("true").spawn().expect("true");
-        let htb = Htb { interface: "h1-eth0".to_owned(), packet: 1514, tc };
+        let alone = UnixDatagram::unbound().expect("a socket");
+        let htb = Htb { interface: "h1-eth0".to_owned(), packet: 1514, tc, _alone: alone };
         assert_eq!(
             htb.class("change", Change { place: 10, rate: Some(1_514_000) }),
             "class change dev h1-eth0 parent 6766: classid 6766:b htb rate 1514000bps burst 3028b \

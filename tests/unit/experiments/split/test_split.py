@@ -1,18 +1,22 @@
 """`groupflow experiment split` without a network: the runs of both sides, and the comparison."""
 
+import asyncio
 import json
 import socket
 import subprocess
 import sys
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
-from experiments.split import simulated
+from experiments.split import group, simulated
 from experiments.split.compare import compare
 from experiments.split.kernel import SCRIPT
 from experiments.split.plan import SENDER, Plan, Result
 from groupflow import sim
+from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.endpoint.errors import ClientError
 from papers.icn2011.paper import Case
 
 PLAN = Plan(seconds=4.0, members=(1,), tcp=("sack",))
@@ -111,3 +115,26 @@ def test_the_programs_send_and_count_every_byte() -> None:
         assert samples[0]["bytes"] == 10 and samples[-1]["bytes"] == 500_010
         assert samples[-1]["time"] >= start + 0.1
         listener.kill()
+
+
+async def _fails() -> None:
+    raise BrokenPipeError
+
+
+async def test_a_run_whose_agent_or_data_has_ended_is_no_result() -> None:
+    runs, ended = (Mock(AgentProcess, returncode=code, options=Mock(), latest={}) for code in (None, 0))
+    waits = asyncio.create_task(asyncio.sleep(60))
+    broken = asyncio.create_task(_fails())
+    await asyncio.wait({broken})
+    group.check([runs], [waits])
+    with pytest.raises(ClientError, match="before the run's end"):
+        group.check([runs, ended], [broken])
+    with pytest.raises(BrokenPipeError):
+        group.check([runs], [waits, broken])
+    waits.cancel()
+
+
+def test_a_count_that_was_never_told_is_not_zero() -> None:
+    agent = Mock(AgentProcess, options=Mock(), latest={})
+    with pytest.raises(ClientError, match="told no progress"):
+        group.told(agent, "progress")

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{
-    Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy, Slow, ToHost,
+    Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy, RefusalCode, Slow, ToHost,
 };
 
 use super::dispatchers::{attached, join, outputs};
@@ -164,6 +164,28 @@ fn a_host_moves_to_a_parent_that_is_better_twice_by_the_margin() {
         // A host that found a better parent is asked again before the others.
         assert_eq!(now - before < Nanos::from_millis(2500), moves);
     }
+}
+
+/// So no host moves itself, or has others moved, by telling latencies when it likes.
+#[test]
+fn a_measurement_that_nobody_asked_for_is_refused() {
+    let (mut root, mut now) = (of_three(), Nanos::ZERO);
+    let found = measures(&[(PARENT, 22), (OTHER, 1)]);
+    let tell = |root: &mut Dispatcher, now| {
+        root.on_host(now, HOST, found.clone());
+        let bad = |output: &DispatcherAction| {
+            let DispatcherAction::Host(HOST, ToHost::Refused { code, .. }) = output else { return false };
+            *code == RefusalCode::BadMessage
+        };
+        (outputs(root).iter().any(bad), root.delay(HOST).map(Nanos::as_millis), parent(root))
+    };
+    assert_eq!(tell(&mut root, now), (true, Some(12), Some(PARENT)));
+    asked(&mut root, &mut now, HOST);
+    assert_eq!(tell(&mut root, now), (false, Some(32), Some(PARENT)));
+    assert_eq!(tell(&mut root, now), (true, Some(32), Some(PARENT)), "one answer, one measurement");
+    // The answer may come after a restart of the dispatcher.
+    root.resume(now);
+    assert_eq!(tell(&mut root, now), (false, Some(11), Some(OTHER)));
 }
 
 #[test]

@@ -266,9 +266,14 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
 /// It comes from a farther parent, and reaches the offset that this node needed when it was told of the child.
 #[test]
 fn a_child_that_is_behind_is_waited_for_while_it_is_on_its_way() {
-    for (comes, is_served) in [(500, true), (700, false)] {
+    for (comes, is_served, others) in [(500, true, 0), (700, false, 0), (500, true, 1)] {
         let (mut node, conn) = served_with(NodeConfig { history: 20_000, ..config() });
         expect(&mut node, GOOD);
+        // Another child that is expected after it, and no more, ends no wait for this one.
+        for _ in 0..others {
+            expect(&mut node, BAD);
+            node.on_order(Nanos::ZERO, ToHost::Forget { child: BAD });
+        }
         let (mut now, mut needed) = (Nanos::ZERO, 0);
         for step in 0..comes / 50 {
             now = Nanos::from_millis(50 * (step + 1));

@@ -2,9 +2,9 @@
 //!
 //! Each host is asked, one after the other, to measure its parent again and hosts with room. A host that finds
 //! a better parent twice in succession is moved there, while no other host of the cluster is on its way. It
-//! then rests, after each move twice as long: where the stream itself makes the way longer, it would go to and
-//! fro. Heads of clusters measure their parents and
-//! are not moved, nor are hosts that were slow just now.
+//! then rests, after each move twice as long: the stream itself may make an edge's latency longer, and without
+//! the rest the host would move between two parents again and again. Heads of clusters measure their parents
+//! and are not moved, nor are hosts that were slow just now.
 
 use super::*;
 
@@ -18,6 +18,9 @@ const DOUBLED: u32 = 6;
 /// What the reviews of a host found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Review {
+    /// How many measurements it was asked for and has not told.
+    #[serde(default)]
+    pub(super) asked: u8,
     /// Its last measurement found a better parent.
     better: bool,
     /// Until then it is not moved to a better parent.
@@ -77,16 +80,21 @@ impl Dispatcher {
             others.into_iter().filter(|&peer| Some(peer) != own && !self.tree.is_below(peer.host, host));
         let asked = own.into_iter().chain(others).collect();
         self.reviewed = (self.now, host);
+        if let Some(member) = self.tree.get_mut(host) {
+            member.review.asked = member.review.asked.saturating_add(1);
+        }
         self.tell(host, ToHost::Probe(asked));
     }
 
     /// Handles the latencies that a host measured again: those to its parent, and to hosts with room.
     pub(super) fn on_measured_again(&mut self, host: HostId, measured: &[(HostId, Nanos)]) {
         let measured = &measured[..measured.len().min(1 + self.policy.probes)];
-        if self.tree.get(host).is_none() {
-            let text = format!("measured: {host} is neither joining nor in {}", self.id);
+        let review = self.tree.get_mut(host).map(|member| &mut member.review);
+        let Some(review) = review.filter(|review| review.asked > 0) else {
+            let text = format!("measured: {} asked {host} for nothing", self.id);
             return self.refuse(host, RefusalCode::BadMessage, text);
-        }
+        };
+        review.asked -= 1;
         self.tree.note_measured(host, measured);
         let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { return };
         let parent = member.parent().or(member.outside);

@@ -240,6 +240,8 @@ impl Dispatcher {
             if let Some(member) = self.tree.get_mut(host) {
                 (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
                 member.review.rest = Nanos::ZERO;
+                // An answer may be on its way that the stored state does not know to be asked for.
+                member.review.asked = member.review.asked.max(1);
             }
         }
         // The clock may be a different one than before.

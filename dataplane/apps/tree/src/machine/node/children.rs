@@ -17,12 +17,19 @@ const EXPECTED: usize = 16;
 /// Departed children that bytes are kept for. All of them were expected once; bytes for more are never kept.
 const MAX_DEPARTED: usize = 256;
 
+/// A child that may connect.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    host: HostId,
+    ticket: Ticket,
+    /// Until when bytes that it may need are kept above; none if it has come, or is late.
+    until: Option<Nanos>,
+}
+
 /// All children of a node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
-    expected: VecDeque<(HostId, Ticket)>,
-    /// The child that was expected last and has not come, and until when bytes that it may need are kept above.
-    awaited: Option<(HostId, Nanos)>,
+    expected: VecDeque<Expected>,
     present: BTreeMap<HostId, Child>,
     /// Children without connections, and until when bytes that they did not say to have are kept for them and
     /// for the hosts below them.
@@ -34,25 +41,23 @@ impl Children {
     /// here, or that time, this node tells its parent no higher need, which the child then reaches.
     pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, until: Nanos, most: usize) {
         self.expect_no_more(child);
-        self.awaited = Some((child, until));
-        self.expected.push_back((child, ticket));
+        self.expected.push_back(Expected { host: child, ticket, until: Some(until) });
         if self.expected.len() > most + EXPECTED {
             self.expected.pop_front();
         }
     }
 
     pub(super) fn expect_no_more(&mut self, child: HostId) {
-        self.expected.retain(|(expected, _)| *expected != child);
-        self.awaited = self.awaited.filter(|(awaited, _)| *awaited != child);
+        self.expected.retain(|expected| expected.host != child);
     }
 
     /// Whether a child is on its way.
     pub(super) fn awaits(&self, now: Nanos) -> bool {
-        self.awaited.is_some_and(|(_, until)| now < until)
+        self.expected.iter().filter_map(|expected| expected.until).any(|until| now < until)
     }
 
     pub(super) fn expects(&self, child: HostId, ticket: Ticket) -> bool {
-        self.expected.iter().any(|&(expected, known)| expected == child && known == ticket)
+        self.expected.iter().any(|expected| expected.host == child && expected.ticket == ticket)
     }
 
     pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
@@ -106,7 +111,7 @@ impl Children {
     pub(super) fn add(&mut self, host: HostId, child: Child, stream: &mut Fanout, conns: &mut Conns) {
         self.forget(host, stream, conns);
         self.release(host, stream);
-        self.awaited = self.awaited.filter(|(awaited, _)| *awaited != host);
+        self.wait_no_longer(|expected| expected.host == host);
         self.present.insert(host, child);
     }
 
@@ -150,15 +155,19 @@ impl Children {
     /// When bytes for a departed or an expected child are kept no longer.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         let kept = self.departed.values().map(|&(_, until)| until);
-        kept.chain(self.awaited.map(|(_, until)| until)).min()
+        kept.chain(self.expected.iter().filter_map(|expected| expected.until)).min()
     }
 
     pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Fanout) {
-        self.awaited = self.awaited.filter(|&(_, until)| now < until);
+        self.wait_no_longer(|expected| expected.until.is_some_and(|until| until <= now));
         let over = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
         for host in over.collect::<Vec<_>>() {
             self.release(host, stream);
         }
+    }
+
+    fn wait_no_longer(&mut self, is_over: impl Fn(&Expected) -> bool) {
+        self.expected.iter_mut().filter(|expected| is_over(expected)).for_each(|over| over.until = None);
     }
 
     pub(super) fn forget(&mut self, host: HostId, stream: &mut Fanout, conns: &mut Conns) {
@@ -185,7 +194,6 @@ impl Children {
             stream.remove_branch(gone.branch);
         }
         self.expected.clear();
-        self.awaited = None;
     }
 
     /// Lets a child go on at a later offset of the stream.
