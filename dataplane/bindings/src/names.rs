@@ -14,7 +14,7 @@ pub fn named<T: Copy>(
     })
 }
 
-/// A notice's word for the controller: about a session's members and the session if it does not say otherwise.
+/// A notice's word for the controller: about members, and about the session if it does not say otherwise.
 pub fn notice_word(kind: NoticeKind) -> &'static str {
     let word = kind.word();
     word.strip_prefix("member_").or(word.strip_prefix("session_")).unwrap_or(word)

@@ -11,7 +11,7 @@ use crate::switch::invalid;
 const KEPT: usize = 4;
 static CHECKED: Mutex<Vec<(String, String, Arc<PipelineConfig>)>> = Mutex::new(Vec::new());
 
-/// The program in p4c's two files, checked once for the same content. The time is that of comparing the texts.
+/// The program in p4c's two files, checked once for the same content; then only the texts are compared.
 pub fn checked(json: &str, p4info: &str) -> PyResult<Arc<PipelineConfig>> {
     let mut kept = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, _, config)) = kept.iter().find(|(text, info, _)| text == json && info == p4info) {

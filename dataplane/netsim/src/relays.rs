@@ -1,4 +1,5 @@
-//! Streams at split agents, and at hosts that pass streams on to others, resolved: which connection comes in, which go out.
+//! Streams at split agents, and at hosts that pass streams on to others, resolved: which connection comes in,
+//! and which go out.
 
 use std::collections::{HashMap, HashSet};
 

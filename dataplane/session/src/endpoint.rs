@@ -70,7 +70,7 @@ impl<P: Part> Seat<P> {
 pub struct Endpoint<P: Part> {
     pub(crate) seat: Seat<P>,
     pub(crate) part: P,
-    /// The address of the controller's replies, the host's gateway: known from the answer to the first request.
+    /// The address of the controller's replies, the host's gateway: known from the first answer.
     controller: Option<SocketAddrV4>,
 }
 
@@ -120,8 +120,8 @@ impl<P: Part> Machine for Endpoint<P> {
         };
         if packet.header.kind == Kind::Reply {
             let reply = Reply::parse(packet.payload)?;
-            // Nobody but the controller knows the id of the first request, which begins anywhere. A notice that
-            // overtakes the answer is lost, too.
+            // Nobody but the controller knows the id of the first request, which begins anywhere. A notice
+            // that overtakes the answer is lost, too.
             if self.controller.is_none() && !self.seat.member.pending.awaits(reply.request) {
                 return Ok(());
             }

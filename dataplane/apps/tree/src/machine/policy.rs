@@ -47,7 +47,7 @@ pub struct Policy {
     pub takes_over: bool,
     /// The longest delay of a host from the source, one way, as the sum of its edges' latencies; `None`: any.
     pub delay_bound: Option<Nanos>,
-    /// Each host measures the latencies to its parent and to other hosts again once in this time; zero: never.
+    /// Each host measures the latencies to its parent and to other hosts once in this time; zero: never.
     pub review: Nanos,
     /// A host is moved to a parent that was found to be nearer if its delay falls by at least as much.
     pub margin: Nanos,

@@ -263,7 +263,7 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
     }
 }
 
-/// It comes from a farther parent, and reaches the offset that this node needed when it was told of the child.
+/// The child comes from a farther parent, and reaches the offset that this node needed when told of it.
 #[test]
 fn a_child_that_is_behind_is_waited_for_while_it_is_on_its_way() {
     for (comes, is_served, others) in [(500, true, 0), (700, false, 0), (500, true, 1)] {

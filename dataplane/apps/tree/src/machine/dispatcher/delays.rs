@@ -1,10 +1,10 @@
 //! The delays of hosts from the source, their bound, and moves to parents that have become nearer.
 //!
-//! Each host is asked, one after the other, to measure its parent again and hosts with room. A host that finds
-//! a better parent twice in succession is moved there, while no other host of the cluster is on its way. It
-//! then rests, after each move twice as long: the stream itself may make an edge's latency longer, and without
-//! the rest the host would move between two parents again and again. Heads of clusters measure their parents
-//! and are not moved, nor are hosts that were slow just now.
+//! Each host is asked, one after the other, to measure its parent again and hosts with room. A host that
+//! finds a better parent twice in succession is moved there, while no other host of the cluster is on its
+//! way. It then rests, after each move twice as long: the stream itself may make an edge's latency longer,
+//! and without the rest the host would move between two parents again and again. Heads of clusters measure
+//! their parents and are not moved, nor are hosts that were slow just now.
 
 use super::*;
 

@@ -37,8 +37,8 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Lets a child connect that shows this ticket. One that comes from a farther parent is behind: until it is
-    /// here, or that time, this node tells its parent no higher need, which the child then reaches.
+    /// Lets a child connect that shows this ticket. A child that comes from a farther parent is behind: until
+    /// it is here, or that time, this node tells its parent no higher need, which the child then reaches.
     pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, until: Nanos, most: usize) {
         self.expect_no_more(child);
         self.expected.push_back(Expected { host: child, ticket, until: Some(until) });
