@@ -216,6 +216,7 @@ async def test_the_number_of_agents_has_a_bound() -> None:
         agents.take(Report.model_validate(RIM | {"name": "0"}))
 
 
+@pytest.mark.slow
 async def test_ctl_lists_and_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (_, client, url):
         for form in (RIM, HUB, DISPATCHER):

@@ -186,6 +186,7 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
         assert await ctl(url, "switches", "show", "s1", "--table", "streams") == 0
 
 
+@pytest.mark.slow
 async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
         assert await ctl(url, "members", "set", "7", "2", "--target", "4mbit") == 4
