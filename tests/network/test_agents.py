@@ -107,7 +107,7 @@ def held(found: dict[str, dict[str, Any]]) -> tuple[int, int]:
 
 
 async def first_line(port: int, more: list[asyncio.StreamWriter]) -> dict[str, Any]:
-    """What a dispatcher says to a host that says nothing, within a second; {}: nothing."""
+    """The first line of a dispatcher to a host that says nothing, within a second; {}: none."""
     reader, writer = await asyncio.open_connection(HERE, port)
     more.append(writer)
     try:

@@ -15,7 +15,7 @@ const CHANGED: u64 = 16;
 /// How often a host's rest doubles at most.
 const DOUBLED: u32 = 6;
 
-/// What the reviews of a host found.
+/// The findings of a host's reviews.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Review {
     /// How many measurements it was asked for and has not told.
