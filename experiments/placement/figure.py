@@ -45,21 +45,21 @@ def _curves(axis: Axes, name: str, curves: Sequence[Curve]) -> None:
 
 
 def _ratios(axis: Axes, all_ratios: Sequence[Ratios]) -> None:
-    styles = {"links alike": "-", "links of several rates": "--"}
     for ratios in all_ratios:
         count = len(ratios.ratios)
         axis.plot(
             [1, *ratios.ratios],
             [0, *((number + 1) / count for number in range(count))],
-            styles[ratios.kind],
+            "--" if "several" in ratios.kind else "-",
+            linewidth=2.5 if "trees" in ratios.kind else 1,
             drawstyle="steps-post",
             color=COLOURS[ratios.objective],
             label=f"{LABELS[ratios.objective]}, {ratios.kind}",
         )
     axis.set(
-        title="small random graphs, against trying all",
+        title="small random networks, against trying all",
         xlabel="cost / least cost",
-        ylabel="part of the graphs",
+        ylabel="part of the networks",
         ylim=(0.8, 1.005),
     )
     axis.grid(alpha=0.25)

@@ -36,7 +36,7 @@ def _print(console: Console, found: list[Curve], ratios: list[Ratios]) -> None:
     for curve in found:
         table.add_row(curve.network, curve.objective, " ".join(f"{value:.2f}" for value in curve.mean))
     console.print(table)
-    table = Table("small graphs", "objective", "draws", "best found", "mean ratio", "worst ratio")
+    table = Table("small networks", "objective", "draws", "best found", "mean ratio", "worst ratio")
     for row in ratios:
         count = len(row.ratios)
         average = sum(row.ratios) / count

@@ -6,11 +6,15 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean
+from typing import TypeAlias
 
 from experiments.placement import networks
 from experiments.placement.exhaustive import best_by_agents, best_by_overlays
 from groupflow.network.topology import Topology
 from groupflow.placement import Objective, Placement, Problem, curve
+
+Best: TypeAlias = Callable[[Problem, Objective], float]
+"""least cost of a problem"""
 
 OBJECTIVES: tuple[Objective, Objective] = ("bytes", "time")
 
@@ -89,21 +93,30 @@ def _curve(name: str, drawn: Sequence[Topology], objective: Objective, agents: i
 
 def against_the_best(draws: int) -> list[Ratios]:
     """Ratios on small random networks, with one sender or two; links alike, and unlike."""
-    alike = small_graphs(draws, 6, 5, 3, mixed=False)
-    unlike = small_graphs(draws, 6, 5, 3, mixed=True)
     return [
-        _ratios("links alike", "bytes", best_by_agents, small_graphs(draws, 9, 7, 4, mixed=False)),
-        _ratios("links alike", "time", best_by_overlays, alike),
-        _ratios("links of several rates", "time", best_by_overlays, unlike),
+        _ratios(f"{kind}, {links}", objective, best, _small(draws, *most, trees=kind == "trees", mixed=mixed))
+        for kind in ("trees", "graphs")
+        for links, objective, best, most, mixed in _JUDGED
     ]
 
 
-def small_graphs(draws: int, switches: int, hosts: int, agents: int, *, mixed: bool) -> Iterable[Problem]:
+_JUDGED: tuple[tuple[str, Objective, Best, tuple[int, int, int], bool], ...] = (
+    ("links alike", "bytes", best_by_agents, (9, 7, 4), False),
+    ("links alike", "time", best_by_overlays, (6, 5, 3), False),
+    ("links of several rates", "time", best_by_overlays, (6, 5, 3), True),
+)
+"""links, objective, the best by trying all; most switches, hosts and agents; whether links differ"""
+
+
+def _small(
+    draws: int, switches: int, hosts: int, agents: int, *, trees: bool, mixed: bool
+) -> Iterable[Problem]:
     """Random problems with up to so many switches, hosts and agents."""
     for seed in range(draws):
         rng = random.Random(seed)
         count = rng.randint(3, switches)
-        topology = networks.graph(count, rng.randint(1, 2 * count), rng.randint(3, hosts), seed, mixed=mixed)
+        extra = 0 if trees else rng.randint(1, 2 * count)
+        topology = networks.graph(count, extra, rng.randint(3, hosts), seed, mixed=mixed)
         yield question(topology, rng.choice((1, 1, 2)), rng.randint(1, min(agents, count)))
 
 
@@ -112,12 +125,10 @@ def question(topology: Topology, senders: int, agents: int) -> Problem:
     return Problem.read(topology, [f"h{number}" for number in range(senders)], sorted(topology.hosts), agents)
 
 
-def ratio(problem: Problem, objective: Objective, best: Callable[[Problem, Objective], float]) -> float:
+def ratio(problem: Problem, objective: Objective, best: Best) -> float:
     """Cost found over least cost. With several senders, of the sets joined by the nearest rule for bytes."""
     return cost(curve(problem, objective)[-1]) / best(problem, objective)
 
 
-def _ratios(
-    kind: str, objective: Objective, best: Callable[[Problem, Objective], float], problems: Iterable[Problem]
-) -> Ratios:
+def _ratios(kind: str, objective: Objective, best: Best, problems: Iterable[Problem]) -> Ratios:
     return Ratios(kind, objective, tuple(sorted(ratio(problem, objective, best) for problem in problems)))

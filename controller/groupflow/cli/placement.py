@@ -88,7 +88,6 @@ def _print(found: dict[str, Any]) -> int:
             "agents": list(found["agents"]),
             "link bytes": found["link_bytes"],
             "completion time": f"{found['seconds']:.6g} s",
-            "exact": found["exact"],
         }
     )
     print()

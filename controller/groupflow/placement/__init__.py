@@ -7,11 +7,8 @@ installed.
     problem       the question, checked; overlays
     routes        shortest paths, by number
     layout        the connections between given agents, senders and members
-    rooted        trees of switches
-    tree_bytes    exact on trees, link bytes
-    tree_time     exact on trees, completion time of one sender
-    search_bytes  elsewhere, link bytes
-    search_time   elsewhere, completion time
+    search_bytes  few link bytes
+    search_time   short completion time
     choose        puts these together
 """
 

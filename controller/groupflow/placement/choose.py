@@ -1,17 +1,14 @@
-"""The placement for a problem: exact where the switches form a tree, searched for elsewhere."""
+"""The placement for a problem, found by search."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from groupflow.network.topology import Topology
 from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
 from groupflow.placement.layout import nearest
 from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Overlay, Problem
-from groupflow.placement.rooted import RootedTree, is_tree, shortest_path_tree
 from groupflow.placement.search_bytes import few_bytes
 from groupflow.placement.search_time import short_time
-from groupflow.placement.tree_bytes import fewest_bytes
-from groupflow.placement.tree_time import least_time
 
 
 @dataclass(frozen=True)
@@ -35,8 +32,6 @@ class Placement:
     link_bytes: int
     seconds: float
     """completion time, E2E"""
-    exact: bool
-    """whether no placement with as many agents is better, as far as `tree_bytes` and `tree_time` say"""
 
 
 def choose(
@@ -60,45 +55,19 @@ def choose(
 
 def curve(problem: Problem, objective: Objective) -> list[Placement]:
     """The placements with at most 0, 1, ... `problem.budget` agents."""
-    exact = is_tree(problem) and (objective == "bytes" or len(problem.senders) == 1)
-    best = _priced(problem, None, objective, exact=True)
-    found = [best]
-    for most, overlay in enumerate(_options(problem, objective, exact=exact), 1):
-        sure = exact or most == 1  # one agent: all switches are tried, and there is one way to join the hosts
-        best = min(replace(best, exact=sure), _priced(problem, overlay, objective, exact=sure), key=_rank)
-        found.append(best)
+    found = [_priced(problem, None, objective)]
+    for overlay in _options(problem, objective):
+        found.append(min(found[-1], _priced(problem, overlay, objective), key=_rank))
     return found
 
 
-def _options(problem: Problem, objective: Objective, *, exact: bool) -> Iterator[Overlay]:
-    """The best overlays with at most 1, 2, ... agents."""
-    if not problem.budget:
-        return
-    tree = shortest_path_tree(problem)
-    if objective == "time" and exact:
-        yield from _least_times(problem, tree)
-        return
-    along = fewest_bytes(problem, tree, problem.budget)
-    if exact:
-        yield from along
-    elif objective == "bytes":
-        sets = few_bytes(problem, [overlay.agents for overlay in along])
-        yield from (nearest(problem, agents) for agents in sets)
-    else:
-        starts = [nearest(problem, overlay.agents) for overlay in along]
-        if len(problem.senders) == 1:
-            starts += _least_times(problem, tree)
-        yield from short_time(problem, starts)
+def _options(problem: Problem, objective: Objective) -> list[Overlay]:
+    """The best overlays found with 1, 2, ... agents."""
+    starts = [nearest(problem, agents) for agents in few_bytes(problem)] if problem.budget else []
+    return starts if objective == "bytes" else short_time(problem, starts)
 
 
-def _least_times(problem: Problem, tree: RootedTree) -> Iterator[Overlay]:
-    for most in range(1, problem.budget + 1):
-        overlay = least_time(problem, tree, most)
-        if overlay is not None:
-            yield overlay
-
-
-def _priced(problem: Problem, overlay: Overlay | None, objective: Objective, *, exact: bool) -> Placement:
+def _priced(problem: Problem, overlay: Overlay | None, objective: Objective) -> Placement:
     carried = connections(problem, overlay)
     used = {node for connection in carried for node in (connection.start, connection.end)}
     return Placement(
@@ -109,7 +78,6 @@ def _priced(problem: Problem, overlay: Overlay | None, objective: Objective, *, 
         connections=tuple(_named(problem, connection) for connection in carried),
         link_bytes=link_bytes(problem, carried),
         seconds=completion_time(problem, carried),
-        exact=exact,
     )
 
 

@@ -6,10 +6,9 @@ sets that are compared here cost, in link crossings,
     streams * MST(agents) + sum over hosts of connections * hops to the nearest agent
 
 which is the cost of `layout.nearest` for one sender. MST is the length of a minimum spanning tree, in hops.
-For each number of agents, start from the cheaper of: the set before with the best agent added; the set that
-is best along the sender's shortest paths (`tree_bytes`). Then replace one agent by the best other switch,
-until no replacement helps. With n switches, H hosts, k agents: O(k^2 n (H + k^2)) time a round of
-replacements.
+For each number of agents, start from the set before with the best agent added. Then replace one agent by the
+best other switch, until no replacement helps. With n switches, H hosts, k agents: O(k^2 n (H + k^2)) time a
+round of replacements.
 """
 
 from collections.abc import Sequence
@@ -67,18 +66,14 @@ class _Distances:
         return total
 
 
-def few_bytes(problem: Problem, starts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """A set of 1, 2, ... `problem.budget` agents (switches, ascending); `starts`: sets to begin from."""
+def few_bytes(problem: Problem) -> list[tuple[int, ...]]:
+    """A set of 1, 2, ... `problem.budget` agents: switches, ascending."""
     distances = _Distances(problem)
-    place = {switch: number for number, switch in enumerate(problem.candidates)}
-    offered = {len(start): [place[switch] for switch in start] for start in starts}
     agents: list[int] = []
     found: list[tuple[int, ...]] = []
-    for count in range(1, problem.budget + 1):
-        agents = [*agents, _cheapest(distances.with_one_more(agents), agents)]
-        if count in offered and distances.cost(offered[count]) < distances.cost(agents):
-            agents = offered[count]
-        agents = _replace(distances, agents)
+    for _ in range(problem.budget):
+        added = [*agents, _cheapest(distances.with_one_more(agents), agents)]
+        agents = _replace(distances, added)
         found.append(tuple(sorted(problem.candidates[number] for number in agents)))
     return found
 

@@ -36,8 +36,7 @@ def test_completion_time_is_within_the_bound(problem: Problem) -> None:
 @settings(max_examples=60, deadline=None)
 @given(problems(graphs(switches=8, hosts=6), agents=1, senders=2))
 def test_one_agent_is_placed_best(problem: Problem) -> None:
-    found = curve(problem, "bytes")[-1]
-    assert found.exact and cost(found) == exhaustive.best_by_agents(problem, "bytes")
+    assert cost(curve(problem, "bytes")[-1]) == exhaustive.best_by_agents(problem, "bytes")
 
 
 @pytest.mark.slow

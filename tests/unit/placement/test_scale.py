@@ -14,7 +14,7 @@ def test_a_thousand_switches(objective: Objective) -> None:
     topology = networks.tree(1000, 50, seed=1)
     members = [host for host in topology.hosts if host != "h0"]
     twenty, one = (choose(topology, "h0", members, k, objective=objective) for k in (20, 1))
-    assert twenty.exact and len(twenty.agents) <= 20
+    assert len(twenty.agents) <= 20
     assert cost(twenty) < cost(one)
 
 
@@ -23,5 +23,5 @@ def test_a_thousand_switches_that_are_no_tree() -> None:
     topology = networks.graph(1000, 1000, 50, seed=1)
     members = [host for host in topology.hosts if host != "h0"]
     twenty, one = (choose(topology, "h0", members, k) for k in (20, 1))
-    assert not twenty.exact and len(twenty.agents) <= 20
+    assert len(twenty.agents) <= 20
     assert cost(twenty) < cost(one)

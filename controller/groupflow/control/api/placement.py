@@ -23,7 +23,6 @@ class PlacementView(BaseModel):
     connections: list[ConnectionView]
     link_bytes: int = Field(description="bytes on all links together, for one transfer of each sender")
     seconds: float = Field(description="time until the last member has the last byte, end-to-end")
-    exact: bool
 
 
 def placement_routes(controller: Controller) -> APIRouter:
@@ -69,5 +68,4 @@ def _view(placement: Placement) -> PlacementView:
         ],
         link_bytes=placement.link_bytes,
         seconds=placement.seconds,
-        exact=placement.exact,
     )
