@@ -71,6 +71,18 @@ def test_named_python_exists(page: Path) -> None:
                     value = import_module(".".join(parts[:number]))
 
 
+def test_rules_of_p4runtime_name_tests_that_exist() -> None:
+    """The last column names the tests of a rule."""
+    rows = [line for line in (DOCS / "reference/p4runtime.md").read_text().splitlines() if "`" in line]
+    rules = [row.rstrip("|").rpartition("|")[2] for row in rows if row.startswith("|")]
+    sources = "\n".join(file.read_text() for file in (ROOT / "dataplane/switch").glob("**/*.rs"))
+    assert len(rules) > 40 and all("`" in rule for rule in rules)
+    missing = [
+        test for rule in rules for test in re.findall(r"`(\w+)`", rule) if f"fn {test}(" not in sources
+    ]
+    assert missing == []
+
+
 def test_the_layout_has_every_folder() -> None:
     (layout,) = blocks(ROOT / "CONTRIBUTING.md", "")
     listed: set[Path] = set()
