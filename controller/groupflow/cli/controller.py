@@ -99,6 +99,9 @@ def register(subparsers: Subparsers) -> None:
         metavar="FILE",
         help="Python file with tuning policies of one's own, for `ctl gather configure`; repeatable",
     )
+    run.add_argument(
+        "--take-over", action="store_true", help="take the switches from a controller that runs already"
+    )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)
 
@@ -109,6 +112,7 @@ def run_controller(args: argparse.Namespace) -> int:
     from groupflow.control.api.server import ApiError
     from groupflow.control.split.service import SplitError
     from groupflow.network.topology import TopologyError
+    from groupflow.p4rt.connection import TakenError
     from groupflow.p4rt.program import ProgramError
     from groupflow.store.interface import StoreError
     from groupflow.tuning.plugin import PolicyFileError
@@ -116,7 +120,8 @@ def run_controller(args: argparse.Namespace) -> int:
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
     log_to_stderr(args.log_level)
-    with failing_with(TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError):
+    kinds = (TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError, TakenError)
+    with failing_with(*kinds):
         asyncio.run(_serve(args))
     return OK
 
@@ -148,6 +153,7 @@ async def _serve(args: argparse.Namespace) -> None:
             controller = await Controller.open(
                 network, program, store, options,
                 split=_split_options(args.agent_control), policies=policies,
+                api=listeners[-1].getsockname()[:2], take_over=args.take_over,
             )  # fmt: skip
             stopped = asyncio.Event()
             on_stop(stopped.set)
