@@ -55,6 +55,9 @@ class ControllerProcess:
         command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
         for descriptor in listeners:
             command += ["--api", f"fd:{descriptor}"]
+        switch = next(iter(network.topology.switches.values()))
+        if switch.program is not None:
+            command += ["--p4-json", str(switch.program), "--p4info", str(switch.p4info)]
         log = folder / "controller.log"
         self.daemon = Daemon("controller", command, log, descriptors=listeners)
 

@@ -374,6 +374,7 @@ def _host(name: str, form: HostForm, uplink: End, switches: Mapping[str, Switch]
         gateway_mac=(real and real.gateway_mac) or switches[uplink.node].mac,
         switch=uplink.node,
         port=uplink.port,
+        fixed_gateway=bool(real and real.gateway_mac),
         commands=tuple(real.commands) if real else (),
         programs=tuple(real.programs) if real else (),
     )

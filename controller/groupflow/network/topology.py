@@ -110,6 +110,8 @@ class Host:
     switch: str
     port: int
     """the switch's port that leads to this host"""
+    fixed_gateway: bool = False
+    """whether the host is told its gateway's MAC, and does not ask for it"""
     commands: tuple[str, ...] = ()
     """run to their end when the host is set up"""
     programs: tuple[str, ...] = ()
@@ -137,10 +139,10 @@ class Topology:
         end = self.switches[switch].ports.get(port)
         return self.hosts.get(end.node) if end else None
 
-    def is_foreign(self, host: Host) -> bool:
-        """Whether the host is set up for a program of one's own: groupflow's would not be its gateway."""
-        router = self.switches[host.switch].mac
-        return host.prefix != 24 or host.gateway_mac != router or int(host.gateway) & 0xFF != 254
+    @staticmethod
+    def is_foreign(host: Host) -> bool:
+        """Whether a host is set up for a program of one's own: groupflow's would not be its gateway."""
+        return host.prefix != 24 or host.fixed_gateway or int(host.gateway) & 0xFF != 254
 
     def port_to(self, switch: str, neighbour: str) -> int:
         """The port of `switch` that leads to an adjacent node (the lowest, of several)."""

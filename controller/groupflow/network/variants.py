@@ -77,7 +77,7 @@ def render(topology: Topology, *, ports: bool = True) -> str:
         "name": topology.name,
         "description": topology.description,
         "switches": {name: _switch_form(switch) for name, switch in topology.switches.items()},
-        "hosts": {name: _host_form(host, topology) for name, host in topology.hosts.items()},
+        "hosts": {name: _host_form(host) for name, host in topology.hosts.items()},
         "links": _link_forms(topology, ports=ports),
         "pcap": sorted(topology.pcap),
     }
@@ -91,10 +91,12 @@ def _switch_form(switch: Switch) -> dict[str, object]:
     return {key: value for key, value in form.items() if value is not None}
 
 
-def _host_form(host: Host, topology: Topology) -> dict[str, object]:
+def _host_form(host: Host) -> dict[str, object]:
     form: dict[str, object] = {"ip": f"{host.ip}/{host.prefix}", "mac": host.mac}
-    if topology.is_foreign(host):
-        form |= {"gateway": str(host.gateway), "gateway_mac": host.gateway_mac}
+    if Topology.is_foreign(host):
+        form["gateway"] = str(host.gateway)
+    if host.fixed_gateway:
+        form["gateway_mac"] = host.gateway_mac
     texts = {"commands": [*host.commands], "programs": [*host.programs]}
     return form | {key: value for key, value in texts.items() if value}
 
