@@ -80,6 +80,11 @@ class ControllerProcess:
         tokens = cast(Mapping[str, str], form["tokens"])
         return SessionAccess(cast(int, form["id"]), tokens["join"])
 
+    def access(self, session: int) -> SessionAccess:
+        """Of a session that is there."""
+        tokens = cast(Mapping[str, str], self.get(f"/sessions/{session}/tokens"))
+        return SessionAccess(session, tokens["join"])
+
     def get(self, path: str) -> object:
         return self._request("GET", path)
 

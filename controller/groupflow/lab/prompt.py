@@ -9,16 +9,14 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from mininet.cli import CLI
 
 from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError, ClientError, ProgramNotFoundError
+from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import RecvOptions, SendOptions
 from groupflow.endpoint.programs import find_program
@@ -38,6 +36,9 @@ class PromptError(Exception):
     """A command that cannot be run. One line with the cure."""
 
 
+_TRANSFER_ERRORS = (PromptError, ControllerError, ClientError, DaemonError)
+
+
 class Prompt(CLI):
     """Reads commands until `exit`."""
 
@@ -48,8 +49,8 @@ class Prompt(CLI):
         self._network = network
         self._controller = controller
         self._folder = folder
-        self._receiving = set[tuple[str, int]]()
-        """hosts that `recv` let join sessions"""
+        self._receiving: dict[int, dict[str, Daemon]] = {}
+        """receivers by session and host"""
         super().__init__(network.mininet)
 
     def do_link(self, line: str) -> None:
@@ -68,15 +69,17 @@ class Prompt(CLI):
         """send HOST FILE [HOST ... | SESSION]: send a file from a host to others (to all when none is named),
         or to a session that hosts have joined"""
         try:
-            print(asyncio.run(self._send(*transfer(line, self._network.topology))))
-        except (PromptError, ControllerError, AgentError, ClientError) as error:
+            print(self._send(*transfer(line, self._network.topology)))
+        except _TRANSFER_ERRORS as error:
             self._refuse(str(error))
 
     def do_recv(self, line: str) -> None:
         """recv SESSION HOST [HOST ...]: let hosts join a session, and receive while the prompt goes on"""
         try:
-            self._receive(*receivers(line, self._network.topology))
-        except (PromptError, ControllerError, DaemonError, ProgramNotFoundError) as error:
+            number, hosts = receivers(line, self._network.topology)
+            self._receive(self._controlled().access(number), hosts, f"session{number}")
+            print(f"{' '.join(hosts)}: joined; files are {self._folder}/HOST-session{number}")
+        except _TRANSFER_ERRORS as error:
             self._refuse(str(error))
 
     def do_iperf(self, line: str) -> None:
@@ -125,79 +128,62 @@ class Prompt(CLI):
     def _refuse(self, text: str) -> None:
         print(f"groupflow: {text}", file=sys.stderr)
 
-    def _access(self, session: int) -> SessionAccess:
-        if self._controller is None:
-            raise PromptError("sessions need a controller; leave out --no-controller")
-        tokens = cast(Mapping[str, str], self._controller.get(f"/sessions/{session}/tokens"))
-        return SessionAccess(session, tokens["join"])
-
-    def _receive(self, number: int, hosts: Sequence[str]) -> None:
-        session = self._access(number)
+    def _receive(self, session: SessionAccess, hosts: Sequence[str], name: str) -> None:
+        """Lets hosts join a session, which then receive into files HOST-NAME."""
         program = str(find_program("gfagent"))
-        for name in hosts:
-            output = self._folder / f"{name}-session{number}"
-            options = RecvOptions(session=number, name=name, output=output)
-            command = [*self._network.hosts[name].launcher(), program, *options.arguments()]
+        for host in hosts:
+            options = RecvOptions(session=session.id, name=host, output=self._folder / f"{host}-{name}")
             receiver = Daemon(
-                f"{name} (gfagent recv)",
-                command,
-                self._folder / f"{name}-recv.log",
+                f"{host} (gfagent recv)",
+                [*self._network.hosts[host].launcher(), program, *options.arguments()],
+                self._folder / f"{host}-recv.log",
                 environment={"GROUPFLOW_TOKEN": session.token},
                 may_end=True,
             )
             self._network.start_daemon(receiver).wait_ready(partial(joined, receiver))
-            self._receiving.add((name, number))
-            print(f"{name} receives session {number} into {output}")
+            self._receiving.setdefault(session.id, {})[host] = receiver
 
-    async def _send(self, sender: str, file: Path, receivers: tuple[str, ...]) -> str:
-        if self._controller is None:
-            raise PromptError("sessions need a controller; leave out --no-controller")
-        if receivers[0].isdecimal():
-            session = self._access(int(receivers[0]))
-            receivers = tuple(name for name, at in self._receiving if at == session.id)
-            if not receivers:
-                raise PromptError(f"nobody receives session {session.id}; write: recv {session.id} HOST")
-            options = SendOptions(
-                session=session.id, token=session.token, name=sender, file=file, members=len(receivers)
-            )
-            agent = AgentProcess(options, launcher=self._network.hosts[sender].launcher())
-            async with agent:
-                complete = await agent.finish()
-            self._receiving -= {(name, session.id) for name in receivers}
-        else:
-            session = self._controller.create_session()
-            try:
-                complete = await self._carry(session, sender, file, receivers)
-            finally:
-                self._controller.delete(f"/sessions/{session.id}")
+    def _send(self, sender: str, file: Path, to: Sequence[str]) -> str:
+        controller = self._controlled()
+        known = int(to[0]) if to[0].isdecimal() else None
+        session = controller.create_session() if known is None else controller.access(known)
+        try:
+            if known is None:
+                self._receive(session, to, file.name)
+            complete = self._carry(session, sender, file)
+        finally:
+            if known is None:
+                controller.delete(f"/sessions/{session.id}")
+            receiving = self._receiving.pop(session.id, {})
         rate = complete.integer("goodput_bps") / 1e6
         return (
-            f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receivers)} "
+            f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receiving)} "
             f"in {complete.number('seconds'):.2f} s, {rate:.1f} Mbit/s; files are in {self._folder}"
         )
 
-    async def _carry(
-        self, session: SessionAccess, sender: str, file: Path, receivers: tuple[str, ...]
-    ) -> Event:
-        """One transfer, to its end. Returns the sender's last event. Raises AgentError, ClientError."""
-        hosts = self._network.hosts
-        async with AsyncExitStack() as stack:
-            receiving: list[AgentProcess] = []
-            for name in receivers:
-                options = RecvOptions(
-                    session=session.id, token=session.token, name=name,
-                    output=self._folder / f"{name}-{file.name}",
-                )  # fmt: skip
-                agent = AgentProcess(options, launcher=hosts[name].launcher())
-                receiving.append(await stack.enter_async_context(agent))
-            sending = SendOptions(
-                session=session.id, token=session.token, name=sender, file=file, members=len(receivers)
-            )
-            agent = AgentProcess(sending, launcher=hosts[sender].launcher())
-            complete = await (await stack.enter_async_context(agent)).finish()
-            for each in receiving:
-                await each.finish()
+    def _carry(self, session: SessionAccess, sender: str, file: Path) -> Event:
+        """One transfer, until the receivers have their files. Returns the sender's last event."""
+        receiving = self._receiving.get(session.id)
+        if not receiving:
+            raise PromptError(f"nobody receives session {session.id}; write: recv {session.id} HOST")
+        options = SendOptions(
+            session=session.id, token=session.token, name=sender, file=file, members=len(receiving)
+        )
+
+        async def send() -> Event:
+            async with AgentProcess(options, launcher=self._network.hosts[sender].launcher()) as agent:
+                return await agent.finish()
+
+        complete = asyncio.run(send())
+        for receiver in receiving.values():
+            receiver.wait_ready(lambda receiver=receiver: not receiver.alive)
+            receiver.check()
         return complete
+
+    def _controlled(self) -> ControllerProcess:
+        if self._controller is None:
+            raise PromptError("sessions need a controller; leave out --no-controller")
+        return self._controller
 
 
 def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:

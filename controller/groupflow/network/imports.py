@@ -5,7 +5,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Network
+from ipaddress import IPv4Interface
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -41,12 +41,10 @@ def _json(text: str, file: Path) -> dict[str, Any]:
         refuse("text", f"not JSON ({error}); name a topology.json")
     if not isinstance(whole, dict):
         refuse("text", "not an object; name a topology.json of p4lang/tutorials or p4-utils")
-    form = cast(dict[str, Any], whole)
-    inner = form.get("topology", form)
-    if isinstance(inner, dict) and "nodes" in inner:
-        inner = _from_graph(cast(Json, inner))
+    form = cast(Json, whole)
+    inner = cast(Json, form.get("topology", form))
     try:
-        return _exercise(cast(Json, inner), form, file)
+        return _exercise(_from_graph(inner) if "nodes" in inner else inner, form, file)
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         kind = "missing" if isinstance(error, KeyError) else "not as expected:"
         refuse(
@@ -104,58 +102,45 @@ def _exercise_host(name: str, given: Json, free: Any) -> dict[str, Any]:
 
 
 def _last(address: str) -> str:
-    """The last address of a host's network: a gateway where the file names none."""
-    network = IPv4Network(address, strict=False)
-    return str(
-        next(each for each in (network[-2], network[-1], network[0]) if f"{each}/" not in f"{address}/")
-    )
+    """The last address of a host's network that is not its own: a gateway where the file names none."""
+    own, network = IPv4Interface(address).ip, IPv4Interface(address).network
+    return str(next(each for each in (network[-2], network[-1], network[0]) if each != own))
 
 
 def _exercise_link(given: list[Any], defaults: Json) -> dict[str, Any]:
     one, other, *rest = given
-    options = dict(defaults)
-    if rest and isinstance(rest[0], dict):
-        options |= cast(Json, rest[0])
-    else:
-        options |= dict(zip(("delay", "bw"), rest, strict=False))
-    for end, key in ((0, "port1"), (1, "port2")):
-        if options.get(key) and "-p" not in (name := (one, other)[end]):
-            named = f"{name}-p{options[key]}"
-            one, other = (named, other) if end == 0 else (one, named)
-    link: dict[str, Any] = {"ends": [one, other], **_PLAIN}
-    if (delay := options.get("delay")) is not None:
-        link["delay"] = delay if isinstance(delay, str) else f"{delay}ms"
-    if (rate := options.get("bw")) is not None:
-        link["rate"] = f"{rate}mbit"
-    if (loss := options.get("loss")) is not None:
-        link["loss"] = f"{loss}%"
-    if (queue := options.get("max_queue_size") or options.get("queue_length")) is not None:
-        link["queue"] = queue
-    return link
+    named = cast(Json, rest[0]) if rest and isinstance(rest[0], dict) else None
+    of: dict[str, Any] = {**defaults, **(dict(zip(("delay", "bw"), rest, strict=False)) if named is None else named)}
+    ends = [f"{end}-p{of[port]}" if of.get(port) else end for end, port in ((one, "port1"), (other, "port2"))]
+    delay, queue = of.get("delay"), of.get("max_queue_size") or of.get("queue_length")
+    values: dict[str, Any] = {
+        "rate": f"{of['bw']}mbit" if of.get("bw") is not None else None,
+        "delay": f"{delay}ms" if isinstance(delay, int | float) else delay,
+        "loss": f"{of['loss']}%" if of.get("loss") is not None else None,
+        "queue": queue,
+    }
+    return {"ends": ends, **_PLAIN, **{key: value for key, value in values.items() if value is not None}}
 
 
 def _from_graph(graph: Json) -> Json:
     """The form of p4app.json, of what p4-utils writes of a network that it built: nodes and links."""
     nodes = {node["id"]: cast(Json, node) for node in graph["nodes"]}
-    hosts = {name for name, node in nodes.items() if node.get("isHost")}
-    switches = [name for name, node in nodes.items() if node.get("isSwitch")]
-    addresses = {
-        link[key]: link.get(ip)
-        for link in graph["links"]
-        for key, ip in (("source", "ip1"), ("target", "ip2"))
-    }
+    hosts: dict[str, Any] = {name: dict(node) for name, node in nodes.items() if node.get("isHost")}
     links: list[Any] = []
     for link in graph["links"]:
-        one, other = link.get("node1", link["source"]), link.get("node2", link["target"])
-        ports = {key: link.get(key) for key, end in (("port1", one), ("port2", other)) if end not in hosts}
-        links.append([one, other, dict(link) | {"port1": None, "port2": None} | ports])
-    return {
-        "hosts": {name: {"ip": addresses.get(name)} | dict(nodes[name]) for name in hosts},
-        "switches": {
-            name: {"program": nodes[name].get("json_path") or nodes[name].get("p4_src")} for name in switches
-        },
-        "links": links,
+        ends = (link.get("node1", link["source"]), link.get("node2", link["target"]))
+        ports = dict[str, Any]()
+        for end, number in zip(ends, (1, 2), strict=True):
+            ports[f"port{number}"] = None if end in hosts else link.get(f"port{number}")
+            if end in hosts:
+                hosts[end]["ip"] = link.get(f"ip{number}")
+        links.append([*ends, dict(link) | ports])
+    switches = {
+        name: {"program": node.get("json_path") or node.get("p4_src")}
+        for name, node in nodes.items()
+        if node.get("isSwitch")
     }
+    return {"hosts": hosts, "switches": switches, "links": links}
 
 
 def _finder(file: Path) -> Callable[[str], str]:

@@ -5,6 +5,7 @@ a link, the mapping. Ranges that belong together count together: `ends: ["s{1..3
 """
 
 import re
+from collections.abc import Iterator
 from typing import cast
 
 from groupflow.network.forms import refuse
@@ -20,21 +21,22 @@ _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
 def expand(value: object, key: str = "text") -> object:
     """The value without ranges; `key` names it in refusals. Raises Refused."""
     expanded = _expand(value, key)
-    if _length(expanded, key) is not None:
-        refuse(key, f"{_first(expanded)!r} is a range where nothing is repeated; write one in the name, too")
+    if (text := next(_texts(expanded), None)) is not None:
+        refuse(key, f"{text!r} is a range where nothing is repeated; write one in the name, too")
     return expanded
 
 
-def _first(value: object) -> str | None:
-    """The first text with a range."""
-    if isinstance(value, str):
-        return value if _BRACES.search(value) else None
-    inside = (
-        cast(dict[object, object], value).items()
-        if isinstance(value, dict)
-        else enumerate(cast(list[object], value) if isinstance(value, list) else ())
-    )
-    return next((text for name, each in inside if name not in VERBATIM and (text := _first(each))), None)
+def _texts(value: object) -> Iterator[str]:
+    """The texts with ranges."""
+    if isinstance(value, str) and _BRACES.search(value):
+        yield value
+    elif isinstance(value, list):
+        for each in cast(list[object], value):
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        for name, each in cast(dict[object, object], value).items():
+            if name not in VERBATIM:
+                yield from _texts(each)
 
 
 def _expand(value: object, key: str) -> object:
@@ -60,8 +62,8 @@ def _mapping(value: dict[object, object], key: str) -> dict[object, object]:
         where = str(name) if key == "text" else f"{key}.{name}"
         inner = _expand(item, where)
         count = _length(name, where)
-        if (within := count and _length(inner, where)) not in (None, count):
-            refuse(where, f"ranges of {count} and {within}; write ranges of one length")
+        if count is not None:
+            _length([name, inner], where)
         for index in range(count or 1):
             nth = _nth(name, index, count) if count else name
             if nth in found:
@@ -72,19 +74,11 @@ def _mapping(value: dict[object, object], key: str) -> dict[object, object]:
 
 def _length(value: object, key: str) -> int | None:
     """The common length of all ranges in a value; None where it has none. Raises Refused."""
-    if isinstance(value, dict):
-        items = cast(dict[object, object], value).items()
-        lengths = {_length(each, key) for name, each in items if name not in VERBATIM}
-    elif isinstance(value, list):
-        lengths = {_length(each, key) for each in cast(list[object], value)}
-    elif isinstance(value, str):
-        lengths = {len(_numbers(match[1], key)) for match in _BRACES.finditer(value)}
-    else:
-        return None
-    known = {each for each in lengths if each is not None}
-    if len(known) > 1:
-        refuse(key, f"ranges of {' and '.join(map(str, sorted(known)))}; write ranges of one length")
-    return next(iter(known), None)
+    ranges = (_numbers(match[1], key) for text in _texts(value) for match in _BRACES.finditer(text))
+    lengths = sorted({len(each) for each in ranges})
+    if len(lengths) > 1:
+        refuse(key, f"ranges of {' and '.join(map(str, lengths))}; write ranges of one length")
+    return lengths[0] if lengths else None
 
 
 def _numbers(text: str, key: str) -> range:

@@ -43,7 +43,7 @@ GRAPH: dict[str, Any] = {
     ],
     "links": [
         {"source": "h1", "target": "s1", "port1": 0, "port2": 2, "ip1": "10.1.1.1/30"},
-        {"source": "s1", "target": "h2", "node1": "h2", "node2": "s1", "port2": 1, "ip2": "10.1.2.1/30"},
+        {"source": "s1", "target": "h2", "node1": "h2", "node2": "s1", "port2": 1, "ip1": "10.1.2.1/30"},
     ],
 }  # fmt: skip
 ZOO = """<?xml version="1.0" encoding="utf-8"?>
@@ -124,6 +124,7 @@ def test_a_graph_of_the_zoo_gets_rates_delays_and_hosts(tmp_path: Path) -> None:
 BAD: list[tuple[str, object, str]] = [
     ("a.json", "{", "a.json: text: not JSON"),
     ("a.json", "[]", "a.json: text: not an object"),
+    ("a.json", {"nodes": []}, "a.json: text: missing 'links'"),
     ("a.json", {"hosts": {}}, "a.json: text: missing 'switches'; known are hosts, switches and links"),
     ("a.json", POD | {"links": [["h1", "s9-p1"]]}, "links[0].ends: no host or switch 's9'"),
     ("a.json", POD | {"links": [["h1"]]}, "a.json: text: not as expected: not enough values"),

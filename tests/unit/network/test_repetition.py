@@ -19,7 +19,7 @@ pcap: ["s{2..3}"]
 ERRORS = [
     ('"mc{1..3}"', '"mc{1..4}"', "links[3].ends: no host or switch 'mc4'; declare it"),
     ('"s{2..3}"]}', '"s{2..4}"]}', "links[1]: ranges of 2 and 3; write ranges of one length"),
-    ("10.0.3.{4..6}/24", "10.0.3.{4..5}/24", "hosts.mc{1..3}: ranges of 3 and 2; write ranges of one"),
+    ("10.0.3.{4..6}/24", "10.0.3.{4..5}/24", "hosts.mc{1..3}: ranges of 2 and 3; write ranges of one"),
     ("mc{1..3}:", "mc{3..1}:", "hosts.mc{3..1}: '{3..1}' counts down; write {1..3}"),
     ("mc{1..3}:", "mc{1..}:", "hosts.mc{1..}: '{1..}' is no range; write one like {1..5}"),
     ("mc{1..3}:", "mc{1..9999}:", "hosts.mc{1..9999}: '{1..9999}' repeats more than 1000 times"),
