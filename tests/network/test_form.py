@@ -95,12 +95,18 @@ def test_ones_own_controller_finds_the_switches_free(folder: Path) -> None:
 
 
 def test_schedules_programs_and_captures(folder: Path, sudo: int) -> None:
+    other = folder / "out/net/hall/other"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    os.utime(other, (1, 1))
+    os.chown(other.parent, sudo, sudo)
     with up("hall.yaml"):
         eventually(lambda: (folder / "up-h2").exists() and (folder / "up-h3").exists())
         eventually(lambda: 202 <= round_trip_ms() < 300)  # 100 ms each way, and 4 of the hosts' links
         assert (folder / "out/net/hall/s1.log").stat().st_uid == sudo
-    made = [folder / "out", *folder.glob("out/**/*")]
-    assert {path.lstat().st_uid for path in made} == {sudo}
+    owners = {path.lstat().st_uid for path in folder.glob("out/net/hall/**/*") if path != other}
+    assert owners == {sudo}
+    assert other.stat().st_uid == 0, "an old file of root's stays root's"
     assert {path.name.split("-")[0] for path in folder.glob("out/net/hall/pcap/*")} == {"s2"}
 
 

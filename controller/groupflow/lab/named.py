@@ -76,7 +76,7 @@ def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
 
 @contextmanager
 def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
-    folder = options.folder
+    folder, started = options.folder, time.time() - 1  # clocks of file systems are coarse
     make_folder(folder)
     (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
     topology, entries = own_program.prepare(options.topology, folder / "p4")
@@ -100,13 +100,13 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
                 folder=str(folder.resolve()),
             )
             claim.tell(entry)
-            hand_over(folder)
+            hand_over(folder, started)
             stack.enter_context(scheduled(network))
             yield Running(network, controller, entry)
     finally:
         for made in (folder, options.pcap):
             if made is not None:
-                hand_over(made)
+                hand_over(made, started)
 
 
 def _is_ours(topology: Topology) -> bool:

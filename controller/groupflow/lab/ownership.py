@@ -6,22 +6,28 @@ from pathlib import Path
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder, with those above it."""
+    """Makes a folder, with those above it, for the caller of sudo."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-        _give(folder)
+        if (caller := _caller()) is not None:
+            os.chown(folder, *caller)
 
 
-def hand_over(folder: Path) -> None:
-    """Gives all files in a folder to the caller of sudo. Files that go meanwhile are left out."""
+def hand_over(folder: Path, since: float) -> None:
+    """Gives root's files in a folder of the caller of sudo to that caller: those that changed since a time,
+    so that others of root, which may stand there too, stay root's."""
+    caller = _caller()
+    if caller is None or not folder.is_dir() or folder.stat().st_uid != caller[0]:
+        return
     for here, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            _give(Path(here, name))
+        for path in (Path(here, name) for name in (*folders, *files)):
+            with suppress(OSError):  # gone meanwhile
+                if path.lstat().st_uid == 0 and path.lstat().st_mtime >= since:
+                    os.chown(path, *caller, follow_symlinks=False)
 
 
-def _give(path: Path) -> None:
+def _caller() -> tuple[int, int] | None:
+    """User and group that called sudo; None: nobody did."""
     user, group = (os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID"))
-    if os.geteuid() == 0 and user.isdecimal() and group.isdecimal():
-        with suppress(OSError):
-            os.chown(path, int(user), int(group), follow_symlinks=False)
+    return (int(user), int(group)) if os.geteuid() == 0 and user.isdecimal() and group.isdecimal() else None
