@@ -118,10 +118,9 @@ def _up(args: argparse.Namespace) -> int:
     from groupflow.lab.network import NetworkError
     from groupflow.lab.registry import RegistryError
     from groupflow.network.topology import TopologyError
-    from groupflow.p4rt.program import ProgramError
 
     errors = (TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError)
-    with failing_with(*errors, ProgramError, OSError):
+    with failing_with(*errors, OSError):
         topology = _asked(args)
         name = args.name or topology.name
         if _INSIDE not in os.environ:

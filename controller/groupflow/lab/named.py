@@ -59,7 +59,7 @@ def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
     """The network with all its processes, until the end of the block, or until SIGTERM or SIGHUP raise
     SystemExit in it. Call from the main thread.
 
-    Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError, ProgramError.
+    Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError, TopologyError.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)

@@ -109,9 +109,8 @@ def _last(address: str) -> str:
 
 def _exercise_link(given: list[Any], defaults: Json) -> dict[str, Any]:
     one, other, *rest = given
-    given_by_name = bool(rest) and isinstance(rest[0], dict)
-    more = cast(Json, rest[0]) if given_by_name else dict(zip(("delay", "bw"), rest, strict=False))
-    of: dict[str, Any] = {**defaults, **more}
+    named = rest[0] if rest and isinstance(rest[0], dict) else zip(("delay", "bw"), rest, strict=False)
+    of: dict[str, Any] = {**defaults, **dict(cast(Json, named))}
     ends = [f"{end}-p{of[port]}" if of.get(port) else end for end, port in ((one, "port1"), (other, "port2"))]
     delay, queue = of.get("delay"), of.get("max_queue_size") or of.get("queue_length")
     values: dict[str, Any] = {

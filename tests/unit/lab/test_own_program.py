@@ -8,8 +8,7 @@ import pytest
 
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.lab import own_program
-from groupflow.network.topology import Topology, load
-from groupflow.p4rt.program import ProgramError
+from groupflow.network.topology import Topology, TopologyError, load
 from tests.support import exercise
 
 P4C = """#!/bin/sh
@@ -56,7 +55,7 @@ def test_p4c_runs_once_for_all_switches(topology: Topology, tmp_path: Path) -> N
     assert {switch.program for switch in ready.switches.values()} == {tmp_path / "made/mine.json"}
     assert (tmp_path / "runs").read_text() == "mine.p4\n"
     (tmp_path / "bad.p4").write_text("broken")
-    with pytest.raises(ProgramError, match=r"^p4c-bm2-ss: bad\.p4\(1\): .* error: broken$"):
+    with pytest.raises(TopologyError, match=r"^p4c-bm2-ss: bad\.p4\(1\): .* error: broken$"):
         own_program.prepare(running(topology, "bad.p4"), tmp_path / "made")
 
 
@@ -65,6 +64,13 @@ def test_groupflows_own_program_is_known(topology: Topology) -> None:
     assert own_program.is_groupflows({"s1": switch})
     assert own_program.is_groupflows(load("fig5").switches)
     assert not own_program.is_groupflows({"s1": switch, "s2": topology.switches["s2"]})
+
+
+def test_entries_that_cannot_be_read_are_one_line(topology: Topology, tmp_path: Path) -> None:
+    (tmp_path / "basic.json").write_text(json.dumps(exercise.program()))
+    (tmp_path / "topo/s1-runtime.json").write_text("{")
+    with pytest.raises(TopologyError, match=r"s1-runtime\.json: not JSON"):
+        own_program.prepare(running(topology, "basic.json"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,6 @@ def test_groupflows_own_program_is_known(topology: Topology) -> None:
 def test_a_bad_program_is_one_line(topology: Topology, tmp_path: Path, program: str, error: str) -> None:
     (tmp_path / "mine.p4").touch()
     asked = running(topology, program) if program else topology
-    with pytest.raises(ProgramError) as refused:
+    with pytest.raises(TopologyError) as refused:
         own_program.prepare(asked, tmp_path)
     assert str(refused.value).startswith(error)
