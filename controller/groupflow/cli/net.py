@@ -180,10 +180,10 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
     """Takes the name and the API's address, then goes on in namespaces of the network's own."""
     from groupflow.control.api.server import ApiError, listen
     from groupflow.lab import namespaces
-    from groupflow.lab.network import check_rights
+    from groupflow.lab.network import UNSHARE, check_rights
     from groupflow.lab.registry import Claim
 
-    check_rights()
+    check_rights(UNSHARE)
     claim = Claim(name)
     asked: tuple[str, int] | None = args.api
     url, listeners = None, list[int]()

@@ -162,21 +162,20 @@ def running(
                 network.tear_down()
 
 
-def check_rights() -> None:
-    """Raises NetworkError where nobody may make namespaces, or a program for networks is missing.
+def check_rights(command: Sequence[str] = ("mnexec", "-n")) -> None:
+    """Raises NetworkError where `command` may not run another in a namespace, or a program is missing.
 
-    Mininet itself waits for ever for the shell of a host that could not be made.
+    Mininet, which makes hosts by mnexec, waits for ever for the shell of a host that could not be made.
     """
     if os.geteuid() != 0:
         raise NetworkError("root is needed to make network namespaces; use sudo")
     for program, package in (("mnexec", "mininet"), ("unshare", "util-linux"), ("ip", "iproute2")):
         if shutil.which(program) is None:
             raise NetworkError(f"{program} is not on PATH; install Debian's package {package}")
-    for command in ([*UNSHARE, "true"], ["mnexec", "-n", "true"]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise NetworkError(f"no right to make namespaces here ({why}); a container needs --privileged")
+    done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise NetworkError(f"no right to make namespaces here ({why}); a container needs --privileged")
 
 
 def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:

@@ -109,8 +109,9 @@ def _last(address: str) -> str:
 
 def _exercise_link(given: list[Any], defaults: Json) -> dict[str, Any]:
     one, other, *rest = given
-    named = rest[0] if rest and isinstance(rest[0], dict) else zip(("delay", "bw"), rest, strict=False)
-    of: dict[str, Any] = {**defaults, **dict(cast(Json, named))}
+    of = {**defaults, **dict(zip(("delay", "bw"), rest, strict=False))}
+    if rest and isinstance(rest[0], dict):
+        of = {**defaults, **cast(Json, rest[0])}
     ends = [f"{end}-p{of[port]}" if of.get(port) else end for end, port in ((one, "port1"), (other, "port2"))]
     delay, queue = of.get("delay"), of.get("max_queue_size") or of.get("queue_length")
     values: dict[str, Any] = {
