@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from groupflow.cli.main import main
 from groupflow.network.topology import load
 from tests.unit.endpoint.gather import test_clients
-from tests.unit.network import test_topology
+from tests.unit.network import test_repetition, test_topology
 from tests.unit.sim import test_fifo_options, test_reader
 
 Takes: TypeAlias = Callable[[str, str], bool]
@@ -72,6 +72,7 @@ def test_topologies_are_taken_by_schema_and_reader(path: Path, takes: Takes) -> 
     ("kind", "text"),
     [
         ("topology", test_topology.SMALL),
+        ("topology", test_repetition.HALL),
         ("scenario", test_reader.SMALL),
         ("scenario", test_fifo_options.LINE),
         ("scenario", "topology: star.yaml\nduration: 1s"),
