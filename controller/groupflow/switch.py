@@ -157,12 +157,7 @@ class Switch:
 
     @contextmanager
     def traced(
-        self,
-        *,
-        count: int = 1,
-        port: int | None = None,
-        match: Sequence[str] = (),
-        dropped: bool = False,
+        self, *, count: int = 1, port: int | None = None, match: Sequence[str] = (), dropped: bool = False
     ) -> Generator[None]:
         """Within the block, the ways of the next `count` packets go to `traces` (docs/reference/trace.md).
 
