@@ -29,15 +29,6 @@ class LinkUse:
     copies: float
     """bytes on the wire divided by bytes of the file"""
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "from": self.source,
-            "to": self.target,
-            "bytes": self.bytes,
-            "copies": round(self.copies, 4),
-        }
-
 
 @dataclass(frozen=True)
 class SwitchHealth:

@@ -50,7 +50,7 @@ class Track:
 
 
 class Transfer:
-    """`outputs`: the file of each receiver; None: it throws away what comes."""
+    """`outputs`: the file of each receiver; None: it throws all away. `rate`: the sender's bound, bit/s."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Transfer:
         sender: str,
         file: Path,
         outputs: Mapping[str, Path | None],
-        **more: int,
+        rate: int | None = None,
     ) -> None:
         self._network = network
         self._session = session
         self._outputs = outputs
         self._send = SendOptions(
-            session=session.id, token=session.token, name=sender, file=file, members=len(outputs), **more
+            session=session.id, token=session.token, name=sender, file=file, members=len(outputs), rate=rate
         )
         self.tracks = {name: Track(name) for name in outputs}
         self.started: float | None = None
@@ -94,6 +94,12 @@ class Transfer:
             finally:
                 for task in work:
                     task.cancel()
+
+    @property
+    def slowest(self) -> float | None:
+        """Seconds until the last receiver was complete; None: some never were."""
+        times = [self.seconds(name) for name in self.tracks]
+        return None if None in times else max(time for time in times if time is not None)
 
     def seconds(self, name: str) -> float | None:
         """From the sender's first packet to the last byte at a receiver; None: it is not complete."""

@@ -66,8 +66,9 @@ def _transfer(group: GroupSession, network: Network, controller: ControllerProce
     with file.open("wb") as out:
         out.truncate(group.size)
     session = controller.create_session(group.mode, group.policy)
-    bound = {"rate": group.rate} if group.rate else {}
-    return Transfer(network, session, group.source, file, dict.fromkeys(group.destinations), **bound)
+    return Transfer(
+        network, session, group.source, file, dict.fromkeys(group.destinations), group.rate or None
+    )
 
 
 async def _later(seconds: float, transfer: Transfer) -> None:
