@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from groupflow.cli.main import main
 from groupflow.lab.controller_process import free_port
@@ -22,6 +23,7 @@ from groupflow.sim import ScenarioError
 from groupflow.study.errors import StudyError
 from groupflow.study.options import ExperimentOptions
 from groupflow.study.reproduction import reproduce
+from groupflow.study.sweep import real
 from groupflow.study.sweep.form import quantity, read
 from groupflow.study.sweep.results import half_interval
 from tests.unit.study.test_reproduction import PAPER, claims
@@ -282,3 +284,39 @@ def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(StudyError, match="pip install distributed"):
         reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask="tcp://127.0.0.1:1"))
+
+
+def test_a_real_run_whose_switches_lagged_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[tuple[str, ...]] = [("s1: 99 % of packets left within 20 ms",), ()]
+    lagging = iter(told)
+
+    def run(*_: object) -> tuple[list[dict[str, object]], tuple[str, ...]]:
+        return [{"flow": "a", "goodput": 1e6}], next(lagging)
+
+    monkeypatch.setattr(real, "run", run)
+    file = sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real\nseeds: 2")
+    assert swept(file, tmp_path / "out") == 1
+    line = capsys.readouterr().err
+    assert "1 of 2 runs CPU-bound, do not trust them: seed=1: s1: 99 % of packets left within 20 ms" in line
+    assert [row["state"] for row in rows(tmp_path / "out").to_pylist()] == ["cpu-bound", "finished"]
+    assert swept(file, tmp_path / "dask", "--dask", "tcp://127.0.0.1:1") == 1
+    assert "real networks run on this machine" in capsys.readouterr().err
+
+
+def test_what_a_real_network_cannot_do_is_refused(tmp_path: Path) -> None:
+    run = read(sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real")).runs[0]
+    with pytest.raises(ScenarioError, match="a real network runs `sessions`"):
+        real.run(run.scenario(), tmp_path)
+
+
+def test_the_schema_takes_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "sweep"]) == 0
+    validator: Any = import_module("jsonschema").Draft202012Validator(json.loads(capsys.readouterr().out))
+    examples = Path(__file__).parents[3] / "examples/sweep"
+    for name, count in (("experiment", 40), ("caches", 12)):
+        text = (examples / f"{name}.yaml").read_text()
+        assert validator.is_valid(yaml.safe_load(text)) and len(read(examples / f"{name}.yaml").runs) == count
+    for bad in ("where: moon", "seeds: x", "vary: {a: 1}", "vary: {a: []}", "show: [speed]", "more: 1"):
+        assert not validator.is_valid(yaml.safe_load(f"scenario: line.yaml\n{bad}")), bad

@@ -49,15 +49,13 @@ class RangeForm(Form):
         return self
 
     def values(self) -> tuple[Value, ...]:
-        low, high = self.start, self.to
-        if self.step is not None:
-            steps = int((high - low) / self.step + 1e-9)
-            found = [low + self.step * at for at in range(steps + 1)]
+        low, high, step = self.start, self.to, self.step
+        last = self.count - 1 if self.count is not None else 0
+        if step is not None:
+            found = [low + step * at for at in range(int((high - low) / step + 1e-9) + 1)]
         elif self.spacing == "log":
-            last = cast(int, self.count) - 1
             found = [low * math.pow(high / low, at / last) for at in range(last + 1)]
         else:
-            last = cast(int, self.count) - 1
             found = [low + (high - low) * at / last for at in range(last + 1)]
         return tuple(
             f"{value:.10g}{self.unit}" if self.unit else int(value) if value == int(value) else value
