@@ -91,6 +91,7 @@ class Control:
     name: str | None
     token: str | None
     port: int | None
+    target: int | None
     reason: LeaveReason | None
     next: int | None
     repairs: int | None
@@ -134,7 +135,7 @@ class Unknown:
     def __init__(self) -> None: ...
 
 class Notice:
-    def __init__(self, *, what: NoticeKind, about: int, text: str, receivers: int) -> None: ...
+    def __init__(self, *, what: NoticeKind, about: int, text: str, receivers: int, rate: int) -> None: ...
 
 class Delegated:
     def __init__(

@@ -72,6 +72,7 @@ def request_frame(
             payload = struct.pack(">BBI", role, code("start", _STARTS, "now"), request_id)
             payload += text("name") + text("token")
             payload += struct.pack(">H", number("port")) if role == _ROLES["listener"] else b""
+            payload += struct.pack(">Q", number("target")) if "target" in fields else b""
         case "leave":
             payload = struct.pack(">IB", request_id, code("reason", _REASONS, "done"))
         case "keepalive":

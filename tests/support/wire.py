@@ -80,7 +80,8 @@ def read_reply(frame: bytes) -> Received:
     if kind == "notice":
         about, length = int.from_bytes(body[1:3], "big"), body[3]
         receivers = int.from_bytes(body[4 + length : 6 + length], "big")
-        values = {"about": about, "receivers": receivers}
+        rate = int.from_bytes(body[6 + length : 14 + length], "big")
+        values = {"about": about, "receivers": receivers, "rate": rate}
         return Received(**common, values=values, word=_NOTICES[body[0]], text=body[4 : 4 + length].decode())
     layout, names = _FIELDS[kind]
     rest = struct.calcsize(layout)

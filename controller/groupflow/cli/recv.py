@@ -27,6 +27,9 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--source", type=int, metavar="ID", help="member id of the sender to hear, if there are several"
     )
+    parser.add_argument(
+        "--target", type=values.rate, help="rate wanted from a session that isolates, e.g. 18mbit"
+    )
     parser.set_defaults(run=run)
 
 

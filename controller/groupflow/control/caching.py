@@ -157,7 +157,8 @@ class Caching:
         for branch in node.branches:
             if branch.isolated and (session.id, branch.member) in self.shares:
                 share, member = self.shares[session.id, branch.member], session.members[branch.member]
-                streams = max(1, len(set(session.sources) - member.complete))
+                isolated = (s for s, who in session.record.isolated if who == member.id)
+                streams = max(1, len(set(isolated) - member.complete))
                 ip = str(self._topology.hosts[member.host].ip)
                 yield ip, member.udp_port, share.rate // streams, share.bytes // streams
 

@@ -20,6 +20,7 @@ from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Member, RefusalError
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.presence import Heard
+from groupflow.control.sessions.targets import PAYLOAD, USABLE, check_targets, link_rate
 from groupflow.endpoint.gather.clients import check_client
 from groupflow.network.forms import refuse
 from groupflow.tuning.buffers import rate_of, window_for
@@ -28,10 +29,6 @@ from groupflow.tuning.rounds import Rounds
 
 log = logging.getLogger(__name__)
 
-FRAME, PAYLOAD = 1514, 1448
-"""bytes of a full packet on the wire, and of the stream in it"""
-USABLE = 0.95 * PAYLOAD / FRAME
-"""share of a link's rate that is divided: agents leave 5 % to acknowledgements and others"""
 ANSWER_S = 0.5
 """round trip of both equations, from a request to its answer, with the wait at the agent: what has waited for
 longer, a receiver asks for again (TIMEOUT_CAP of transport/src/requests.rs)"""
@@ -82,17 +79,8 @@ class Sharing:
         receiver = found.members.get(member)
         if receiver is None or receiver.role != "receiver":
             raise RefusalError("bad_request", f"session {session} has no receiver {member}; list its members")
-        if found.record.policy != "isolate":
-            problem = f"session {session} waits for its receivers (policy strict)"
-            raise RefusalError("bad_request", f"{problem}; set its policy to isolate first")
-        rate, switch = self._rate(receiver.host), self._topology.hosts[receiver.host].switch
-        if not rate:
-            problem = f"the link of {receiver.host} has no rate to divide"
-            raise RefusalError("bad_request", f"{problem}; give it one in the topology")
-        if self._topology.switches[switch].agent is None:
-            problem = f"no cache agent beside {switch} can feed {receiver.name}"
-            raise RefusalError("bad_request", f"{problem}; give the switch one in the topology")
         wanted = replace(receiver, **targets)
+        check_targets(self._topology, found.record, receiver.host, receiver.name, None)
         if wanted.target is None:
             for field, name in (("minimum", "minimum_bps"), ("priority", "priority")):
                 if targets.get(field):
@@ -100,7 +88,8 @@ class Sharing:
             wanted = replace(wanted, minimum=None, priority=0)
         else:
             client = Client(wanted.name, wanted.target, minimum=wanted.minimum)
-            check_client(client, int(rate * USABLE), "target_bps", "minimum_bps")
+            most = int(link_rate(self._topology, receiver.host) * USABLE)
+            check_client(client, most, "target_bps", "minimum_bps")
         await self._manager.want(wanted)
 
     def round(self) -> None:
@@ -154,7 +143,7 @@ class Sharing:
         self, host: str, members: list[Member], former: dict[str, tuple[Rounds, Settings]]
     ) -> list[Setting | None]:
         """The settings of the receivers that share the link of a host; None: the receiver has no share."""
-        rate = self._rate(host)
+        rate = link_rate(self._topology, host)
         if not rate or all(member.target is None for member in members):
             return [None] * len(members)
         capacity = rate * USABLE
@@ -186,9 +175,6 @@ class Sharing:
                     self._caching.announce(session, stream, self._trees[stream])
         if self._round % REPEAT_ROUNDS == 0:
             self._caching.repeat()
-
-    def _rate(self, host: str) -> int:
-        return self._topology.link_between(self._topology.hosts[host].switch, host).spec.rate or 0
 
     def _is_isolated(self, member: Member) -> bool:
         record = self._manager.sessions[member.session].record

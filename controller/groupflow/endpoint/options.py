@@ -91,6 +91,8 @@ class RecvOptions(MemberOfSession):
     start: Start = field(default="now", metadata=flag("from"))
     source: int | None = None
     """member id of the sender to hear; None: the controller decides"""
+    target: int | None = None
+    """rate wanted from a session that isolates, bit/s; None: none"""
 
 
 @dataclass(frozen=True, kw_only=True)

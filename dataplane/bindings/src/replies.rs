@@ -101,10 +101,11 @@ impl Unknown {
 #[pymethods]
 impl Notice {
     #[new]
-    #[pyo3(signature = (*, what, about, text, receivers))]
-    fn new(what: &str, about: u16, text: String, receivers: u16) -> PyResult<Notice> {
+    #[pyo3(signature = (*, what, about, text, receivers, rate))]
+    fn new(what: &str, about: u16, text: String, receivers: u16, rate: u64) -> PyResult<Notice> {
         let what = named("what", NoticeKind::ALL, notice_word, what)?;
-        Ok(Notice(Answer::Notice(control::Notice { what, about: MemberId(about), text, receivers })))
+        let (about, rate) = (MemberId(about), BitRate(rate));
+        Ok(Notice(Answer::Notice(control::Notice { what, about, text, receivers, rate })))
     }
 }
 

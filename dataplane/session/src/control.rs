@@ -5,7 +5,7 @@
 //! fields are in docs/reference/protocol.md; the order here is the order on the wire.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
-use groupflow_base::wire_enum;
+use groupflow_base::{wire_enum, BitRate};
 use groupflow_transport::ids::MemberId;
 use groupflow_transport::wire::Kind;
 
@@ -121,6 +121,8 @@ pub struct JoinRequest {
     pub token: String,
     /// The TCP port of a listener; only its JOIN has one on the wire.
     pub port: u16,
+    /// The rate that a receiver wants; 0: none, and then not on the wire.
+    pub target: BitRate,
 }
 
 /// REPORT: something happened that policy may want to know.
@@ -183,6 +185,8 @@ impl Request {
                 out.u8(m.role as u8).u8(m.start as u8).u32(m.request.0).text(&m.name).text(&m.token);
                 if m.role == Role::Listener {
                     out.u16(m.port);
+                } else if m.role == Role::Receiver && m.target.0 > 0 {
+                    out.u64(m.target.0);
                 }
             }
             Request::Leave { request, reason } => {
@@ -214,6 +218,10 @@ impl Request {
                     name: r.text("name")?.to_owned(),
                     token: r.text("token")?.to_owned(),
                     port: if role == Role::Listener { r.u16("port")? } else { 0 },
+                    target: match role {
+                        Role::Receiver if !r.is_empty() => BitRate(r.u64("target")?),
+                        _ => BitRate(0),
+                    },
                 })
             }
             Kind::Leave => Request::Leave {

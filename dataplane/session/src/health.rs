@@ -52,10 +52,11 @@ fn remember(names: &mut Vec<String>, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use groupflow_base::BitRate;
     use groupflow_transport::MemberId;
 
     fn notice(what: NoticeKind, name: &str) -> Notice {
-        Notice { what, about: MemberId(2), text: name.to_owned(), receivers: 1 }
+        Notice { what, about: MemberId(2), text: name.to_owned(), receivers: 1, rate: BitRate(0) }
     }
 
     #[test]

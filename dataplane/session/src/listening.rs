@@ -86,7 +86,13 @@ mod tests {
         assert!(answer(&mut subject, 8, &reply).is_err(), "another session's");
         answer(&mut subject, 7, &reply).expect("well formed");
         assert!(matches!(subject.poll_event(), Some(MemberEvent::Joined { again: false, .. })));
-        let notice = |what, about| Notice { what, about: MemberId(about), text: String::new(), receivers: 0 };
+        let notice = |what, about| Notice {
+            what,
+            about: MemberId(about),
+            text: String::new(),
+            receivers: 0,
+            rate: BitRate(0),
+        };
         assert!(subject.lost(&notice(NoticeKind::MemberLost, 4)));
         assert!(!subject.lost(&notice(NoticeKind::MemberLost, 5)));
         assert!(!subject.lost(&notice(NoticeKind::MemberLeft, 4)));

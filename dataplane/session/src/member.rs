@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{Nanos, Transmit};
+use groupflow_base::{BitRate, Nanos, Transmit};
 use groupflow_transport::wire::{Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use rand::{Rng, SeedableRng};
@@ -64,12 +64,14 @@ pub struct Purpose {
     pub start: StartAt,
     /// The TCP port of a listener; 0 for others.
     pub port: u16,
+    /// The rate that a receiver wants; 0: none.
+    pub target: BitRate,
 }
 
 impl Purpose {
     /// The purpose of a member in this role, which begins with the packets that are sent from now on.
     pub fn new(role: Role) -> Purpose {
-        Purpose { role, source: MemberId::NONE, start: StartAt::Now, port: 0 }
+        Purpose { role, source: MemberId::NONE, start: StartAt::Now, port: 0, target: BitRate(0) }
     }
 }
 
@@ -276,12 +278,12 @@ impl Member {
         self.pending.clear();
         let again = self.id != MemberId::NONE;
         let resume = again && self.purpose.role == Role::Receiver;
-        let (Purpose { role, start, port, .. }, config) = (self.purpose, &self.config);
+        let (Purpose { role, start, port, target, .. }, config) = (self.purpose, &self.config);
         let (start, name) = (if resume { StartAt::Resume } else { start }, config.name.clone());
         let token = config.token.clone();
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
         let header = Header { seq, ..self.header() };
-        let join = |request| Request::Join(JoinRequest { role, start, request, name, token, port });
+        let join = |request| Request::Join(JoinRequest { role, start, request, name, token, port, target });
         let request = self.pending.send(now, header, join);
         if !again {
             self.last_answer = now;

@@ -1,7 +1,7 @@
 //! A member that receives a stream of its session: reports that it is complete, leaves when it is no longer
 //! needed, and gives up when neither the sender nor the controller can be waited for.
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 use groupflow_transport::receiver::{Receiver, ReceiverConfig, ReceiverError, ReceiverEvent, ReceiverStats};
 use groupflow_transport::{MemberId, Seq};
 use rand_chacha::ChaCha8Rng;
@@ -29,6 +29,8 @@ pub struct ReceiveConfig {
     pub start: StartAt,
     /// Whether datagrams are expected.
     pub datagrams: bool,
+    /// The rate that the receiver wants from a session that isolates; 0: none.
+    pub target: BitRate,
 }
 
 /// The reason why a stream is given up, besides the end of the membership.
@@ -90,8 +92,8 @@ impl Endpoint<Receiving> {
     /// A member that joins at once, to receive a stream.
     pub fn receiving(now: Nanos, member: MemberConfig, config: ReceiveConfig) -> Endpoint<Receiving> {
         let mut rng = member.rng();
-        let ReceiveConfig { source, start, datagrams } = config;
-        let purpose = Purpose { source, start, ..Purpose::new(Role::Receiver) };
+        let ReceiveConfig { source, start, datagrams, target } = config;
+        let purpose = Purpose { source, start, target, ..Purpose::new(Role::Receiver) };
         let member = Member::new(now, member, purpose, &mut rng);
         let (completed, orphaned) = (None, None);
         let part = Receiving { datagrams, rng, began: now, completed, orphaned, over: false };

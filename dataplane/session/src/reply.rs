@@ -43,6 +43,8 @@ pub struct Notice {
     pub text: String,
     /// Receivers in the session now.
     pub receivers: u16,
+    /// To a sender: rate of the slowest link of its tree now; 0: not known.
+    pub rate: BitRate,
 }
 
 /// DELEGATED: cache this stream so.
@@ -130,7 +132,7 @@ impl Reply {
             }
             Answer::Unknown => 4,
             Answer::Notice(m) => {
-                out.u8(m.what as u8).u16(m.about.0).text(&m.text).u16(m.receivers);
+                out.u8(m.what as u8).u16(m.about.0).text(&m.text).u16(m.receivers).u64(m.rate.0);
                 5
             }
             Answer::Delegated(m) => {
@@ -164,6 +166,7 @@ impl Reply {
                 about: MemberId(r.u16("about")?),
                 text: r.text("text")?.to_owned(),
                 receivers: r.u16("receivers")?,
+                rate: BitRate(r.u64("rate")?),
             }),
             6 => Answer::Delegated(parse_delegated(&mut r)?),
             7 => Answer::Left,

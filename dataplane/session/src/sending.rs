@@ -208,14 +208,18 @@ impl Part for Sending {
             MemberEvent::Receivers(receivers) => self.set_receivers(now, seat, receivers),
             MemberEvent::Notice(notice) => {
                 self.health.notice(&notice);
-                let (what, receivers) = (notice.what, notice.receivers);
+                let (what, receivers, rate) = (notice.what, notice.receivers, notice.rate);
                 seat.tell(MemberEvent::Notice(notice));
                 let waiting = seat.transport.as_mut().filter(|transport| transport.waiting());
                 match what {
                     // The membership's end follows.
                     NoticeKind::SessionDeleted => return,
-                    // A new member learns where the stream is, even before it begins.
-                    NoticeKind::MemberJoined => waiting.into_iter().for_each(Sender::announce),
+                    // A new member learns where the stream is, even before it begins; and its branch may be
+                    // the slowest.
+                    NoticeKind::MemberJoined => waiting.into_iter().for_each(|transport| {
+                        transport.announce();
+                        transport.hint(rate);
+                    }),
                     _ => {}
                 }
                 self.set_receivers(now, seat, receivers);

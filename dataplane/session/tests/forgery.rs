@@ -53,11 +53,12 @@ fn joined(request: RequestId) -> Vec<u8> {
 
 fn deleted() -> Vec<u8> {
     let (what, about, text) = (NoticeKind::SessionDeleted, MemberId::NONE, String::new());
-    reply(RequestId(0), Answer::Notice(Notice { what, about, text, receivers: 0 }))
+    reply(RequestId(0), Answer::Notice(Notice { what, about, text, receivers: 0, rate: BitRate(0) }))
 }
 
 fn receiver() -> (Endpoint<Receiving>, RequestId) {
-    let config = ReceiveConfig { source: MemberId(1), start: StartAt::Now, datagrams: false };
+    let config =
+        ReceiveConfig { source: MemberId(1), start: StartAt::Now, datagrams: false, target: BitRate(0) };
     let mut endpoint = Endpoint::receiving(NOW, member(), config);
     let request = asked(&mut endpoint);
     (endpoint, request)

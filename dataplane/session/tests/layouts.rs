@@ -17,12 +17,20 @@ fn requests_are_these_bytes() {
     let request = RequestId(0x0102_0304);
     let join = |role| {
         let (name, token) = ("h1".to_owned(), "c0de".to_owned());
-        Request::Join(JoinRequest { role, start: StartAt::Resume, request, name, token, port: 0x1234 })
+        Request::Join(JoinRequest {
+            role,
+            start: StartAt::Resume,
+            request,
+            name,
+            token,
+            port: 0x1234,
+            target: BitRate(0x99),
+        })
     };
     let about = MemberId(0x0506);
     let report = Report { kind: ReportKind::CacheFull, about, value: 0x0708_090a, request };
     let cases = [
-        (join(Role::Receiver), "0202010203040268310463306465"),
+        (join(Role::Receiver), "02020102030402683104633064650000000000000099"),
         (join(Role::Listener), "04020102030402683104633064651234"),
         (Request::Leave { request, reason: LeaveReason::Aborted }, "0102030401"),
         (Request::Keepalive { request, next: 5, repairs: 6 }, "010203040000000500000006"),
@@ -50,7 +58,7 @@ fn replies_are_these_bytes() {
         start_seq: Seq(0x0d0e_0f10),
     };
     let (what, text) = (NoticeKind::MemberLost, "h1".to_owned());
-    let notice = Notice { what, about: member, text: text.clone(), receivers: 7 };
+    let notice = Notice { what, about: member, text: text.clone(), receivers: 7, rate };
     let session = SessionId(0x0001_0203);
     let delegated = Delegated {
         session,

@@ -111,7 +111,7 @@ fn refused() -> Answer {
 }
 
 fn notice(what: NoticeKind) -> Answer {
-    Answer::Notice(Notice { what, about: MemberId(9), text: "x".to_owned(), receivers: 4 })
+    Answer::Notice(Notice { what, about: MemberId(9), text: "x".to_owned(), receivers: 4, rate: BitRate(0) })
 }
 
 const ALIVE: Answer = Answer::Alive { receivers: 1, sources: 1 };

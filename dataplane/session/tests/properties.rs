@@ -21,10 +21,18 @@ use proptest::sample::select;
 fn request() -> impl Strategy<Value = Request> {
     let id = any::<u32>().prop_map(RequestId);
     prop_oneof![
-        (select(Role::ALL), select(StartAt::ALL), id.clone(), ".{0,60}", "[0-9a-f]{0,64}", any::<u16>())
-            .prop_map(|(role, start, request, name, token, port)| {
+        (
+            select(Role::ALL),
+            select(StartAt::ALL),
+            id.clone(),
+            ".{0,60}",
+            "[0-9a-f]{0,64}",
+            any::<(u16, u64)>()
+        )
+            .prop_map(|(role, start, request, name, token, (port, target))| {
                 let port = if role == Role::Listener { port } else { 0 };
-                Request::Join(JoinRequest { role, start, request, name, token, port })
+                let target = BitRate(if role == Role::Receiver { target } else { 0 });
+                Request::Join(JoinRequest { role, start, request, name, token, port, target })
             }),
         (id.clone(), select(LeaveReason::ALL))
             .prop_map(|(request, reason)| Request::Leave { request, reason }),
@@ -95,9 +103,10 @@ fn reply() -> impl Strategy<Value = Reply> {
         (any::<u16>(), any::<u8>()).prop_map(|(receivers, sources)| Answer::Alive { receivers, sources }),
         Just(Answer::Unknown),
         Just(Answer::Left),
-        (select(NoticeKind::ALL), any::<u16>(), ".{0,60}", any::<u16>()).prop_map(
-            |(what, about, text, receivers)| {
-                Answer::Notice(Notice { what, about: MemberId(about), text, receivers })
+        (select(NoticeKind::ALL), any::<u16>(), ".{0,60}", any::<u16>(), any::<u64>()).prop_map(
+            |(what, about, text, receivers, rate)| {
+                let rate = BitRate(rate);
+                Answer::Notice(Notice { what, about: MemberId(about), text, receivers, rate })
             }
         ),
     ];
@@ -171,7 +180,8 @@ fn machines() -> Vec<Box<dyn Machine<Error = CodecError>>> {
         seed,
     };
     let send = SendConfig { receivers: 1, cap: BitRate(0) };
-    let receive = ReceiveConfig { source: MemberId::NONE, start: StartAt::Now, datagrams: false };
+    let receive =
+        ReceiveConfig { source: MemberId::NONE, start: StartAt::Now, datagrams: false, target: BitRate(0) };
     let mut machines: Vec<Box<dyn Machine<Error = CodecError>>> = vec![
         Box::new(Endpoint::sending(now, member(1), send, source)),
         Box::new(Endpoint::receiving(now, member(2), receive)),

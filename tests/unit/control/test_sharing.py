@@ -119,6 +119,11 @@ async def test_a_receiver_of_two_streams_divides_its_share() -> None:
         await w.host("h1", 6000).join(7, "sender")
         await want(w, 2, target=4 * MBIT)
         await slow(agent, 2)
+        w.running.sharing.round()
+        await w.settle()
+        share = w.running.caching.shares[7, 2]
+        whole = [order.shares["10.0.1.2", 5000] for order in orders(agent) if order.shares][-1]
+        assert whole == share, "the other stream comes as the group's copies"
         await agent.call("report", kind="slow", session=7, source=4, about=2)
         w.running.sharing.round()
         await w.settle()
@@ -359,3 +364,20 @@ async def test_a_target_that_cannot_be_is_refused(
         await w.host(host, 7000).join(7)
         with pytest.raises((RefusalError, Refused), match=message):
             await want(w, member, target=target)
+        if member == 4:
+            answer = await w.host(host, 7001).join(7, target=target)
+            assert (answer.kind, message in answer.text) == ("refused", True), answer
+
+
+async def test_a_receiver_states_its_target_when_it_joins() -> None:
+    async with world() as w:
+        await group(w)
+        host = w.host("h2", 7000)
+        member = (await host.join(7, target=4 * MBIT))["member"]
+        assert w.running.manager.get(7).members[member].target == 4 * MBIT
+        await want(w, member, target=2 * MBIT)
+        await host.join(7, start="resume", target=4 * MBIT)
+        assert w.running.manager.get(7).members[member].target == 2 * MBIT, "what was set later holds"
+        host.member = 0
+        await host.join(7, target=3 * MBIT)
+        assert w.running.manager.get(7).members[host.member].target == 3 * MBIT

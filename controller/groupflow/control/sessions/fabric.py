@@ -7,7 +7,7 @@ from typing import Protocol
 from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
 from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.numbers import CURSORS, NEIGHBOURS, STREAMS, Stream, SwitchNumbers
-from groupflow.control.sessions.replication import Node
+from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
 from groupflow.network.topology import Host, Topology
 from groupflow.p4rt.desired import DesiredState
@@ -105,6 +105,11 @@ class Fabric:
             for stream in numbers.streams:
                 if switch not in self.trees.get(stream, {}):
                     numbers.release_stream(stream)
+
+    def rate(self, session: Session, source: int) -> int:
+        """bit/s of the slowest link of a stream's tree; 0: not known."""
+        tree = self.trees.get(Stream(session.id, source), {})
+        return lowest_rate(self.topology, tree, leaves=session.record.policy == "strict")
 
     def nothing(self) -> "Installation":
         """An installation that changes nothing."""

@@ -31,8 +31,9 @@ from groupflow.control.sessions.model import (
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
-from groupflow.control.sessions.replication import lowest_rate, stream_tree
+from groupflow.control.sessions.replication import stream_tree
 from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, known_window
+from groupflow.control.sessions.targets import check_targets
 from groupflow.control.sessions.tcp import MAX_LISTENERS, checked, lowest_free
 from groupflow.control.sessions.tokens import admits, new_salt, token
 from groupflow.p4rt.device import ApplyError
@@ -383,6 +384,8 @@ class SessionManager:
         if ask.role == "receiver" and ask.source and ask.source not in session.sources:
             raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
 
+        if ask.target is not None:
+            check_targets(self._fabric.topology, session.record, ask.host.name, ask.name, ask.target)
         if ask.role == "listener":
             self._admit_listener(session, ask)
 
@@ -434,7 +437,8 @@ class SessionManager:
             complete=again.complete if again and resumes else frozenset(),
             tcp_port=ask.tcp_port,
             start=ask.start if ask.role == "listener" else "now",
-            target=again.target if again else None,
+            # A process that comes back repeats its own word, which may have been changed meanwhile.
+            target=again.target if again and (resumes or ask.target is None) else ask.target,
             minimum=again.minimum if again else None,
             priority=again.priority if again else 0,
         )
@@ -452,17 +456,11 @@ class SessionManager:
         else:
             source = ask.source or next(iter(session.sources), 0)
             start = self._start(session, source, ask)
-        stream = Stream(session.id, source)
-        rate = lowest_rate(
-            self._fabric.topology,
-            self._fabric.trees.get(stream, {}),
-            leaves=session.record.policy == "strict",
-        )
         return JoinAnswer(
             member=member.id,
             source=source,
             window=session.record.window,
-            rate=rate,
+            rate=self._fabric.rate(session, source),
             mode=session.record.mode,
             policy=session.record.policy,
             keepalive_ms=self.options.keepalive_ms,

@@ -156,6 +156,7 @@ class ControlPlane:
             source=message.source if message.role == "receiver" else 0,
             former=message.member,
             tcp_port=message.port or 0,
+            target=message.target,
         )
         joined = await self._manager.join(ask)
         return self._answer(Joined(**joined._asdict()), source=joined.source, member=joined.member)

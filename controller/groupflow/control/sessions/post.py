@@ -40,10 +40,12 @@ class Post:
 
         `name` is the name of that member or switch: agents compare it, and put it into their errors.
         """
-        notice = Notice(what=what, about=about, text=name[:200], receivers=len(session.receivers))
+        receivers = len(session.receivers)
         for member in to:
             if not member.udp_port:
                 continue
+            rate = self._fabric.rate(session, member.id) if member.role == "sender" else 0
+            notice = Notice(what=what, about=about, text=name[:200], receivers=receivers, rate=rate)
             source = member.id if member.role == "sender" else about
             host = self._fabric.topology.hosts[member.host]
             self.send(host, member.udp_port, notice, session=session.id, source=source, member=member.id)

@@ -46,6 +46,8 @@ class JoinRequest:
     """the member id that the host had before"""
     tcp_port: int = 0
     """TCP port of a listener"""
+    target: int | None = None
+    """the rate that a receiver states, bit/s; None: none"""
 
 
 class JoinAnswer(NamedTuple):

@@ -52,6 +52,9 @@ pub struct RecvArgs {
     /// The sender's member id, when a session has several [default: the controller's choice]
     #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
     pub source: u16,
+    /// The rate that this receiver wants from a session that isolates, like 18mbit [default: none]
+    #[arg(long, value_parser = parse_rate, default_value = "0", hide_default_value = true)]
+    pub target: u64,
     /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,

@@ -27,7 +27,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
     let (source, start, datagrams) = (MemberId(args.source), args.from.start(), args.datagrams);
-    let config = ReceiveConfig { source, start, datagrams };
+    let config = ReceiveConfig { source, start, datagrams, target: BitRate(args.target) };
     let began = shell.clock.now();
     let mut receiver = Endpoint::receiving(began, args.common.member(args.session), config);
     let mut transfer = ReceiveProgress::new(began, output);

@@ -191,7 +191,11 @@ impl GroupEnd {
             }
             MemberRole::Receiver => {
                 let (source, start, datagrams) = (MemberId::NONE, StartAt::Now, false);
-                Box::new(Endpoint::receiving(now, member, ReceiveConfig { source, start, datagrams }))
+                Box::new(Endpoint::receiving(
+                    now,
+                    member,
+                    ReceiveConfig { source, start, datagrams, target: BitRate(0) },
+                ))
             }
             MemberRole::Cache { max_bytes } => Box::new(Endpoint::caching(now, member, max_bytes)),
         })

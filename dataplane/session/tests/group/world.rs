@@ -186,7 +186,7 @@ impl World {
         &mut self, host: HostNumber, session: u32, start: StartAt, datagrams: bool, token: String,
     ) {
         let member = MemberConfig { session: SessionId(session), ..self.member(host, "h", token) };
-        let config = ReceiveConfig { source: MemberId::NONE, start, datagrams };
+        let config = ReceiveConfig { source: MemberId::NONE, start, datagrams, target: BitRate(0) };
         let receiving = Endpoint::receiving(self.now, member, config);
         self.start(host, GroupMember::Receiving(Box::new(receiving)));
     }

@@ -232,7 +232,8 @@ impl ControllerModel {
             member: id,
             source,
             window: self.rules.window,
-            rate: self.rules.rate,
+            // As without a limit on the own link: known once there are branches.
+            rate: if self.receivers(session) == 0 { BitRate(0) } else { self.rules.rate },
             mode: self.rules.mode,
             policy: self.rules.policy,
             keepalive_ms: KEEPALIVE_MS,
@@ -305,7 +306,8 @@ impl ControllerModel {
     }
 
     fn tell_named(&self, session: SessionId, about: MemberId, what: NoticeKind, name: &str) -> Vec<Post> {
-        let notice = Notice { what, about, text: name.to_owned(), receivers: self.receivers(session) };
+        let (receivers, rate) = (self.receivers(session), self.rules.rate);
+        let notice = Notice { what, about, text: name.to_owned(), receivers, rate };
         self.members
             .iter()
             .filter(|m| m.session == session && m.id != about && m.role != Role::Cache)

@@ -139,6 +139,14 @@ impl Sender {
         self.phase == SenderPhase::Waiting
     }
 
+    /// Takes the rate of the tree's slowest link (0: not known) before the stream begins: when the sender
+    /// joined, the tree may have had no branch yet.
+    pub fn hint(&mut self, rate: BitRate) {
+        if self.waiting() {
+            self.model = RateModel::new(rate, self.config.cap);
+        }
+    }
+
     /// Tells the group where the stream is, even before it begins.
     pub fn announce(&mut self) {
         self.announce = true;

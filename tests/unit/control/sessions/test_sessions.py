@@ -32,6 +32,9 @@ async def test_a_sender_and_receivers_join() -> None:
         assert (answer["window"], answer["keepalive_ms"], answer["start_seq"]) == (4096, 500, 1)
         await w.settle()
         assert sender.notices() == [("joined", 2, 1), ("joined", 3, 2)]
+        assert joined["rate"] == 100_000_000, "of its own link: there is no branch yet"
+        rates = [notice["rate"] for notice in sender.received if notice.kind == "notice"]
+        assert rates == [10_000_000, 10_000_000], "of the link of h2"
         assert near.notices() == []  # a receiver is told of senders only
 
         at_s1, at_s2, at_s3 = (stream(w, name) for name in ("s1", "s2", "s3"))
