@@ -1,4 +1,5 @@
-"""The receive buffer of each client: section III.A of the paper.
+"""The receive buffer of each client: section III.A of the paper. Parity of a coded stream (`--fec`) takes its
+part of a buffer, so that eq. (1) counts it with the target, and the throughput of eq. (2) is less by it.
 
 The paper's words for too small a total, "target throughput for all clients is set to the minimum target value
 in all clients", can be read in two ways: (a) the smallest target of all clients stands for everyone's target,
@@ -31,7 +32,8 @@ def rate_of(window: float, rtt: float) -> float:
 def share_buffers(clients: Sequence[Client], readings: Readings, limits: Limits) -> dict[str, int]:
     """Bytes of receive buffer for each client, whose sum is at most `limits.buffer`."""
     targets = {client.name: float(client.target) for client in clients}
-    rtts = {client.name: readings[client.name].rtt_or_std for client in clients}
+    read = {client.name: readings[client.name] for client in clients}
+    rtts = {name: each.rtt_or_std * each.coded for name, each in read.items()}
     needed = {name: _room(target, rtts[name], limits) for name, target in targets.items()}
     surplus = limits.buffer - sum(needed.values())
     if surplus >= 0:

@@ -115,12 +115,14 @@ fn a_coded_stream_arrives_and_what_a_connection_holds_up_is_made_of_parity() {
     server.round("a", |own| own["connections"] == 6 && own["bytes"] == 1 << 20);
     // From now on one of the six brings nothing.
     proxy.hold_oldest();
-    let mut sent = 1 << 20;
+    let (mut sent, mut coded) = (1 << 20, false);
     for part in bytes[1 << 20..].chunks(20_000) {
         client.write(part);
         sent += part.len();
-        server.round("a", |own| own["bytes"] == sent);
+        let own = server.round("a", |own| own["bytes"] == sent);
+        coded |= own["parity_ratio"].as_f64().is_some_and(|ratio| (0.2..0.5).contains(&ratio));
     }
+    assert!(coded, "a third of the bytes are parity");
     let own = server.round("a", |own| own["made"].as_u64() > Some(0));
     assert_eq!(own["held"], 0);
     proxy.release();

@@ -33,6 +33,8 @@ pub struct GatherFlow {
     pub failure: Option<String>,
     /// Bytes that arrived in this round for the first time.
     pub fresh: u64,
+    /// Bytes of data and of parity that came over the stripes in this round.
+    pub carried: (u64, u64),
     /// The largest segment of the stream in the last round, in bytes; 0: not known yet.
     pub segment: u64,
     /// Bytes of the stream that were last made of parity, in total.
@@ -65,6 +67,7 @@ impl GatherFlow {
             began: Instant::now(),
             failure: None,
             fresh: 0,
+            carried: (0, 0),
             segment: 0,
             made: 0,
             before: delivered,
@@ -78,6 +81,7 @@ impl GatherFlow {
     /// Takes bytes of the stream that arrived over a stripe.
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
+        self.carried.0 += bytes.len() as u64;
         self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
         Ok(())
     }
@@ -85,6 +89,7 @@ impl GatherFlow {
     /// Takes bytes of parity that arrived over a stripe.
     pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
+        self.carried.1 += bytes.len() as u64;
         let mut sink = |bytes: &[u8]| write(destination, failure, bytes);
         let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
         self.fresh += made;

@@ -38,6 +38,7 @@ pub struct MeasuredClient<'a> {
     wanted: u16,
     held: u64,
     made: u64,
+    parity_ratio: f64,
     room: u64,
 }
 
@@ -64,8 +65,9 @@ pub fn measure<'a>(
         segment = segment.max(u64::from(info.own_segment));
     }
     let (fresh, delivered) = (flow.fresh, flow.core.bytes().delivered() - flow.before);
-    let (sent, resent) = flow.segments;
+    let ((sent, resent), (data, parity)) = (flow.segments, flow.carried);
     flow.fresh = 0;
+    flow.carried = (0, 0);
     flow.segment = segment;
     flow.before = flow.core.bytes().delivered();
     flow.segments = (0, 0);
@@ -78,15 +80,21 @@ pub fn measure<'a>(
         rtt_ms: theirs.millis(),
         server_rtt_ms: ours.millis(),
         rto_ms: timeouts.millis(),
-        loss_ratio: if sent == 0 { 0.0 } else { resent as f64 / sent as f64 },
+        loss_ratio: ratio(resent, sent),
         window: setting.window,
         advertised,
         connections,
         wanted: setting.connections,
         held: flow.core.bytes().held(),
         made: flow.made,
+        parity_ratio: ratio(parity, data + parity),
         room: flow.core.bytes().room(),
     }
+}
+
+/// A part of a total; 0 when there is nothing.
+fn ratio(part: u64, total: u64) -> f64 {
+    part as f64 / total.max(1) as f64
 }
 
 /// A rate in bits per second, rounded.
