@@ -29,6 +29,8 @@ pub struct TcpOptions {
     pub congestion: Option<String>,
     /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT); `None`: as many as fit.
     pub unsent: Option<libc::c_int>,
+    /// The most bytes a second that the kernel sends (SO_MAX_PACING_RATE); `None`: no limit.
+    pub pace: Option<u32>,
 }
 
 /// Opens a listener. Its address need not belong to this host yet (IP_FREEBIND), since routes may come later.
@@ -78,6 +80,10 @@ impl TcpOptions {
         }
         if let Some(name) = &self.congestion {
             socket.set_tcp_congestion(name.as_bytes())?;
+        }
+        if let Some(rate) = self.pace {
+            // Pure TCP pacing: no discipline of the interface is needed. ~0 is the kernel's "no limit".
+            sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate as libc::c_int)?;
         }
         match self.unsent {
             Some(bytes) => sockopt::set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes),

@@ -13,6 +13,8 @@ const MAX_PORTS: usize = 16;
 /// The most branches of one session at one agent.
 const MAX_BRANCHES: usize = 256;
 const MAX_NAME: usize = 64;
+/// Per cent of a link's rate that a branch's bytes may have.
+const HEADROOM: u64 = 95;
 /// Default bound of a stream's cache, bytes.
 const CACHE: u64 = 64 << 20;
 /// Default bytes that E2E takes beyond those acknowledged by every branch.
@@ -46,6 +48,15 @@ pub struct BranchSpec {
     pub address: SocketAddrV4,
     /// The place in a stream at which the branch begins if it joins late.
     pub join: LateStart,
+    /// Rate of the slowest link to it, bit/s of frames; `None`: not known.
+    pub rate: Option<u64>,
+}
+
+impl BranchSpec {
+    /// Bytes a second that do not overflow a queue before the link: frames have headers, 4.6 % with timestamps.
+    pub fn pace(&self) -> Option<u32> {
+        self.rate.map(|rate| u32::try_from(rate * HEADROOM / 100 / 8).unwrap_or(u32::MAX))
+    }
 }
 
 /// The treatment of the members' replies.
@@ -105,11 +116,11 @@ impl SessionSpec {
         TcpOptions { receive_buffer, congestion, ..TcpOptions::default() }
     }
 
-    /// The options of downstream connections, which come from this address of the agent.
-    pub fn onward(&self, from: Ipv4Addr) -> TcpOptions {
+    /// The options of a downstream connection, which comes from this address of the agent.
+    pub fn onward(&self, from: Ipv4Addr, branch: &BranchSpec) -> TcpOptions {
         let (send_buffer, congestion) = (self.send_buffer, self.congestion.clone());
         let from = Some(from).filter(|from| !from.is_unspecified());
-        TcpOptions { from, send_buffer, congestion, ..TcpOptions::default() }
+        TcpOptions { from, send_buffer, congestion, pace: branch.pace(), ..TcpOptions::default() }
     }
 
     /// Parses a session.
@@ -229,8 +240,9 @@ fn branches(fields: &mut ObjectReader<'_>) -> Result<Vec<BranchSpec>, FieldError
             "start" => LateStart::Start,
             _ => LateStart::Now,
         };
+        let rate = fields.optional_number("rate_bps", 1..=1 << 50)?;
         fields.finish()?;
-        branches.push(BranchSpec { kind, name, address, join });
+        branches.push(BranchSpec { kind, name, address, join, rate });
     }
     Ok(branches)
 }
@@ -246,7 +258,8 @@ mod tests {
             "id": 7, "address": "10.200.0.7", "ports": [5000], "mode": "e2e",
             "replies": "leader", "leader": 2,
             "branches": [
-                {"kind": "agent", "name": "sa2", "address": "10.0.0.2:26480"},
+                {"kind": "agent", "name": "sa2", "address": "10.0.0.2:26480",
+                 "rate_bps": 20_000_000},
                 {"kind": "member", "name": "mb1", "address": "10.0.0.9:9000", "member": 2, "from": "start"},
             ],
         })
@@ -257,6 +270,7 @@ mod tests {
         let spec = SessionSpec::parse(&session()).expect("well formed");
         assert_eq!((spec.mode, spec.cache_bytes, spec.policy), (Mode::EndToEnd, CACHE, Policy::Strict));
         assert_eq!((spec.replies, spec.branches[1].join), (Replies::Leader(2), LateStart::Start));
+        assert_eq!((spec.branches[0].pace(), spec.branches[1].pace()), (Some(2_375_000), None));
         assert!(spec.takes_from([10, 0, 0, 2].into()) && !spec.takes_from([10, 0, 0, 9].into()));
     }
 

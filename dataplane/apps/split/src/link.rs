@@ -134,7 +134,7 @@ impl BranchLink {
         &mut self, resources: &mut Resources, session: &SessionSpec, stream: StreamId, offset: u64,
     ) -> io::Result<()> {
         self.disconnect(resources);
-        let options = session.onward(resources.limits.address);
+        let options = session.onward(resources.limits.address, &self.spec);
         let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
         let registration = resources.poller.add(&socket, SplitPollKey::Branch(stream, self.key))?;
@@ -430,7 +430,7 @@ mod tests {
         let mut resources = resources(Keeper::at(ours.into()));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
         let (kind, join) = (BranchKind::Member(1), LateStart::Now);
-        let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
+        let spec = BranchSpec { kind, name: "m1".to_owned(), address, join, rate: None };
         let mut link = BranchLink::new(spec, 0, BranchId(0), 0, resources.now);
         // TCP_INFO is not known for this socket.
         let (socket, _peer) = UnixStream::pair().expect("a pair");

@@ -108,6 +108,7 @@ def test_what_an_agent_is_told() -> None:
     )  # fmt: skip
     asked = session("a", "d", settings=settings, starts=("d",))
     part = overlay.parts(LINE, asked, "abd")["a"]
+    slow = {"rate_bps": 100_000_000}
     assert overlay.form(LINE, asked, settings, part) == {
         "id": 7,
         "address": "10.200.0.9",
@@ -124,8 +125,8 @@ def test_what_an_agent_is_told() -> None:
         "resume": True,
         "neighbours": ["10.0.102.1"],
         "branches": [
-            {"kind": "agent", "name": "xb", "address": "10.0.102.1:26480", "from": "start"},
-            {"kind": "member", "name": "m1", "member": 1, "address": "10.0.1.1:9001", "from": "now"},
+            {"kind": "agent", "name": "xb", "address": "10.0.102.1:26480", "from": "start"} | slow,
+            {"kind": "member", "name": "m1", "member": 1, "address": "10.0.1.1:9001", "from": "now"} | slow,
         ],
     }
 
