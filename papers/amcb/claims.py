@@ -34,7 +34,7 @@ def evaluate(found: Outcomes) -> list[Claim]:
     return [
         *_order(sizes, time),
         *_ratios(sizes[-1], time),
-        *_growth(sizes, more),
+        *growth(sizes, more),
         *_lowest(sizes, more),
         *(claim for method in METHODS for claim in _predicted(method, sizes, time, more)),
     ]
@@ -71,7 +71,7 @@ def _ratios(largest: int, time: Figures) -> list[Claim]:
     return claims
 
 
-def _growth(sizes: list[int], more: Figures) -> list[Claim]:
+def growth(sizes: list[int], more: Figures) -> list[Claim]:
     claims: list[Claim] = []
     for method in METHODS:
         series = [more[size, method] for size in sizes]

@@ -32,6 +32,7 @@ from papers.icn2011.paper import (
     FRAME_BYTES,
     LINK_BPS,
     MESSAGE_BYTES,
+    MSS,
     PACKET_BYTES,
     SECONDS,
     SENDERS,
@@ -72,6 +73,7 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
                 load=0.0,
                 tcp="sack",
                 agent_pps=None,
+                acks="",
                 diffusion=None,
                 each_message=False,
             )
@@ -81,7 +83,14 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
         sample_ns=duration_ns,
         seed=seed,
         kinds=_kinds(case),
-        agents=dict.fromkeys(AGENTS, sim.AgentOptions(case.agent_pps)),
+        agents=dict.fromkeys(
+            AGENTS,
+            sim.AgentOptions(
+                case.agent_pps,
+                acknowledgement_bytes=MSS if "long" in case.acks else 0,
+                acknowledgements_first="first" in case.acks,
+            ),
+        ),
     )
     if case.method == "unicast":
         flows = tuple(

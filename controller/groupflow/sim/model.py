@@ -44,6 +44,8 @@ class LinkExtra:
 
     burst_loss: GilbertElliott | None = None
     """replaces the topology's independent losses"""
+    policer: tuple[int, int] | None = None
+    """rate (bit/s) and depth (bytes) of a token bucket: a frame for which it has no room is lost"""
     down_ns: tuple[tuple[int, int], ...] = ()
     """times (from, until) when the link is down"""
     queue_bytes: int | None = None
@@ -238,10 +240,14 @@ class FifoOptions:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """Limits of a split agent."""
+    """Limits of a split agent, and its acknowledgements."""
 
     packets_per_second: int | None = None
     """packets that the agent handles, received and sent; None: any number at once"""
+    acknowledgement_bytes: int = 0
+    """bytes behind the header of its acknowledgements; 0: they are bare, as TCP's are"""
+    acknowledgements_first: bool = False
+    """whether its acknowledgements leave before all data that waits for their link"""
 
 
 _NO_SETUP = SwitchSetup()

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from groupflow.network.topology import CPU_PORT, DROP_PORT, End, Host, Link
 from groupflow.sim import bone
@@ -102,8 +103,7 @@ def _host(kind: str, name: str, host: Host) -> dict[str, object]:
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:
     if scenario.kind(name) == "agent":
         agent = scenario.topology.switches[name].agent
-        rate = scenario.agent(name).packets_per_second
-        return _host("agent", name, scenario.topology.hosts[agent or ""]) | {"packets_per_second": rate}
+        return _host("agent", name, scenario.topology.hosts[agent or ""]) | asdict(scenario.agent(name))
     if scenario.kind(name) == "broadcast":
         return {"kind": "broadcast", "name": name, "error_bytes": _errors(scenario, name)}
     if scenario.kind(name) == "fifo":
@@ -153,6 +153,9 @@ def _end(end: End) -> dict[str, object]:
 
 
 def _loss(link: Link, extra: LinkExtra) -> dict[str, object]:
+    if extra.policer is not None:
+        rate, depth = extra.policer
+        return {"model": "policer", "loss_ppb": link.spec.loss, "rate_bps": rate, "bytes": depth}
     if extra.burst_loss is None:
         return {"model": "bernoulli", "loss_ppb": link.spec.loss}
     return {

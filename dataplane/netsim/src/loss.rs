@@ -1,5 +1,6 @@
 //! The losses of a link.
 
+use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Loss;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,15 @@ pub enum LossSpec {
         /// The proportion lost in the bad state.
         bad_loss_ppb: u32,
     },
+    /// Each frame is lost independently, and those that a token bucket has no room for.
+    Policer {
+        /// The proportion lost independently.
+        loss_ppb: u32,
+        /// The bucket's rate, bit/s.
+        rate_bps: u64,
+        /// The bucket's depth, bytes.
+        bytes: u64,
+    },
 }
 
 /// A loss model at work.
@@ -47,6 +57,17 @@ pub enum LossProcess {
         /// Whether the link is in the bad state.
         bad: bool,
     },
+    /// See [`LossSpec::Policer`].
+    Policer {
+        /// The proportion lost independently.
+        loss: Loss,
+        /// The bucket's rate.
+        rate: BitRate,
+        /// The time in which the rate fills the bucket.
+        depth: Nanos,
+        /// When the bucket is full again.
+        full_at: Nanos,
+    },
 }
 
 impl LossProcess {
@@ -63,18 +84,32 @@ impl LossProcess {
                     bad: false,
                 }
             }
+            LossSpec::Policer { rate_bps: 0, .. } => return None,
+            LossSpec::Policer { loss_ppb, rate_bps, bytes } => {
+                let rate = BitRate(rate_bps);
+                let (depth, full_at) = (rate.time_for(bytes), Nanos::ZERO);
+                LossProcess::Policer { loss: loss(loss_ppb)?, rate, depth, full_at }
+            }
         })
     }
 
-    /// Whether the next frame is lost.
+    /// Whether the next frame, of so many bytes, is lost.
     #[inline]
-    pub fn loses(&mut self, random: &mut Random) -> bool {
+    pub fn loses(&mut self, now: Nanos, bytes: u64, random: &mut Random) -> bool {
         match self {
             LossProcess::None => false,
             LossProcess::Bernoulli(loss) => loss.hits(random.next_u32()),
             LossProcess::GilbertElliott { leave, lose, bad } => {
                 *bad ^= leave[usize::from(*bad)].hits(random.next_u32());
                 lose[usize::from(*bad)].hits(random.next_u32())
+            }
+            LossProcess::Policer { loss, rate, depth, full_at } => {
+                let full = (*full_at).max(now) + rate.time_for(bytes);
+                if full > now + *depth {
+                    return true;
+                }
+                *full_at = full;
+                loss.hits(random.next_u32())
             }
         }
     }
@@ -88,7 +123,7 @@ mod tests {
     fn run(spec: LossSpec, frames: usize) -> Vec<bool> {
         let mut random = Random::new(11, Draws::Link(0));
         let mut process = LossProcess::new(spec).expect("proportions");
-        (0..frames).map(|_| process.loses(&mut random)).collect()
+        (0..frames).map(|_| process.loses(Nanos::ZERO, 1000, &mut random)).collect()
     }
 
     fn proportion(lost: &[bool]) -> f64 {
@@ -121,6 +156,19 @@ mod tests {
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         let length = lost.iter().filter(|&&lost| lost).count() as f64 / bursts as f64;
         assert!((length * to_good - 1.0).abs() < 0.05, "{length}");
+    }
+
+    #[test]
+    fn a_policer_passes_its_depth_at_once_and_then_its_rate() {
+        let mut random = Random::new(11, Draws::Link(0));
+        let spec = LossSpec::Policer { loss_ppb: 0, rate_bps: 8_000_000, bytes: 10_000 };
+        let mut process = LossProcess::new(spec).expect("a rate");
+        // 8 Mb/s are a frame of 1,000 bytes a millisecond; ten come in each.
+        let passed: Vec<usize> = (0..4)
+            .map(|ms| (0..15).filter(|_| !process.loses(Nanos::from_millis(ms), 1000, &mut random)).count())
+            .collect();
+        assert_eq!(passed, [10, 1, 1, 1]);
+        assert!(LossProcess::new(LossSpec::Policer { loss_ppb: 0, rate_bps: 0, bytes: 1 }).is_none());
     }
 
     #[test]

@@ -23,6 +23,9 @@ STEP_NS = MILLISECOND
 """resolution of the end of a transfer"""
 WALL_MS = 100
 ACCESS_NS = 100_000
+NARROW = 1
+"""place of the narrow link in the topology"""
+BILLION = 10**9
 NO_LIMIT = 10_000
 """packets; the buffer limits a connection, not the window"""
 
@@ -100,7 +103,19 @@ def _scenario(case: Case, path: Path, seed: int) -> sim.Scenario:
         sample_ns=LONGEST_S * SECOND,
         seed=seed,
         kinds={"r0": "fifo", "r1": "fifo"},
+        extras={NARROW: _losses(case, path)},
     )
+
+
+def _losses(case: Case, path: Path) -> sim.LinkExtra:
+    """The losses of the narrow link, where they are not independent."""
+    if case.open.bucket is not None:
+        return sim.LinkExtra(policer=(round(path.rate_bps), case.open.bucket))
+    if case.open.burst == 1:
+        return sim.LinkExtra()
+    to_good = 1 / case.open.burst
+    to_bad = path.loss * to_good / (1 - path.loss)
+    return sim.LinkExtra(burst_loss=sim.GilbertElliott(round(to_bad * BILLION), round(to_good * BILLION)))
 
 
 def _socket(number: int) -> str:
@@ -111,7 +126,7 @@ def _topology(case: Case, path: Path) -> dict[str, Any]:
     delay_ns = max(0, round(path.rtt_s / 2 * SECOND) - 2 * ACCESS_NS)
     access = {"rate": "1gbit", "delay": f"{ACCESS_NS}ns", "queue": 5000}
     narrow = {
-        "rate": f"{round(path.rate_bps)}bit",
+        "rate": "1gbit" if case.open.bucket else f"{round(path.rate_bps)}bit",
         "delay": f"{delay_ns}ns",
         "queue": case.open.queue or path.packets,
         "loss": f"{path.loss:.9f}",

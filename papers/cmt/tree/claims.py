@@ -1,6 +1,7 @@
 """The paper's claims about the tree, which are in words, against the measurements."""
 
 from collections.abc import Callable
+from statistics import fmean
 from typing import TypeAlias
 
 from groupflow.study.claims import Claim, finding
@@ -52,6 +53,7 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
         *_slowly("depth", "3.1.2", "large numbers of hosts within a delay constraint: depth", depth, decades),
         *_slowly("join-time", "2", "the tree protocol scales well: time of a join", joins, decades),
         *_slowly("join-messages", "2", "it scales well: messages and probes a join", messages, decades),
+        _lower(outcomes),
         Claim("bandwidth", "3.1.2", "hosts of mixed bandwidth: none is to send more than its link carries", 0,
               overloaded, "hosts", overloaded == 0,
               "a stream of 4 Mbit/s; links of 2, 4, 8, 16 and 32 Mbit/s up; in all runs"),
@@ -100,6 +102,18 @@ def _churn(outcomes: Outcomes) -> list[Claim]:
         finding("tree", "churn-repair", "time without a parent, median", repair, "ms", repair < REPAIRED_MS,
                 f"below {REPAIRED_MS:g}; of twenty one had more than {late:.0f} ms"),
     ]  # fmt: skip
+
+
+def _lower(outcomes: Outcomes) -> Claim:
+    """The claim on hosts of least capacity; equal hosts would make all ratios 1."""
+    shapes = [outcome.ways["tree"].depth_by_capacity for outcome in outcomes]
+    found = [{int(children): depth for children, depth in shape.items()} for shape in shapes]
+    depths = {c: fmean(each[c] for each in found if c in each) for c in sorted({c for e in found for c in e})}
+    least, *others = depths.values()
+    ratio = least / max(others)
+    return Claim("capacity-depth", "2", "hosts of least capacity are at the lower levels", "lower", ratio,
+                 "mean depth over the next", ratio >= MORE, f"at least {MORE:g}; children offered: depth; "
+                 + ", ".join(f"{children}: {depth:.1f}" for children, depth in depths.items()))  # fmt: skip
 
 
 def _slowly(

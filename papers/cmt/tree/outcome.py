@@ -27,6 +27,8 @@ class Shape:
     latest_ms: float
     depth_mean: float
     depth_max: int
+    depth_by_capacity: Mapping[str, float]
+    """mean depth of hosts by the number of children that they offer to serve"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def rows(outcome: Outcome) -> list[dict[str, Any]]:
     }
     found: list[dict[str, Any]] = []
     for way in WAYS:
-        shape = {field.name: getattr(outcome.ways[way], field.name) for field in fields(Shape)}
+        shape = {field.name: getattr(outcome.ways[way], field.name) for field in fields(Shape)[:-1]}
         own = tree | lasting if way == "tree" else dict.fromkeys(tree | lasting)
         found.append(common | {"way": way} | shape | own)
     return found

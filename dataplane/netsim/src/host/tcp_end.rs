@@ -28,6 +28,9 @@ pub struct TcpEnd {
     template: Template,
     /// Since when the endpoint may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
+    /// Of a receiver: bytes behind the header of an acknowledgement, and whether it leaves before all that
+    /// waits here.
+    acknowledgements: (u32, bool),
     /// Packets that were no valid segments.
     malformed: u64,
 }
@@ -50,7 +53,15 @@ impl TcpEnd {
 
     fn new(addresses: &Addresses, side: TcpSide) -> TcpEnd {
         let template = Template::new(addresses, PROTOCOL_TCP);
-        TcpEnd { side, messages: None, template, pending: Nanos::MAX, malformed: 0 }
+        let (pending, acknowledgements) = (Nanos::MAX, (0, false));
+        TcpEnd { side, messages: None, template, pending, acknowledgements, malformed: 0 }
+    }
+
+    /// Sets the bytes behind the header of a receiver's acknowledgements, and whether these go first.
+    pub fn acknowledges(&mut self, bytes: u32, first: bool) {
+        if matches!(self.side, TcpSide::Receiver(_)) {
+            self.acknowledgements = (bytes, first);
+        }
     }
 
     /// When the end has something to do.
@@ -65,7 +76,10 @@ impl TcpEnd {
 
     /// Since when the end may have something to send.
     pub fn wants(&self) -> Nanos {
-        self.pending
+        match (self.acknowledgements.1, self.pending) {
+            (true, since) if since < Nanos::MAX => Nanos::ZERO,
+            (_, since) => since,
+        }
     }
 
     /// Carries out everything due.
@@ -110,10 +124,11 @@ impl TcpEnd {
         // The side that has just sent is the last in line for the next turn.
         self.pending = now;
         let header = segment.header_len();
-        self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
+        let tail = segment.payload + self.acknowledgements.0;
+        self.template.begin(head, header as u32 + tail, segment.ecn as u8);
         head.resize(TRANSPORT + header, 0);
         encode(&segment, &mut head[TRANSPORT..]);
-        Some(segment.payload)
+        Some(tail)
     }
 
     /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.

@@ -1,17 +1,26 @@
-"""The largest queue at the narrowest link with which twenty connections interfere (figure 2)."""
+"""The narrowest link's losses: the largest queue with which twenty connections interfere (figure 2); and
+losses in bursts, or by a policer, for the largest buffer of Table 1.
 
+The rule of "bursts": losses explain Table 1 if all of the paper's claims about it hold on the path that is
+inferred anew with them.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
-from groupflow.study.claims import Claim, finding
+from groupflow.study.claims import Claim, finding, restated
 from groupflow.study.drawing import PALE, save, subplots
 from papers.cmt.sockets import claims, figures
 from papers.cmt.sockets.outcome import Outcomes
 from papers.cmt.sockets.paper import (
     BEST_FROM,
     BEST_TO,
+    BUFFERS,
+    KB,
     MIDDLE,
     QUICK_SEEDS,
     QUICK_UP_TO_MOST,
+    TABLE_1_S,
     UP_TO_MOST,
     Case,
     Open,
@@ -53,6 +62,42 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     save(drawing, path)
 
 
+BURSTS = [Open(burst=n) for n in (1, 3, 10, 30)]
+BUCKETS = [Open(bucket=kb * KB) for kb in (32, 128, 512, 1024)]
+
+
+def _losses(quick: bool) -> list[Case]:
+    chosen = [BURSTS[1], BUCKETS[1]] if quick else BURSTS + BUCKETS
+    return [Case(buffer, 1, each) for each in chosen for buffer in BUFFERS]
+
+
+def _said(chosen: Open) -> str:
+    return f"policer of {chosen.bucket // KB} KB" if chosen.bucket else f"bursts of {chosen.burst}"
+
+
+def _judge_losses(outcomes: Outcomes) -> list[Claim]:
+    return [
+        restated(
+            replace(claim, claim=f"{_said(chosen)}: {claim.claim}"), "bursts", _said(chosen).replace(" ", "-")
+        )
+        for chosen, found in outcomes.items()
+        for claim in claims.table_1(found)
+    ]
+
+
+def _draw_losses(path: Path, outcomes: Outcomes) -> None:
+    drawing, axis = subplots(figsize=(5.6, 3.6))
+    axis.plot(BUFFERS, list(TABLE_1_S.values()), color="black", marker="x", label="the paper")
+    for number, (chosen, found) in enumerate(outcomes.items()):
+        figures.times(axis, found.column(1), _said(chosen), number)
+    axis.set(xscale="log", xlabel="Buffer, one connection [bytes]", ylabel="Time [s]", ylim=(0, None))
+    axis.legend(fontsize="x-small")
+    save(drawing, path)
+
+
+LOSSES = SIMULATION.beyond(
+    "bursts", "losses in bursts, or by a policer", runs(_losses, QUICK_SEEDS), _judge_losses, _draw_losses
+)
 STUDY = SIMULATION.beyond(
     NAME, "the largest queue at the narrowest link", runs(_cases, QUICK_SEEDS), _judge, _draw
 )

@@ -22,6 +22,7 @@ from papers.cmt.sockets.paper import (
     BEST,
     BUFFERS,
     FILE,
+    KB,
     MIDDLE,
     QUICK_CONNECTIONS,
     QUICK_SEEDS,
@@ -68,6 +69,17 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {claim["figure"] for claim in found.values()} == {"study queue"}
     assert found["study-queue-interference-beyond-5"]["holds"], "a short queue makes twenty interfere"
+
+
+@pytest.mark.slow
+def test_losses_in_bursts_and_by_a_policer() -> None:
+    path = Wire(0.017, 0.005, 21e6)
+    alone, policed, burst = (
+        transfer(Case(1 << 20, 1, choice), path, 1)
+        for choice in (Open(), Open(bucket=32 * KB), Open(burst=10))
+    )
+    assert policed.lost > alone.lost, "the policer loses what is beyond the rate"
+    assert burst.seconds != alone.seconds
 
 
 @pytest.mark.slow

@@ -63,6 +63,9 @@ def test_claims_can_fail() -> None:
     swapped = replace(outcome, ways=worse)
     held = {claim.id: claim.holds for claim in claims.by_size([swapped])}
     assert not held["stress-chain"] and not held["delay-chain"]
+    equal = replace(outcome.ways["tree"], depth_by_capacity={"0": 3.0, "4": 3.0})
+    alike = replace(outcome, ways=dict(outcome.ways, tree=equal))
+    assert "capacity-depth" not in {claim.id for claim in claims.by_size([alike]) if claim.holds}
 
 
 def test_what_is_no_study_is_said() -> None:

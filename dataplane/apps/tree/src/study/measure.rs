@@ -30,6 +30,8 @@ pub struct TreeShape {
     pub depth_mean: f64,
     /// The most edges from the source to a host.
     pub depth_max: usize,
+    /// Mean number of edges to hosts by the number of children that they offer to serve.
+    pub depth_by_capacity: BTreeMap<u16, f64>,
 }
 
 /// The shape of the tree as hosts are connected now.
@@ -72,6 +74,7 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
     let mut delays: BTreeMap<HostId, Option<(Nanos, usize)>> =
         BTreeMap::from([(SOURCE, Some((Nanos::ZERO, 0)))]);
     let (mut stretches, mut depths, mut latest) = (Vec::new(), Vec::new(), Nanos::ZERO);
+    let mut by_capacity: BTreeMap<u16, (usize, usize)> = BTreeMap::new();
     for (&id, host) in overlay.hosts.iter().filter(|(&id, _)| id != SOURCE) {
         let Some((delay, depth)) = delay(overlay, &parent, id, &mut delays) else { continue };
         if let Some(from) = parent(id).and_then(|parent| overlay.hosts.get(&parent)) {
@@ -80,6 +83,8 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
         let direct = overlay.latency(&overlay.hosts[&SOURCE], host);
         stretches.push(delay.0 as f64 / direct.0 as f64);
         depths.push(depth);
+        let (sum, count) = by_capacity.entry(host.capacity).or_default();
+        (*sum, *count) = (*sum + depth, *count + 1);
         latest = latest.max(delay);
     }
     stretches.sort_by(f64::total_cmp);
@@ -96,6 +101,10 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
         latest_ms: latest.0 as f64 / 1e6,
         depth_mean: mean(depths.iter().sum::<usize>() as f64),
         depth_max: depths.into_iter().max().unwrap_or(0),
+        depth_by_capacity: by_capacity
+            .into_iter()
+            .map(|(capacity, (sum, count))| (capacity, sum as f64 / count as f64))
+            .collect(),
     }
 }
 

@@ -1,0 +1,72 @@
+"""Acknowledgements of agents that are as long as data, or leave ahead of it, for Figs. 9 to 11.
+
+The paper blames an "explosion in ACK packet transmission" at agents for Fig. 10; bare acknowledgements
+take a hundredth of a sender's link. The rule: an assumption explains Figs. 9 to 11 if all of the paper's
+claims about them hold. Three loads, the paper's number of seeds.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding, restated
+from groupflow.study.drawing import save, subplots
+from papers.icn2011 import claims, figures
+from papers.icn2011.outcome import Points
+from papers.icn2011.paper import METHODS, QUICK_LOADS, SPLIT, Acks, Case
+from papers.icn2011.simulation import SIMULATION, runs
+
+NAME = "agent-acks"
+WORDS: dict[Acks, str] = {
+    "": "in turn, bare",
+    "first": "ahead of data, bare",
+    "long": "in turn, as long as data",
+    "long-first": "ahead of data, as long as data",
+}
+FOUR = (9, 10, 11)
+"""the paper's figures with four senders"""
+FIG10 = next(figure for figure in figures.FIGURES if figure.number == 10)
+
+
+def _cases(quick: bool) -> list[Case]:
+    """Unicast has no agents, and so one assumption."""
+    return [
+        Case(method, load, senders=4, members=1, acks=acks)
+        for method in METHODS
+        for acks in (WORDS if method in SPLIT else ("",))
+        for load in QUICK_LOADS
+    ]
+
+
+def _with(acks: Acks, points: Points) -> Points:
+    """The points with these acknowledgements, as the paper's cases."""
+    chosen = {case: point for case, point in points.items() if case.acks == acks or case.method == "unicast"}
+    return {replace(case, acks=""): point for case, point in chosen.items()}
+
+
+def _judge(points: Points) -> list[Claim]:
+    found: list[Claim] = []
+    for acks, words in WORDS.items():
+        here = _with(acks, points)
+        judged = [claim for number in FOUR for claim in claims.evaluate(number, here)]
+        found += [restated(claim, NAME, acks or "bare") for claim in judged]
+        failed = [claim.id for claim in judged if not claim.holds]
+        cached = max(point.mean.cache_ratio for case, point in here.items() if case.method == "n2n")
+        found.append(
+            finding(
+                NAME, f"{acks or 'bare'}-explains", f"acknowledgements {words} explain Figs. 9 to 11",
+                len(judged) - len(failed), f"of {len(judged)} claims", not failed,
+                f"all; not: {', '.join(failed) or 'none'}; Node-Node's cache ratio: {cached:.2f}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _draw(path: Path, points: Points) -> None:
+    figure, axes = subplots(1, len(WORDS), figsize=(14, 3.6), sharey=True)
+    for axis, (acks, words) in zip(axes, WORDS.items(), strict=True):
+        figures.panel(axis, FIG10, _with(acks, points))
+        axis.set_title(words, fontsize="medium")
+    save(figure, path)
+
+
+STUDY = SIMULATION.beyond(NAME, "long and urgent acknowledgements of agents", runs(_cases), _judge, _draw)
