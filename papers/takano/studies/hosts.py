@@ -5,8 +5,7 @@ The rule: an assumption explains the paper's results under a control if all of t
 control hold, each scenario run once. Losses before the background joins are told apart: the paper's begin
 with it, and with the control only at 123 Gb/s (scenario 6).
 
-Lines of 12.3 Gb/s and more run for a second, those of most packets for 0.6: at least 80 round trips after the
-background has joined.
+Lines of 12.3 Gb/s and more run for half a second: 65 round trips of 30 nodes after the background has joined.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +17,14 @@ from papers.takano import plan
 from papers.takano.claims import RULES
 from papers.takano.judge import Outcomes, evaluate
 from papers.takano.outcome import Outcome
-from papers.takano.paper import CASES, QUICK_CASES, QUICK_SECONDS
+from papers.takano.paper import CASES, MEGABIT, QUICK_CASES, QUICK_SECONDS
 from papers.takano.plan import Control, Run
 from papers.takano.simulation import SIMULATION
 from papers.takano.studies.study import label
 
 NAME = "hosts"
-SECONDS = {"4": 1.0, "4S": 1.0, "4R": 1.0, "4N": 1.0, "4V": 1.0, "4V2": 1.0, "4L": 0.6, "5": 0.6, "6": 0.6}
-"""of scenarios that are shortened"""
+SHORT_BPS, SHORT_S = 12_300 * MEGABIT, 0.5
+"""rate from which on a scenario is shortened, and its length"""
 HOSTS: Mapping[str, tuple[str, bool, bool]] = {
     "here": ("at once, shaped", False, True),
     "paced": ("at the line's rate, shaped", True, True),
@@ -40,7 +39,9 @@ def _runs(quick: bool, seed: int) -> list[Run]:
     if quick:
         cases = [CASES[name].shortened(QUICK_SECONDS) for name in QUICK_CASES]
     else:
-        cases = [case.shortened(SECONDS.get(name, case.seconds)) for name, case in CASES.items()]
+        cases = [
+            case.shortened(SHORT_S) if case.bandwidth_bps >= SHORT_BPS else case for case in CASES.values()
+        ]
     return [
         Run(label(NAME, hosts, case.name, control), case, control, seed=seed, paced=paced, shaped=shaped)
         for case in cases

@@ -8,7 +8,8 @@ import pytest
 from groupflow.control import sharing
 from groupflow.control.caching import Share
 from groupflow.control.sessions.model import RefusalError
-from groupflow.control.sharing import ANSWER_S, REPEAT_ROUNDS, USABLE
+from groupflow.control.sessions.targets import USABLE
+from groupflow.control.sharing import ANSWER_S, REPEAT_ROUNDS
 from groupflow.network.forms import Refused
 from groupflow.store.interface import StoreError, Transaction
 from groupflow.tuning.untuned import Untuned

@@ -62,8 +62,8 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     save(drawing, path)
 
 
-BURSTS = [Open(burst=n) for n in (1, 3, 10, 30)]
-BUCKETS = [Open(bucket=kb * KB) for kb in (32, 128, 512, 1024)]
+BURSTS = [Open(burst=n) for n in (3, 20)]
+BUCKETS = [Open(bucket=kb * KB) for kb in (32, 512, 1024)]
 
 
 def _losses(quick: bool) -> list[Case]:
