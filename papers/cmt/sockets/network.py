@@ -25,7 +25,6 @@ WALL_MS = 100
 ACCESS_NS = 100_000
 NARROW = 1
 """place of the narrow link in the topology"""
-BILLION = 10**9
 NO_LIMIT = 10_000
 """packets; the buffer limits a connection, not the window"""
 
@@ -93,6 +92,7 @@ def _scenario(case: Case, path: Path, seed: int) -> sim.Scenario:
         delayed_ack_ns=case.open.delayed_ack_ms * MILLISECOND or None,
         receive_window=case.buffer,
     )
+    bucket = case.open.bucket
     return sim.Scenario(
         name=f"{case.buffer}-{case.connections}-{seed}",
         topology=parse(yaml.safe_dump(_topology(case, path), sort_keys=False), "cmt"),
@@ -103,19 +103,8 @@ def _scenario(case: Case, path: Path, seed: int) -> sim.Scenario:
         sample_ns=LONGEST_S * SECOND,
         seed=seed,
         kinds={"r0": "fifo", "r1": "fifo"},
-        extras={NARROW: _losses(case, path)},
+        extras={} if bucket is None else {NARROW: sim.LinkExtra(policer=(round(path.rate_bps), bucket))},
     )
-
-
-def _losses(case: Case, path: Path) -> sim.LinkExtra:
-    """The losses of the narrow link, where they are not independent."""
-    if case.open.bucket is not None:
-        return sim.LinkExtra(policer=(round(path.rate_bps), case.open.bucket))
-    if case.open.burst == 1:
-        return sim.LinkExtra()
-    to_good = 1 / case.open.burst
-    to_bad = path.loss * to_good / (1 - path.loss)
-    return sim.LinkExtra(burst_loss=sim.GilbertElliott(round(to_bad * BILLION), round(to_good * BILLION)))
 
 
 def _socket(number: int) -> str:

@@ -42,8 +42,6 @@ class Open:
 
     queue: int | None = None
     """packets at the narrowest link; None: the bandwidth-delay product, the rule of the time"""
-    burst: int = 1
-    """mean number of packets that are lost in a row; 1: losses are independent"""
     bucket: int | None = None
     """bytes of the bucket of a policer in place of the queue; None: there is no policer"""
     tcp: Variant = "newreno"

@@ -2,4 +2,4 @@
 
 from papers.cmt.sockets.studies import queue, range
 
-STUDIES = {module.NAME: module.STUDY for module in (range, queue)} | {"bursts": queue.LOSSES}
+STUDIES = {module.NAME: module.STUDY for module in (range, queue)} | {"policer": queue.LOSSES}
