@@ -259,7 +259,8 @@ fn acknowledgements_may_be_as_long_as_data() {
             }
         }
         let sample = last(&lab);
-        let back = sample.links.iter().find(|link| (link.node.0, link.port) == (2, 0)).expect("to the sender");
+        let back =
+            sample.links.iter().find(|link| (link.node.0, link.port) == (2, 0)).expect("to the sender");
         back.bytes / back.frames.max(1)
     };
     let (short, long) = (bytes_back(0, false), bytes_back(1448, true));

@@ -79,7 +79,7 @@ fn replies_are_these_bytes() {
         (Answer::Refused { code: Refusal::Expired, text }, "020a0b0c0d06026831"),
         (Answer::Alive { receivers: 8, sources: 9 }, "030a0b0c0d000809"),
         (Answer::Unknown, "040a0b0c0d"),
-        (Answer::Notice(notice), "050a0b0c0d0301020268310007"),
+        (Answer::Notice(notice), "050a0b0c0d03010202683100070000112233445566"),
         (
             Answer::Delegated(delegated.clone()),
             "060a0b0c0d00010203030401010105060708000300000a0b0c0d0e0f00001122\

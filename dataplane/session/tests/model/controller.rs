@@ -233,7 +233,7 @@ impl ControllerModel {
             source,
             window: self.rules.window,
             // As without a limit on the own link: known once there are branches.
-            rate: if self.receivers(session) == 0 { BitRate(0) } else { self.rules.rate },
+            rate: if self.receivers(header.session) == 0 { BitRate(0) } else { self.rules.rate },
             mode: self.rules.mode,
             policy: self.rules.policy,
             keepalive_ms: KEEPALIVE_MS,

@@ -63,7 +63,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     save(drawing, path)
 
 
-BUCKETS = [Open(bucket=kb * KB) for kb in (32, 512, 1024)]
+BUCKETS = [Open(bucket=kb * KB) for kb in (32, 512)]
 
 
 def _losses(quick: bool) -> list[Case]:
