@@ -83,10 +83,9 @@ impl Interpreter<'_> {
                 let count = self.eval(count, locals);
                 self.program.layout.pop(*stack, count, self.phv);
             }
-            Op::MarkToDrop => {
-                let drop_port = u128::from(self.externs.options.drop_port.0);
-                self.program.standard.egress_spec.write(self.phv, drop_port);
-                if let Some(group) = self.program.standard.mcast_grp {
+            Op::MarkToDrop { egress_spec, mcast_grp } => {
+                egress_spec.write(self.phv, u128::from(self.externs.options.drop_port.0));
+                if let Some(group) = mcast_grp {
                     group.write(self.phv, 0);
                 }
             }
@@ -102,6 +101,15 @@ impl Interpreter<'_> {
                 let hash = u128::from(self.calculate(*calculation)) % max;
                 let value = self.eval(base, locals).wrapping_add(hash);
                 self.assign(target, value, locals);
+            }
+            Op::Select { calculation } => {
+                let group =
+                    locals.first().and_then(|group| self.externs.groups.get(&(*group as u64))).cloned();
+                // An empty group does nothing.
+                let Some(group) = group.filter(|group| !group.is_empty()) else { return };
+                let call = &group[(self.calculate(*calculation) % group.len() as u64) as usize];
+                let program = self.program;
+                self.run(&program.bodies[call.action.index()].ops, &call.arguments);
             }
             Op::Assert(condition) => {
                 if self.eval(condition, locals) == 0 {
@@ -168,8 +176,9 @@ impl Interpreter<'_> {
         match op {
             Op::RegisterRead { target, register, index } => {
                 let index = self.eval(index, locals);
-                let value = self.externs.register_load(*register, index);
-                self.assign(target, value, locals);
+                if let Some(value) = self.externs.register_load(*register, index) {
+                    self.assign(target, value, locals);
+                }
             }
             Op::RegisterWrite { register, index, value } => {
                 let (index, value) = (self.eval(index, locals), self.eval(value, locals));
