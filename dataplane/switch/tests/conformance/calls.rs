@@ -100,7 +100,7 @@ fn reads_need_a_configuration() {
 }
 
 #[test]
-fn what_is_not_offered_says_so() {
+fn what_the_program_lacks_is_refused() {
     use groupflow_switch::proto::p4::v1::{
         ActionProfileGroup, ActionProfileMember, ExternEntry, ValueSetEntry,
     };
