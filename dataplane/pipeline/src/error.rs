@@ -141,6 +141,14 @@ pub enum StateError {
         /// The number of cells.
         size: usize,
     },
+    /// A value set has no room for so many members.
+    #[error("value set {name}: more than {size} members")]
+    Full {
+        /// The value set's name.
+        name: String,
+        /// Its size.
+        size: usize,
+    },
     /// The value is wider than a register's cell.
     #[error("register {name}: the value does not fit {width} bits")]
     Width {

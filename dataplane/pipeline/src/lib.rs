@@ -46,7 +46,7 @@ pub use program::bits::{read_bits, write_bits};
 pub use program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig};
 pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
-    MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo,
+    MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
 };
 pub use program::Program;
 pub use state::options::{Engine, PipelineOptions, Stats};

@@ -34,7 +34,7 @@ fn registers_hold_values_between_packets() {
     assert_eq!(pipeline.register_read(id, 3), Ok((250 + 9) & 0xff), "cut to the cell's width");
 
     let out_of_range = [4, 0, 9, 1, 2, 3, 4, 0];
-    assert_eq!(through(&mut pipeline, &out_of_range)[3..7], [0; 4]);
+    assert_eq!(through(&mut pipeline, &out_of_range)[3..7], [1, 2, 3, 4], "as it was");
     assert_eq!(pipeline.stats().register_out_of_range, 2);
     let wrong = [
         (pipeline.register_write(id, 4, 0), "register r: index 4 is out of range, size 4"),

@@ -118,6 +118,7 @@ fn wrong_texts() {
         ("{\"a\": ", "not JSON: EOF while parsing a value at line 1 column 6"),
         ("{}", "not p4c's BMv2 JSON: there is no __meta__"),
         ("[]", "not p4c's BMv2 JSON: there is no __meta__"),
+        ("{\"pipelines\": [], \"header_types\": []}", "headers: missing"),
         ("{\"__meta__\": {\"version\": [3, 0]}}", "not p4c's BMv2 JSON: __meta__.version is 3, 2 is needed"),
         ("{\"__meta__\": {\"version\": [2, 0]}}", "header_types: missing"),
     ];
@@ -257,7 +258,7 @@ fn every_error_names_its_place() {
         assert_eq!(p4.load_error(), expected, "{pointer}");
     }
     let in_table: Vec<(&str, Value, &str)> = vec![
-        ("/type", json!("indirect_ws"), "type: the action profile of table \"t\" is not supported"),
+        ("/type", json!("odd"), "type: the type of table \"t\" is not supported"),
         ("/action_ids/0", json!(77), "action_ids[0]: no action \"77\""),
         ("/key/0/match_type", json!("fuzzy"), "key[0].match_type: the match kind \"fuzzy\" is not supported"),
         ("/next_tables/hit", json!("x"), "next_tables.hit: no table or condition \"x\""),

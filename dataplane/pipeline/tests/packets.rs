@@ -4,7 +4,7 @@ use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    Arrival, Departure, DropReason, Fate, Frame, Instance, Pipeline, PipelineOptions, Verdict,
+    Arrival, Departure, DropReason, Fate, Frame, Instance, Pipeline, PipelineOptions, Program, Verdict,
 };
 use serde_json::json;
 
@@ -39,6 +39,26 @@ fn verdicts() {
         assert_eq!(verdict, expected, "{ops:?}");
         assert_eq!(packet.is_some(), !matches!(verdict, Verdict::Drop(_)));
     }
+}
+
+#[test]
+fn a_copy_of_the_intrinsic_metadata_is_marked_alone() {
+    let copied = |kept: bool| {
+        let mut p4 = P4::new();
+        p4.add_header("copy", json!([["mcast_grp", 16], ["egress_spec", 9], ["pad", 7]]), true);
+        let mut ops = vec![forward(3), primitive("mark_to_drop", json!([header("copy")]))];
+        if kept {
+            ops.push(assign("standard_metadata", "egress_spec", field("copy", "egress_spec")));
+        }
+        p4.run(INGRESS, ops);
+        ingress(&mut p4.load(), &FRAME).0
+    };
+    assert_eq!(copied(false), Verdict::Unicast(Port(3)));
+    assert_eq!(copied(true), Verdict::Drop(DropReason::Marked));
+    let mut p4 = P4::new();
+    p4.run(INGRESS, vec![primitive("mark_to_drop", json!([header("m")]))]);
+    let error = Program::from_json(&p4.json.to_string()).unwrap_err().to_string();
+    assert!(error.contains("\"m\" has no field egress_spec"), "{error}");
 }
 
 #[test]

@@ -173,14 +173,24 @@ fn parsers_that_loop_are_stopped() {
 }
 
 #[test]
-fn a_value_set_has_no_members_and_matches_nothing() {
+fn a_value_set_matches_its_members() {
     let mut p4 = telling();
     p4.add("parse_vsets", json!({"name": "set", "id": 0, "compressed_bitwidth": 24, "max_size": 2}));
     let key = json!([{"type": "field", "value": ["h", "b"]}, {"type": "field", "value": ["h", "a"]}]);
     let member = json!({"type": "parse_vset", "value": "set", "mask": null, "next_state": "next"});
     p4.state("start", json!([P4::extract("h")]), key, json!([member, P4::otherwise(None)]));
     p4.state("next", json!([x_becomes(hex(1))]), json!([]), json!([P4::otherwise(None)]));
-    assert_eq!(through(&mut p4.load(), &FRAME)[4], 0);
+    let mut pipeline = p4.load();
+    let set = pipeline.program().value_sets()[0].clone();
+    assert_eq!((set.name.as_str(), set.widths.as_slice()), ("set", [16, 8].as_slice()));
+    assert_eq!(through(&mut pipeline, &FRAME)[4], 0, "it has none");
+    let (exact, masked) = (vec![(0x2233, 0xffff), (9, 0xff)], vec![(0x2200, 0xff00), (1, 1)]);
+    pipeline.value_set_write(set.id, vec![exact.clone()]).unwrap();
+    assert_eq!(through(&mut pipeline, &FRAME)[4], 0, "another one");
+    pipeline.value_set_write(set.id, vec![exact.clone(), masked]).unwrap();
+    assert_eq!(through(&mut pipeline, &FRAME)[4], 1);
+    let full = pipeline.value_set_write(set.id, vec![exact; 3]).unwrap_err();
+    assert_eq!(full.to_string(), "value set set: more than 2 members");
     p4.json["parse_vsets"][0]["name"] = json!("other");
     let error = p4.load_error();
     assert_eq!(error, "parsers[0].parse_states[0].transitions[0].value: no value set \"set\"");

@@ -1,7 +1,7 @@
 //! Lookup in tables: every match kind, priorities, the way after a table.
 
 use crate::common::*;
-use groupflow_pipeline::{EntryKey, Match, Pipeline};
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Match, Pipeline};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -25,6 +25,33 @@ fn exact_keys_of_all_sizes() {
         pipeline.table_modify(t, changed).unwrap();
         assert_eq!(port(&mut pipeline, 2, 1, 9), 9);
     }
+}
+
+#[test]
+fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    let selector = json!({"algo": "csum16", "input": [field("h", "b")]});
+    let profile = json!({"name": "p", "id": 0, "max_size": 9, "selector": selector});
+    p4.json["pipelines"][INGRESS]["action_profiles"] = json!([profile]);
+    p4.json["pipelines"][INGRESS]["tables"][0]["action_profile"] = json!("p");
+    p4.json["pipelines"][INGRESS]["tables"][0]["type"] = json!("indirect_ws");
+    let mut pipeline = p4.load();
+    let id = table_id(&pipeline, "t");
+    let call = |to| entry(&pipeline, "t", vec![Match::Exact(1)], 0, "hit", &[to]).call;
+    let (calls, one) = (vec![call(7), call(8), call(9)], call(4));
+    let select = pipeline.program().table("t").unwrap().select.unwrap();
+    let to_group = ActionCall { action: select, arguments: vec![5] };
+    let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
+    pipeline.table_insert(id, Entry { key, call: to_group.clone() }).unwrap();
+    assert_eq!(port(&mut pipeline, 1, 2, 9), 0, "an empty group does nothing");
+    pipeline.set_group(id, 5, calls).unwrap();
+    // The checksum of one word is its complement.
+    for b in [0u16, 1, 2, 3, 1000] {
+        assert_eq!(port(&mut pipeline, 1, b, 9), 7 + !b % 3, "{b}");
+    }
+    pipeline.set_group(id, 5, vec![one]).unwrap();
+    assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4; 3]);
+    assert!(pipeline.set_group(id, 6, vec![to_group]).is_err(), "no group in a group");
 }
 
 #[test]

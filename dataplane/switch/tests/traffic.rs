@@ -3,7 +3,7 @@
 use crate::common::{self, exact, frame, group, replica, session, Testbed};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{LOOPBACK_DELAY, LOOPBACK_LIMIT, MAX_FRAME};
+use groupflow_switch::core::{CLONE_GENERATIONS, LOOPBACK_DELAY, LOOPBACK_LIMIT, MAX_FRAME};
 use groupflow_switch::proto::p4::v1::update::Type;
 use proptest::prelude::*;
 
@@ -212,8 +212,27 @@ fn egress_cloning_of_clones_ends() {
     bed.inject(0, 1, &frame(1, 0xc10e, 60));
     let left = bed.left(MS);
     assert_eq!(left.iter().filter(|(_, port)| *port == 2).count(), 1);
-    assert_eq!(left.iter().filter(|(_, port)| *port == 3).count(), 3);
+    assert_eq!(left.iter().filter(|(_, port)| *port == 3).count(), usize::from(CLONE_GENERATIONS));
+    let last = left.iter().map(|(time, _)| *time).max();
+    assert_eq!(last, Some(u64::from(CLONE_GENERATIONS / 4) * LOOPBACK_DELAY.0), "not all at once");
     assert_eq!(bed.switch.stats().drops.clone_limit, 1);
+}
+
+#[test]
+fn a_packet_for_a_port_without_interface_goes_through_egress() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "forward", &[77, 0]);
+    bed.apply(Type::Insert, session(9, &[replica(3, 1)], 0, 0)).unwrap();
+    bed.inject(0, 1, &frame(1, 0xc10e, 60));
+    let left = bed.left(MS);
+    assert!(left.len() > 2 && left.iter().all(|(_, port)| *port == 3), "clones of a packet that ends there");
+    bed.when_to(2, "go_round", &[77]);
+    bed.inject(2 * MS, 1, &frame(2, 0x0800, 60));
+    assert_eq!(bed.left(4 * MS), [], "the third round ends there");
+    let before = bed.switch.stats().drops.no_such_port;
+    bed.inject(4 * MS, 1, &frame(2, 0x0800, 60));
+    bed.left(6 * MS);
+    assert_eq!(bed.switch.stats().drops.no_such_port, before + 1);
 }
 
 #[test]

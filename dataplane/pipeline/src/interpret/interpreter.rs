@@ -100,11 +100,10 @@ impl Interpreter<'_> {
                 let count = self.eval(count, locals);
                 self.program.layout.pop(*stack, count, self.phv);
             }
-            Op::MarkToDrop => {
+            Op::MarkToDrop { egress_spec, mcast_grp } => {
                 self.record(|_, at| Step::MarkToDrop { at });
-                let drop_port = u128::from(self.externs.options.drop_port.0);
-                self.program.standard.egress_spec.write(self.phv, drop_port);
-                if let Some(group) = self.program.standard.mcast_grp {
+                egress_spec.write(self.phv, u128::from(self.externs.options.drop_port.0));
+                if let Some(group) = mcast_grp {
                     group.write(self.phv, 0);
                 }
             }
@@ -120,6 +119,15 @@ impl Interpreter<'_> {
                 let hash = u128::from(self.calculate(*calculation)) % max;
                 let value = self.eval(base, locals).wrapping_add(hash);
                 self.assign(target, value, locals);
+            }
+            Op::Select { calculation } => {
+                let group =
+                    locals.first().and_then(|group| self.externs.groups.get(&(*group as u64))).cloned();
+                // An empty group does nothing.
+                let Some(group) = group.filter(|group| !group.is_empty()) else { return };
+                let call = &group[(self.calculate(*calculation) % group.len() as u64) as usize];
+                let program = self.program;
+                self.run(&program.bodies[call.action.index()].ops, &call.arguments);
             }
             Op::Assert(condition) => {
                 if self.eval(condition, locals) == 0 {
@@ -210,10 +218,12 @@ impl Interpreter<'_> {
                 self.record(|program, at| Step::RegisterRead {
                     register: program.registers[*register as usize].name.clone(),
                     index: index.to_string(),
-                    value: format!("{value:#x}"),
+                    value: value.map_or_else(String::new, |value| format!("{value:#x}")),
                     at,
                 });
-                self.assign(target, value, locals);
+                if let Some(value) = value {
+                    self.assign(target, value, locals);
+                }
             }
             Op::RegisterWrite { register, index, value } => {
                 let (index, value) = (self.eval(index, locals), self.eval(value, locals));

@@ -2,7 +2,9 @@
 
 use super::interpreter::Interpreter;
 use crate::program::bits::read_bits;
-use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, ParserState, MAX_KEY_PARTS, STATE_LIMIT};
+use crate::program::parser::{
+    Bits, ErrorCodes, KeyPart, ParserOp, ParserState, Pattern, MAX_KEY_PARTS, STATE_LIMIT,
+};
 use crate::program::phv::HeaderSlots;
 use crate::trace::Step;
 
@@ -52,10 +54,11 @@ fn visit(
             KeyPart::Lookahead { offset, width } => cursor.peek(*offset, *width)?,
         };
     }
-    let hit = state
-        .cases
-        .iter()
-        .find(|case| key.iter().zip(&case.pattern).all(|(key, (value, mask))| key & mask == *value));
+    let fits = |bits: &Bits| key.iter().zip(bits).all(|(key, (value, mask))| key & mask == *value);
+    let hit = state.cases.iter().find(|case| match &case.pattern {
+        Pattern::Bits(bits) => fits(bits),
+        Pattern::Set(set) => interpreter.externs.value_sets[*set as usize].iter().any(fits),
+    });
     Ok(hit.map_or(state.default, |case| case.next))
 }
 

@@ -148,7 +148,7 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
         "assign_header_stack" => copy_stack(&call)?,
         "push" => Op::Push { stack: call.stack(0)?, count: call.exact(1)? },
         "pop" => Op::Pop { stack: call.stack(0)?, count: call.exact(1)? },
-        "mark_to_drop" | "drop" => Op::MarkToDrop,
+        "mark_to_drop" | "drop" => mark_to_drop(&call)?,
         "register_read" => {
             Op::RegisterRead { target: call.target(0)?, register: call.register(1)?, index: call.exact(2)? }
         }
@@ -185,6 +185,26 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
         "_jump_if_zero" => Op::JumpIfZero { condition: call.exact(0)?, to: call.jump(1, length)? },
         other => return Err(name.unsupported(format!("the primitive {other:?}"))),
     })
+}
+
+/// The argument is metadata of the standard type: the packet's own, or a copy that an action works on. P4_14's
+/// `drop` has none.
+fn mark_to_drop(call: &Call<'_, '_>) -> Result<Op, LoadError> {
+    let scope = call.scope;
+    let Some(argument) = call.parameters.first() else {
+        let (egress_spec, mcast_grp) = ("egress_spec", "mcast_grp");
+        let spec = scope.standard("standard_metadata", egress_spec);
+        let egress_spec = spec.ok_or_else(|| call.node.dangling("field", egress_spec))?;
+        return Ok(Op::MarkToDrop {
+            egress_spec,
+            mcast_grp: scope.standard("intrinsic_metadata", mcast_grp),
+        });
+    };
+    let header = argument.get("value")?;
+    let name = header.str()?;
+    let spec = scope.own(name, "egress_spec");
+    let egress_spec = spec.ok_or_else(|| header.invalid(format!("{name:?} has no field egress_spec")))?;
+    Ok(Op::MarkToDrop { egress_spec, mcast_grp: scope.own(name, "mcast_grp") })
 }
 
 fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {

@@ -6,11 +6,13 @@ use super::expr::expression;
 use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
+use crate::program::action::{Action, Op};
 use crate::program::calculation::{Calculation, Checksum, InputPart};
 use crate::program::expr::Expr;
 use crate::program::hash::Algorithm;
 use crate::program::info::{
-    CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit, RegisterId, RegisterInfo,
+    ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit,
+    ParamInfo, RegisterId, RegisterInfo,
 };
 use crate::program::phv::Field;
 
@@ -93,16 +95,46 @@ pub(crate) fn meters(
 pub(crate) fn calculations(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Calculation>, LoadError> {
     let mut calculations = Vec::new();
     for node in root.list("calculations")? {
-        let algorithm_node = node.get("algo")?;
-        let name = algorithm_node.str()?;
-        let unsupported = || algorithm_node.unsupported(format!("the algorithm {name:?}"));
-        let algorithm = Algorithm::named(name).ok_or_else(unsupported)?;
-        let parts =
-            node.get("input")?.items()?.iter().map(|part| part_of(part, scope)).collect::<Result<_, _>>()?;
+        let calculation = calculation(&node, scope)?;
         scope.calculations.insert(node.get("name")?.str()?.to_owned(), calculations.len() as u32);
-        calculations.push(Calculation { algorithm, parts });
+        calculations.push(calculation);
     }
     Ok(calculations)
+}
+
+fn calculation(node: &Json<'_>, scope: &Scope) -> Result<Calculation, LoadError> {
+    let algorithm_node = node.get("algo")?;
+    let name = algorithm_node.str()?;
+    let unsupported = || algorithm_node.unsupported(format!("the algorithm {name:?}"));
+    let algorithm = Algorithm::named(name).ok_or_else(unsupported)?;
+    let parts =
+        node.get("input")?.items()?.iter().map(|part| part_of(part, scope)).collect::<Result<_, _>>()?;
+    Ok(Calculation { algorithm, parts })
+}
+
+/// For each table whose action profile has a selector: the action that selects, and the hash it uses.
+pub(crate) fn selectors(
+    root: &Json<'_>, scope: &mut Scope, actions: usize, calculations: usize,
+) -> Result<Vec<(ActionInfo, Action, Calculation)>, LoadError> {
+    let mut made = Vec::new();
+    for pipeline in root.get("pipelines")?.items()? {
+        let profiles = pipeline.list("action_profiles")?;
+        for table in pipeline.list("tables")? {
+            let Some(name) = table.opt("action_profile") else { continue };
+            let named = |profile: &&Json<'_>| profile.get("name").and_then(|n| n.str()) == name.str();
+            let profile = profiles.iter().find(named);
+            let profile =
+                profile.ok_or_else(|| name.dangling("action profile", name.str().unwrap_or_default()))?;
+            let Some(selector) = profile.opt("selector") else { continue };
+            let id = (actions + made.len()) as u32;
+            scope.selects.insert(table.get("name")?.str()?.to_owned(), id);
+            let group = ParamInfo { name: "group".to_owned(), width: 64 };
+            let info = ActionInfo { id: ActionId(id), name: String::new(), params: vec![group] };
+            let body = Action { ops: vec![Op::Select { calculation: (calculations + made.len()) as u32 }] };
+            made.push((info, body, calculation(&selector, scope)?));
+        }
+    }
+    Ok(made)
 }
 
 fn part_of(node: &Json<'_>, scope: &Scope) -> Result<InputPart, LoadError> {

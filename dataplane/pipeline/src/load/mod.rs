@@ -40,12 +40,19 @@ impl Program {
         let registers = externs::registers(&root, &mut scope)?;
         let counters = externs::counters(&root, &mut scope)?;
         let (meters, direct_meters) = externs::meters(&root, &mut scope)?;
-        let calculations = externs::calculations(&root, &mut scope)?;
+        let mut calculations = externs::calculations(&root, &mut scope)?;
         let field_lists = externs::field_lists(&root, &mut scope)?;
         let (digests, learn_lists) = externs::digests(&root, &mut scope)?;
-        let (actions, bodies) = action::actions(&root, &mut scope)?;
+        let (mut actions, mut bodies) = action::actions(&root, &mut scope)?;
+        for (info, body, calculation) in
+            externs::selectors(&root, &mut scope, actions.len(), calculations.len())?
+        {
+            actions.push(info);
+            bodies.push(body);
+            calculations.push(calculation);
+        }
         let (verified, updated) = externs::checksums(&root, &scope)?;
-        let parser = parser::parser(&root, &scope)?;
+        let (parser, value_sets) = parser::parser(&root, &scope)?;
         let deparser = parser::deparser(&root, &scope)?;
         let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
         let source = root.opt("program").map(|name| name.str().map(str::to_owned)).transpose()?;
@@ -72,15 +79,17 @@ impl Program {
             meters,
             digests,
             names: names::names(&root)?,
+            value_sets,
             derived: OnceLock::new(),
         })
     }
 }
 
-/// BMv2 reads every format with the major version 2.
+/// BMv2 reads every format with the major version 2, and programs that do not tell theirs.
 fn check_version(root: &Json<'_>) -> Result<(), LoadError> {
     let Some(meta) = root.opt("__meta__") else {
-        return Err(LoadError::NotBmv2("there is no __meta__".to_owned()));
+        let programs = root.opt("pipelines").and(root.opt("header_types")).map(|_| ());
+        return programs.ok_or_else(|| LoadError::NotBmv2("there is no __meta__".to_owned()));
     };
     let [major, _minor] = meta.get("version")?.array()?;
     match major.int::<u64>()? {

@@ -1,6 +1,6 @@
 //! Parser and deparser from JSON.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::action::{single, target};
 use super::expr::{exact, expression};
@@ -9,17 +9,30 @@ use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
-use crate::program::parser::{ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, MAX_KEY_PARTS};
+use crate::program::info::{ValueSetId, ValueSetInfo};
+use crate::program::parser::{
+    ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, Pattern, MAX_KEY_PARTS,
+};
 use crate::program::phv::mask;
 
-/// Reads the names of `parse_vsets`.
-pub(crate) fn value_sets(root: &Json<'_>) -> Result<HashSet<String>, LoadError> {
-    let sets = root.list("parse_vsets")?;
-    sets.iter().map(|node| Ok(node.get("name")?.str()?.to_owned())).collect()
+/// Reads `parse_vsets`. Their parts are those of the first key that is compared with them.
+fn value_sets(root: &Json<'_>) -> Result<Vec<ValueSetInfo>, LoadError> {
+    let mut sets = Vec::new();
+    for node in root.list("parse_vsets")? {
+        let id = ValueSetId(sets.len() as u32);
+        let max_size = node.opt("max_size").map_or(Ok(usize::MAX), |size| size.int())?;
+        sets.push(ValueSetInfo {
+            id,
+            name: node.get("name")?.str()?.to_owned(),
+            max_size,
+            widths: Vec::new(),
+        });
+    }
+    Ok(sets)
 }
 
-/// Reads the one parser of `parsers`.
-pub(crate) fn parser(root: &Json<'_>, scope: &Scope) -> Result<Parser, LoadError> {
+/// Reads the one parser of `parsers`, and the value sets.
+pub(crate) fn parser(root: &Json<'_>, scope: &Scope) -> Result<(Parser, Vec<ValueSetInfo>), LoadError> {
     let parsers = root.get("parsers")?;
     let [node] = parsers.array::<1>()?;
     let states = node.get("parse_states")?.items()?;
@@ -27,13 +40,13 @@ pub(crate) fn parser(root: &Json<'_>, scope: &Scope) -> Result<Parser, LoadError
     for (i, state) in states.iter().enumerate() {
         names.insert(state.get("name")?.str()?.to_owned(), i as u32);
     }
-    let value_sets = value_sets(root)?;
+    let mut value_sets = value_sets(root)?;
     let start = next_state(&node.get("init_state")?, &names)?;
     let mut loaded = Vec::new();
     for node in &states {
-        loaded.push(state(node, scope, &names, &value_sets)?);
+        loaded.push(state(node, scope, &names, &mut value_sets)?);
     }
-    Ok(Parser { states: loaded, start, errors: error_codes(root)? })
+    Ok((Parser { states: loaded, start, errors: error_codes(root)? }, value_sets))
 }
 
 fn next_state(node: &Json<'_>, names: &HashMap<String, u32>) -> Result<Option<u32>, LoadError> {
@@ -69,7 +82,7 @@ fn error_codes(root: &Json<'_>) -> Result<ErrorCodes, LoadError> {
 }
 
 fn state(
-    node: &Json<'_>, scope: &Scope, names: &HashMap<String, u32>, value_sets: &HashSet<String>,
+    node: &Json<'_>, scope: &Scope, names: &HashMap<String, u32>, value_sets: &mut [ValueSetInfo],
 ) -> Result<ParserState, LoadError> {
     let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
     let (mut key, mut widths) = (Vec::new(), Vec::new());
@@ -90,9 +103,8 @@ fn state(
             None => None,
         };
         match pattern(&transition, &widths, value_sets)? {
-            TransitionPattern::Bits(pattern) => cases.push(ParserCase { pattern, next }),
-            TransitionPattern::Never => {}
-            TransitionPattern::Default => {
+            Some(pattern) => cases.push(ParserCase { pattern, next }),
+            None => {
                 default = next;
                 // Cases after the default are never reached.
                 break;
@@ -125,18 +137,10 @@ fn lookahead(node: &Json<'_>) -> Result<(u32, u8), LoadError> {
     Ok((offset.int::<u16>()?.into(), width.width()?))
 }
 
-/// The pattern of a transition.
-enum TransitionPattern {
-    /// A value and a mask for each part of the key.
-    Bits(Vec<(u128, u128)>),
-    /// P4Runtime's ValueSetEntry is not supported, so a value set has no members, and matches nothing.
-    Never,
-    Default,
-}
-
+/// The pattern of a transition; none is the default.
 fn pattern(
-    node: &Json<'_>, widths: &[u8], value_sets: &HashSet<String>,
-) -> Result<TransitionPattern, LoadError> {
+    node: &Json<'_>, widths: &[u8], value_sets: &mut [ValueSetInfo],
+) -> Result<Option<Pattern>, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.
     let kind = match node.opt("type") {
@@ -145,7 +149,7 @@ fn pattern(
         None => "hexstr",
     };
     match kind {
-        "default" => Ok(TransitionPattern::Default),
+        "default" => Ok(None),
         "hexstr" => {
             let values = split(&value, widths)?;
             let masks = match node.opt("mask") {
@@ -153,17 +157,21 @@ fn pattern(
                 None => widths.iter().map(|&width| mask(width)).collect(),
             };
             let parts = values.into_iter().zip(masks).map(|(value, mask)| (value & mask, mask));
-            Ok(TransitionPattern::Bits(parts.collect()))
+            Ok(Some(Pattern::Bits(parts.collect())))
         }
         "parse_vset" => {
             if let Some(masks) = node.opt("mask") {
                 return Err(masks.unsupported("a value set with a mask"));
             }
             let name = value.str()?;
-            if !value_sets.contains(name) {
-                return Err(value.dangling("value set", name));
+            let set = value_sets.iter_mut().find(|set| set.name == name);
+            let set = set.ok_or_else(|| value.dangling("value set", name))?;
+            let widths: Vec<u32> = widths.iter().map(|&width| width.into()).collect();
+            if !set.widths.is_empty() && set.widths != widths {
+                return Err(value.unsupported("a value set for keys of different parts"));
             }
-            Ok(TransitionPattern::Never)
+            set.widths = widths;
+            Ok(Some(Pattern::Set(set.id.0)))
         }
         other => Err(node.unsupported(format!("a transition of type {other:?}"))),
     }

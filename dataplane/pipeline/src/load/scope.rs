@@ -32,6 +32,8 @@ pub(crate) struct Scope {
     pub learn_lists: HashMap<u128, u32>,
     /// By the id the JSON gives it.
     pub actions: HashMap<u64, u32>,
+    /// The actions that select one of a group, by the names of the tables with a selector.
+    pub selects: HashMap<String, u32>,
 }
 
 impl Scope {
@@ -144,10 +146,14 @@ impl Scope {
 
     /// A field the target needs, by its BMv2 name or as a member of `standard_metadata`.
     pub fn standard(&self, bmv2_header: &str, field: &str) -> Option<Field> {
-        let own = |header: &str| self.fields.get(header)?.get(field).copied();
-        own(bmv2_header)
+        self.own(bmv2_header, field)
             .or_else(|| self.aliases.get(&format!("{bmv2_header}.{field}")).copied())
-            .or_else(|| own("standard_metadata"))
+            .or_else(|| self.own("standard_metadata", field))
+    }
+
+    /// The field of a header, if the header has it.
+    pub fn own(&self, header: &str, field: &str) -> Option<Field> {
+        self.fields.get(header)?.get(field).copied()
     }
 
     /// The header a field belongs to.

@@ -29,18 +29,28 @@ pub(crate) fn table(
 ) -> Result<(TableInfo, Table), LoadError> {
     let name = node.get("name")?.str()?.to_owned();
     if let Some(kind) = node.opt("type") {
-        if kind.str()? != "simple" {
-            return Err(kind.unsupported(format!("the action profile of table {name:?}")));
+        if !["simple", "indirect", "indirect_ws"].contains(&kind.str()?) {
+            return Err(kind.unsupported(format!("the type of table {name:?}")));
         }
     }
     let (key, fields) = key(node, context.scope)?;
-    let actions = node
+    let mut actions = node
         .get("action_ids")?
         .items()?
         .iter()
         .map(|id| action_id(id, context.scope))
         .collect::<Result<Vec<_>, _>>()?;
-    let ways = ways(node, &actions, context, names)?;
+    let mut ways = ways(node, &actions, context, names)?;
+    let select = context.scope.selects.get(&name).map(|action| ActionId(*action));
+    if let Some(select) = select {
+        if ways.by_action.iter().any(|way| *way != ways.by_action[0]) {
+            return Err(
+                node.unsupported(format!("what follows table {name:?} depends on the selected action"))
+            );
+        }
+        ways.by_action.push(ways.by_action.first().copied().unwrap_or(ways.default));
+        actions.push(select);
+    }
     let metered = match node.opt("direct_meters") {
         Some(meter) => {
             let known = context.direct_meters.get(meter.str()?);
@@ -59,6 +69,7 @@ pub(crate) fn table(
         name,
         key,
         actions,
+        select,
         max_size: node.get("max_size")?.int()?,
         const_entries: node.opt("entries").is_some(),
         const_default: flag("action_const")? || flag("action_entry_const")?,

@@ -99,11 +99,11 @@ impl Gen<'_> {
             Op::CopyHeader { target: HeaderRef::Fixed(target), source: HeaderRef::Fixed(source) } => {
                 self.copy_header(*target, *source)
             }
-            Op::MarkToDrop => {
+            Op::MarkToDrop { egress_spec, mcast_grp } => {
                 let drop_port = self.get(Word::drop_port);
-                self.set_field(self.program.standard.egress_spec, drop_port)?;
+                self.set_field(*egress_spec, drop_port)?;
                 let zero = self.int(0);
-                self.program.standard.mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))
+                mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))
             }
             Op::RegisterRead { .. } | Op::RegisterWrite { .. } | Op::Count { .. } => self.array(op, locals),
             Op::Hash { target: AssignTarget::Field(field), base, calculation, max } => {
@@ -248,17 +248,16 @@ impl Gen<'_> {
                 let index = self.expr(index, locals)?.natural()?;
                 let (within, out) = (self.b.create_block(), self.b.create_block());
                 let done = self.b.create_block();
-                let value = self.b.append_block_param(done, cranelift_codegen::ir::types::I64);
                 let array = self.register(*register);
                 let at = self.cell(array, index, REGISTER_BYTES, within, out);
                 let loaded = self.load(at, 0);
-                self.b.ins().jump(done, &[loaded]);
+                self.set_field(*field, loaded)?;
+                self.b.ins().jump(done, &[]);
                 self.b.switch_to_block(out);
                 self.bump(Word::register_out_of_range);
-                let zero = self.int(0);
-                self.b.ins().jump(done, &[zero]);
+                self.b.ins().jump(done, &[]);
                 self.b.switch_to_block(done);
-                self.set_field(*field, value)
+                Ok(())
             }
             Op::RegisterWrite { register, index, value } => {
                 let width = self.program.registers[*register as usize].width;

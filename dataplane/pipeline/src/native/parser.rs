@@ -10,7 +10,7 @@ use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::program::action::{AssignTarget, Op};
-use crate::program::parser::{KeyPart, ParserOp, ParserState, STATE_LIMIT};
+use crate::program::parser::{KeyPart, ParserOp, ParserState, Pattern, STATE_LIMIT};
 
 /// Bytes taken by headers so far, and states visited.
 const CONSUMED: u32 = 0;
@@ -29,7 +29,8 @@ struct Parsing {
 
 /// Whether all operations of the parser can be machine code.
 fn covered(state: &ParserState) -> bool {
-    !state.ops.iter().any(|op| matches!(op, ParserOp::ExtractNext(_)))
+    let sets = state.cases.iter().any(|case| matches!(case.pattern, Pattern::Set(_)));
+    !sets && !state.ops.iter().any(|op| matches!(op, ParserOp::ExtractNext(_)))
 }
 
 /// Whether a primitive in a parser state neither ends anything nor asks for anything.
@@ -159,7 +160,8 @@ impl Gen<'_> {
             });
         }
         for case in &state.cases {
-            let hit = self.matches(&case.pattern, &key);
+            let Pattern::Bits(pattern) = &case.pattern else { return Err(NotNative) };
+            let hit = self.matches(pattern, &key);
             let target = self.block_of(case.next, parsing);
             let next = self.b.create_block();
             self.b.ins().brif(hit, target, &[], next, &[]);

@@ -3,11 +3,23 @@
 use crate::error::StateError;
 use crate::pipeline::Pipeline;
 use crate::program::entry::{CounterValue, MeterConfig};
-use crate::program::info::{CounterId, MeterId, RegisterId};
+use crate::program::info::{CounterId, MeterId, RegisterId, ValueSetId};
 use crate::program::phv::mask;
 use crate::state::meter;
 
 impl Pipeline {
+    /// Sets the members of a value set: a value and a mask for each part.
+    pub fn value_set_write(
+        &mut self, set: ValueSetId, members: Vec<Vec<(u128, u128)>>,
+    ) -> Result<(), StateError> {
+        let info = self.program.value_sets.get(set.index()).ok_or(StateError::NoSuch("value set"))?;
+        if members.len() > info.max_size {
+            return Err(StateError::Full { name: info.name.clone(), size: info.max_size });
+        }
+        self.externs.value_sets[set.index()] = members;
+        Ok(())
+    }
+
     /// A register's cell.
     pub fn register_read(&self, register: RegisterId, index: usize) -> Result<u128, StateError> {
         let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;

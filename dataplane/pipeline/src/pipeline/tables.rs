@@ -91,6 +91,26 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Sets the actions among which entries of a table select, by a handle of the caller's that no other table
+    /// uses; none removes the group.
+    pub fn set_group(
+        &mut self, table: TableId, handle: u64, calls: Vec<ActionCall>,
+    ) -> Result<(), TableError> {
+        let info = info(&self.program, table)?;
+        for call in &calls {
+            check::call(info, &self.program.actions, call)?;
+            if Some(call.action) == info.select {
+                return Err(TableError::Action(info.name.clone()));
+            }
+        }
+        if calls.is_empty() {
+            self.externs.groups.remove(&handle);
+        } else {
+            self.externs.groups.insert(handle, calls.into());
+        }
+        Ok(())
+    }
+
     /// Removes an entry.
     pub fn table_delete(&mut self, table: TableId, key: &EntryKey) -> Result<(), TableError> {
         let (info, _) = self.writable(table)?;

@@ -56,7 +56,11 @@ pub(crate) enum Op {
         stack: u32,
         count: Expr,
     },
-    MarkToDrop,
+    /// The fields of the intrinsic metadata, or of a copy, that say where the packet goes.
+    MarkToDrop {
+        egress_spec: Field,
+        mcast_grp: Option<Field>,
+    },
     RegisterRead {
         target: AssignTarget,
         register: u32,
@@ -95,6 +99,10 @@ pub(crate) enum Op {
         target: AssignTarget,
         low: Expr,
         high: Expr,
+    },
+    /// One of a group's actions, by a hash: the action of a selector table's entries, with the group's handle.
+    Select {
+        calculation: u32,
     },
     Truncate(Expr),
     Assert(Expr),

@@ -28,6 +28,8 @@ ids!(
     MeterId,
     /// A digest (learn list) of a program.
     DigestId,
+    /// A value set of a program's parser.
+    ValueSetId,
 );
 /// The kind of match of a key field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,9 @@ pub struct TableInfo {
     pub key: Vec<KeyInfo>,
     /// The actions entries may use.
     pub actions: Vec<ActionId>,
+    /// The action of entries that have a group of actions, in a table with a selector. Its one argument is the
+    /// handle given to [`Pipeline::set_group`](crate::Pipeline::set_group).
+    pub select: Option<ActionId>,
     /// How many entries it holds.
     pub max_size: usize,
     /// Whether P4 declares its entries, which makes it immutable.
@@ -154,5 +159,18 @@ pub struct DigestInfo {
     /// The name of its type.
     pub name: String,
     /// The width of each member in bits.
+    pub widths: Vec<u32>,
+}
+
+/// A value set of the parser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSetInfo {
+    /// Its id.
+    pub id: ValueSetId,
+    /// The control plane's name.
+    pub name: String,
+    /// How many members it holds.
+    pub max_size: usize,
+    /// The width of each part of a member in bits; empty where no state uses it.
     pub widths: Vec<u32>,
 }

@@ -27,7 +27,7 @@ use crate::program::control::ControlNode;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
 use crate::program::info::{
-    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo,
+    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
 };
 use crate::program::names::Names;
 use crate::program::parser::Parser;
@@ -84,6 +84,7 @@ pub struct Program {
     pub(crate) meters: Vec<MeterInfo>,
     pub(crate) digests: Vec<DigestInfo>,
     pub(crate) names: Names,
+    pub(crate) value_sets: Vec<ValueSetInfo>,
     /// The code that a back end generated when it was first wanted, for all pipelines of this program.
     pub(crate) derived: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -122,6 +123,11 @@ impl Program {
     /// The digests, in the order of their ids.
     pub fn digests(&self) -> &[DigestInfo] {
         &self.digests
+    }
+
+    /// The value sets of the parser, in the order of their ids.
+    pub fn value_sets(&self) -> &[ValueSetInfo] {
+        &self.value_sets
     }
 
     /// The table of this name.

@@ -68,10 +68,20 @@ pub(crate) enum KeyPart {
     Lookahead { offset: u32, width: u8 },
 }
 
+/// A value and a mask for each part of a key.
+pub(crate) type Bits = Vec<(u128, u128)>;
+
+/// The keys for which a case is taken.
+#[derive(Debug)]
+pub(crate) enum Pattern {
+    Bits(Bits),
+    /// Those that the control plane has put into a value set.
+    Set(u32),
+}
+
 #[derive(Debug)]
 pub(crate) struct ParserCase {
-    /// A value and a mask for each part of the key.
-    pub pattern: Vec<(u128, u128)>,
+    pub pattern: Pattern,
     /// `None` accepts.
     pub next: Option<u32>,
 }

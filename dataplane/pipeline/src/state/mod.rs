@@ -8,13 +8,15 @@ pub(crate) mod meter;
 pub(crate) mod options;
 pub(crate) mod table;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use groupflow_base::Nanos;
 
 use crate::packet::pool::PacketPool;
-use crate::program::entry::CounterValue;
+use crate::program::entry::{ActionCall, CounterValue};
 use crate::program::info::MeterUnit;
+use crate::program::parser::Bits;
 use crate::program::phv::mask;
 use crate::program::Program;
 use crate::state::cells::Cells;
@@ -55,6 +57,10 @@ pub(crate) struct Externs {
     pub registers: Vec<Register>,
     pub counters: Vec<Cells<CounterValue>>,
     pub meters: Vec<MeterArray>,
+    /// The actions among which entries select, by the control plane's handles.
+    pub groups: HashMap<u64, Arc<[ActionCall]>>,
+    /// The members of the parser's value sets.
+    pub value_sets: Vec<Vec<Bits>>,
     /// Register and index of the watched cells the program wrote, until somebody takes them.
     pub written: VecDeque<(u32, u32)>,
     /// Bytes under a hash or checksum.
@@ -152,6 +158,8 @@ impl Externs {
                 .map(|info| Cells::new(CounterValue::default(), info.size))
                 .collect(),
             meters: program.meters().iter().map(meter).collect(),
+            groups: HashMap::new(),
+            value_sets: vec![Vec::new(); program.value_sets().len()],
             written: VecDeque::new(),
             scratch: Vec::new(),
             key: Vec::new(),
@@ -160,14 +168,12 @@ impl Externs {
         }
     }
 
-    /// A cell's value; 0 past the end.
-    pub fn register_load(&mut self, register: u32, index: u128) -> u128 {
+    /// A cell's value; none past the end, where a read leaves its target as it was.
+    pub fn register_load(&mut self, register: u32, index: u128) -> Option<u128> {
         let value =
             usize::try_from(index).ok().and_then(|index| self.registers[register as usize].get(index));
-        value.unwrap_or_else(|| {
-            self.stats.register_out_of_range += 1;
-            0
-        })
+        self.stats.register_out_of_range += u64::from(value.is_none());
+        value
     }
 
     /// Sets a cell to the value's lowest bits; past the end nothing is written.

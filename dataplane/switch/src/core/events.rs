@@ -17,19 +17,32 @@ use super::traffic_manager::{EnqueueError, PortService, Queued, Served};
 pub const LOOPBACK_DELAY: Nanos = Nanos::from_micros(1);
 /// The most packets that are on their way to ingress again.
 pub const LOOPBACK_LIMIT: usize = 4096;
-/// How often egress may clone a copy of a copy.
-pub const CLONE_GENERATIONS: u8 = 3;
+/// How often egress may clone a copy of a copy. BMv2 has no bound.
+pub const CLONE_GENERATIONS: u16 = 1024;
+/// How often egress clones a copy of a copy before the next goes by the loop, which bounds the copies at once.
+const CLONES_AT_ONCE: u16 = 4;
+/// The place of ports that the switch does not have: their packets go through egress, and end there.
+const NOWHERE: u16 = u16::MAX;
+
+/// A packet that goes round.
+#[derive(Debug)]
+pub(super) enum Round {
+    /// To ingress again.
+    Ingress(Arrival, Vec<u8>, Option<TraceHandle>),
+    /// A copy of copies, to a port and queue.
+    Egress(Port, Queued, u8),
+}
 
 /// A packet that leaves: its port and queue, and the metadata that it got on the way there.
 #[derive(Debug, Clone, Copy)]
 struct LeavingPacket {
-    /// The port's place.
     place: u16,
+    port: Port,
     queue: u8,
     /// The packet's length when it was queued.
     bytes: u32,
     /// How many times egress cloned its way to this packet.
-    generation: u8,
+    generation: u16,
     /// The number of bytes to keep, if a clone session says so.
     truncate: Option<usize>,
     trace: Option<TraceHandle>,
@@ -152,7 +165,7 @@ impl Switch {
                 let outcome = at_hand.egress(&departure, &mut frame);
                 return self.leave(
                     now,
-                    LeavingPacket { place, queue, bytes, generation: 0, truncate: None, trace: None },
+                    LeavingPacket { place, port, queue, bytes, generation: 0, truncate: None, trace: None },
                     outcome,
                     frame,
                 );
@@ -205,7 +218,7 @@ impl Switch {
             (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet, trace),
             (Verdict::Resubmit(preserved), _) => {
                 let again = Arrival { instance: Instance::Resubmit, restored: Some(preserved), ..arrival };
-                self.send_round(now, again, bytes.to_vec(), trace);
+                self.again(now, again, bytes.to_vec(), trace);
             }
             (verdict, _) => {
                 self.drops.ingress += 1;
@@ -235,7 +248,7 @@ impl Switch {
     }
 
     fn clone_out(
-        &mut self, now: Nanos, clone: CloneRequest, instance: Instance, generation: u8,
+        &mut self, now: Nanos, clone: CloneRequest, instance: Instance, generation: u16,
         trace: Option<TraceHandle>,
     ) {
         if generation > CLONE_GENERATIONS {
@@ -252,19 +265,19 @@ impl Switch {
             let mut queued = self.copy(clone.packet.clone(), replica.instance, instance, now, trace);
             queued.truncate = session.truncate;
             queued.generation = generation;
+            if generation % CLONES_AT_ONCE == CLONES_AT_ONCE - 1 {
+                self.send_round(now, Round::Egress(replica.port, queued, session.priority));
+                continue;
+            }
             self.enqueue(now, replica.port, queued, Some(session.priority));
         }
     }
 
     fn enqueue(&mut self, now: Nanos, port: Port, queued: Queued, priority: Option<u8>) {
         let Some(place) = self.place(port) else {
-            let drop_port = self.config.drop_port;
-            let counter =
-                if port == drop_port { &mut self.drops.ingress } else { &mut self.drops.no_such_port };
-            *counter += 1;
-            let reason = if port == drop_port { "to the drop port" } else { "no such port" };
-            self.tracer.drop(queued.trace, reason);
-            return self.recycle(queued.packet);
+            // Its egress may clone or recirculate, as in BMv2.
+            self.clock = self.clock.max(now);
+            return self.egress(now, NOWHERE, port, Served { queued, queue: 0, bytes: 0, depth: 0 });
         };
         let state = &mut self.ports[usize::from(place)];
         let priority = priority.unwrap_or_else(|| queued.packet.priority());
@@ -281,11 +294,11 @@ impl Switch {
         }
         let state = &mut self.ports[usize::from(place)];
         // An idle wire takes a packet at once, so that no queue fills in front of it. Clones of egress come
-        // back here from within transmit(), as often as CLONE_GENERATIONS.
+        // back here from within transmit(), as often as CLONES_AT_ONCE.
         let ready = state.out_wire.ready();
         if ready <= now && state.out_queues.serve_at_once(priority, bytes, ready < now) {
             self.clock = self.clock.max(now);
-            return self.egress(now, place, Served { queued, queue: priority, bytes, depth: 0 });
+            return self.egress(now, place, port, Served { queued, queue: priority, bytes, depth: 0 });
         }
         let depth = state.out_queues.push(now, queued, priority, bytes);
         self.note_depth(place, priority, depth);
@@ -301,14 +314,14 @@ impl Switch {
         self.clock = self.clock.max(now);
         loop {
             let state = &mut self.ports[usize::from(place)];
-            let ready = state.out_wire.ready();
+            let (port, ready) = (state.port, state.out_wire.ready());
             if ready > now {
                 return self.schedule_transmit(now, place);
             }
             match state.out_queues.pop(now, ready < now) {
                 PortService::Packet(served) => {
                     self.note_depth(place, served.queue, served.depth);
-                    self.egress(now, place, served);
+                    self.egress(now, place, port, served);
                 }
                 PortService::At(time) => return self.agenda.schedule(time, place, LinkStage::Transmit),
                 PortService::Nothing => return,
@@ -325,11 +338,11 @@ impl Switch {
         }
     }
 
-    fn egress(&mut self, now: Nanos, place: u16, served: Served) {
+    fn egress(&mut self, now: Nanos, place: u16, port: Port, served: Served) {
         let Served { queued, queue, bytes, depth } = served;
         let Some(forwarding) = &mut self.forwarding else { return };
         let departure = Departure {
-            port: self.ports[usize::from(place)].port,
+            port,
             rid: queued.rid,
             instance: queued.instance,
             enq_timestamp: queued.enqueued_at,
@@ -351,7 +364,7 @@ impl Switch {
         } else {
             forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)
         };
-        self.leave(now, LeavingPacket { place, queue, bytes, generation, truncate, trace }, outcome, frame);
+        self.leave(now, LeavingPacket { place, port, queue, bytes, generation, truncate, trace }, outcome, frame);
     }
 
     /// Carries out the decision of egress.
@@ -363,17 +376,22 @@ impl Switch {
             frame.truncate(length);
         }
         match fate {
+            Fate::Recirculate(preserved) => {
+                let (port, restored) = (way.port, Some(preserved));
+                let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
+                self.again(now, again, frame.bytes, way.trace);
+            }
+            _ if way.place == NOWHERE => {
+                self.drops.no_such_port += 1;
+                self.tracer.verdict(way.trace, true, || "dropped: no such port".into());
+                self.spare.push(frame.bytes);
+            }
             Fate::Drop(reason) => {
                 self.tracer.dropped(way.trace, reason);
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
             Fate::Send => self.send(now, way, frame),
-            Fate::Recirculate(preserved) => {
-                let (port, restored) = (self.ports[usize::from(way.place)].port, Some(preserved));
-                let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
-                self.send_round(now, again, frame.bytes, way.trace);
-            }
         }
         if let Some(clone) = clone {
             self.clone_out(now, clone, Instance::CloneEgress, way.generation + 1, way.trace);
@@ -449,31 +467,43 @@ impl Switch {
         }
     }
 
-    fn send_round(&mut self, now: Nanos, arrival: Arrival, bytes: Vec<u8>, trace: Option<TraceHandle>) {
-        if self.loopback.len() >= LOOPBACK_LIMIT {
-            self.drops.loopback_full += 1;
-            return self.tracer.verdict(trace, true, || "dropped: too many packets go round again".into());
-        }
+    /// Sends a packet to ingress again.
+    fn again(&mut self, now: Nanos, arrival: Arrival, bytes: Vec<u8>, trace: Option<TraceHandle>) {
         self.tracer.verdict(trace, false, || "to ingress again".into());
         let trace = self.tracer.branch(trace, cause(arrival.instance));
+        self.send_round(now, Round::Ingress(arrival, bytes, trace));
+    }
+
+    fn send_round(&mut self, now: Nanos, round: Round) {
+        if self.loopback.len() >= LOOPBACK_LIMIT {
+            self.drops.loopback_full += 1;
+            let trace = match round {
+                Round::Ingress(_, _, trace) => trace,
+                Round::Egress(_, queued, _) => queued.trace,
+            };
+            return self.tracer.drop(trace, "too many packets go round again");
+        }
         // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
         // first out.
-        let last = self.loopback.back().map_or(Nanos::ZERO, |(due, ..)| *due);
+        let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
-        self.loopback.push_back((due, arrival, bytes, trace));
+        self.loopback.push_back((due, round));
         self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
     }
 
     fn loop_back(&mut self, now: Nanos) {
-        while let Some((due, arrival, bytes, trace)) = self.loopback.pop_front() {
+        while let Some((due, round)) = self.loopback.pop_front() {
             if due > now {
-                self.loopback.push_front((due, arrival, bytes, trace));
+                self.loopback.push_front((due, round));
                 self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
                 return;
             }
-            match trace {
-                Some(trace) => self.ingress_traced(due, arrival, &bytes, trace),
-                None => self.ingress(due, arrival, &bytes),
+            match round {
+                Round::Ingress(arrival, bytes, Some(trace)) => {
+                    self.ingress_traced(due, arrival, &bytes, trace)
+                }
+                Round::Ingress(arrival, bytes, None) => self.ingress(due, arrival, &bytes),
+                Round::Egress(port, queued, priority) => self.enqueue(due, port, queued, Some(priority)),
             }
         }
     }

@@ -8,6 +8,7 @@ use groupflow_pipeline::{Arrival, Digest, Frame, Pipeline, PipelineOptions, Port
 
 use super::agenda::{Agenda, LinkStage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};
+use super::events::Round;
 use super::generator::Generators;
 use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
@@ -79,7 +80,7 @@ pub struct Switch {
     /// The place of each port number.
     pub(super) places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
-    pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>, Option<TraceHandle>)>,
+    pub(super) loopback: VecDeque<(Nanos, Round)>,
     /// The time that the program sees, which is that of the event.
     pub(super) clock: Nanos,
     /// All events before this time have happened.

@@ -22,7 +22,7 @@ pub struct Queued {
     /// The number of bytes to keep, if a clone session says so.
     pub truncate: Option<usize>,
     /// How many times egress cloned its way to this packet.
-    pub generation: u8,
+    pub generation: u16,
     /// When the packet was queued.
     pub enqueued_at: Nanos,
     /// Packets in the queue when this one joined.

@@ -12,7 +12,7 @@ use super::bytestring::{decode, decode_signed, encode, encode_signed};
 use super::direct::{counter_data, counter_value, meter_config, meter_rates, refuse_colours};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::UpdateKind;
+use super::update::{Found, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Data, RegisterEntry};
@@ -34,7 +34,7 @@ pub fn write_register(
 
 /// Adds the cells that a request asks for.
 pub fn read_register(
-    state: &ControlState, forwarding: &Forwarding, filter: &RegisterEntry, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &RegisterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     let arrays = &state.config.binding.registers;
     let asked = (filter.register_id, filter.index.as_ref());
@@ -63,7 +63,7 @@ pub fn write_counter(
 
 /// Adds the counters that a request asks for.
 pub fn read_counter(
-    state: &ControlState, forwarding: &Forwarding, filter: &CounterEntry, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &CounterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     let arrays = &state.config.binding.counters;
     let asked = (filter.counter_id, filter.index.as_ref());
@@ -90,7 +90,7 @@ pub fn write_meter(
 
 /// Adds the meters that a request asks for.
 pub fn read_meter(
-    state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     refuse_colours(&filter.counter_data)?;
     let arrays = &state.config.binding.meters;
@@ -105,7 +105,7 @@ type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
 
 /// Adds an entity for each cell of the arrays that an id and an index ask for.
 fn read<Id, E: Into<entity::Entity>>(
-    arrays: &Arrays<Id>, (id, index): (u32, Option<&Index>), what: &str, found: &mut Vec<Entity>,
+    arrays: &Arrays<Id>, (id, index): (u32, Option<&Index>), what: &str, found: &mut dyn Found,
     entry: impl Fn(u32, &BoundArray<Id>, usize) -> Result<E, StateError>,
 ) -> Result<(), Refusal> {
     for (id, array) in wanted(arrays, id, index.is_some(), what)? {

@@ -6,10 +6,14 @@ use groupflow_pipeline::{MatchKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
 use super::binding::{
-    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable,
+    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
+    BoundTable, BoundValueSet,
 };
 use crate::proto::p4::config::v1 as info;
 use info::match_field::{Match, MatchType};
+
+/// The size of an action profile that has none of its own.
+const PROFILE_SIZE: usize = 1024;
 
 impl Binding {
     /// Binds P4Info to a program; the error names the first difference.
@@ -19,6 +23,17 @@ impl Binding {
         for table in &p4info.tables {
             let id = preamble(&table.preamble, "a table")?.id;
             unique(&mut binding.tables, id, "table", bind_table(table, &actions, p4info, program)?)?;
+        }
+        for set in &p4info.value_sets {
+            let bound = bind_value_set(set, program)?;
+            unique(&mut binding.value_sets, preamble(&set.preamble, "a value set")?.id, "value set", bound)?;
+        }
+        for profile in &p4info.action_profiles {
+            let named = preamble(&profile.preamble, "an action profile")?;
+            let size = usize::try_from(profile.size).unwrap_or(0);
+            let size = if size == 0 { PROFILE_SIZE } else { size };
+            let bound = BoundProfile { name: named.name.clone(), selector: profile.with_selector, size };
+            unique(&mut binding.profiles, named.id, "action profile", bound)?;
         }
         for register in &p4info.registers {
             let (id, array) = bind_register(register, program)?;
@@ -67,9 +82,6 @@ fn bind_table(
 ) -> Result<BoundTable, BindingError> {
     let name = &preamble(&table.preamble, "a table")?.name;
     let found = program.table(name).ok_or_else(|| absent("table", name))?;
-    if table.implementation_id != 0 {
-        return Err(BindingError(format!("table {name} has an action profile, which is not supported")));
-    }
     if table.match_fields.len() != found.key.len() {
         let (info, program) = (table.match_fields.len(), found.key.len());
         return Err(BindingError(format!(
@@ -93,6 +105,8 @@ fn bind_table(
     let priority_kinds = [MatchKind::Ternary, MatchKind::Range, MatchKind::Optional];
     Ok(BoundTable {
         table: found.id,
+        profile: table.implementation_id,
+        select: found.select,
         name: name.clone(),
         with_priority: fields.iter().any(|field| priority_kinds.contains(&field.kind)),
         fields,
@@ -152,6 +166,31 @@ fn match_kind(kind: i32) -> Option<MatchKind> {
         MatchType::Optional => Some(MatchKind::Optional),
         MatchType::Unspecified => None,
     }
+}
+
+fn bind_value_set(set: &info::ValueSet, program: &Program) -> Result<BoundValueSet, BindingError> {
+    let name = &preamble(&set.preamble, "a value set")?.name;
+    let found = program.value_sets().iter().find(|known| known.name == *name);
+    let found = found.ok_or_else(|| absent("value set", name))?;
+    // A set that no state uses has no parts in the program.
+    if !found.widths.is_empty() && found.widths.len() != set.r#match.len() {
+        let (info, program) = (set.r#match.len(), found.widths.len());
+        return Err(BindingError(format!(
+            "value set {name} has {info} parts in P4Info, {program} in the program"
+        )));
+    }
+    let fields = set.r#match.iter().enumerate().map(|(at, field)| {
+        let kind = match &field.r#match {
+            Some(Match::MatchType(kind)) => match_kind(*kind),
+            _ => None,
+        };
+        let place = format!("value set {name}, part {}", field.name);
+        let kind = kind.ok_or_else(|| BindingError(format!("{place}: its match type is not supported")))?;
+        let said = u32::try_from(field.bitwidth).unwrap_or(0);
+        let width = found.widths.get(at).copied().unwrap_or(said).clamp(1, 128);
+        Ok(BoundField { id: field.id, name: field.name.clone(), width, kind, program_kind: kind })
+    });
+    Ok(BoundValueSet { set: found.id, name: name.clone(), fields: fields.collect::<Result<_, _>>()? })
 }
 
 fn bind_action(

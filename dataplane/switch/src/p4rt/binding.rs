@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_pipeline::{ActionId, CounterId, DigestId, MatchKind, MeterId, RegisterId, TableId};
+use groupflow_pipeline::{
+    ActionId, CounterId, DigestId, MatchKind, MeterId, RegisterId, TableId, ValueSetId,
+};
 use thiserror::Error;
 
 use crate::core::QueueRegisters;
@@ -74,6 +76,32 @@ pub struct BoundTable {
     pub direct_counter: bool,
     /// Whether its entries have a direct meter.
     pub direct_meter: bool,
+    /// P4Info's id of its action profile; 0 is none.
+    pub profile: u32,
+    /// The program's action that selects from a group, if the profile has a selector.
+    pub select: Option<ActionId>,
+}
+
+/// An action profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundProfile {
+    /// The name of the object.
+    pub name: String,
+    /// Whether entries may have groups.
+    pub selector: bool,
+    /// The most members, and the most groups.
+    pub size: usize,
+}
+
+/// A value set of the parser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundValueSet {
+    /// The program's value set.
+    pub set: ValueSetId,
+    /// The name of the object.
+    pub name: String,
+    /// The parts of a member.
+    pub fields: Vec<BoundField>,
 }
 
 /// An array of registers, counters or meters.
@@ -112,6 +140,10 @@ pub type ControllerHeader = Vec<(u32, String, u32)>;
 pub struct Binding {
     /// The tables.
     pub tables: BTreeMap<u32, BoundTable>,
+    /// Action profiles.
+    pub profiles: BTreeMap<u32, BoundProfile>,
+    /// Value sets.
+    pub value_sets: BTreeMap<u32, BoundValueSet>,
     /// Registers.
     pub registers: BTreeMap<u32, BoundArray<RegisterId>>,
     /// Indirect counters.

@@ -1,8 +1,10 @@
 //! A forwarding pipeline configuration: the program and its P4Info, checked against each other.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use groupflow_pipeline::{LoadError, Program};
+use prost::Message;
 use thiserror::Error;
 
 use super::binding::{Binding, BindingError};
@@ -20,7 +22,7 @@ pub enum ConfigurationError {
     #[error("it is empty, and should be p4c's BMv2 JSON")]
     NoProgram,
     /// `p4_device_config` is not text.
-    #[error("not p4c's BMv2 JSON: not UTF-8")]
+    #[error("neither p4c's BMv2 JSON nor a P4DeviceConfig message with it")]
     NotText,
     /// `p4_device_config` is not a program that the pipeline can run.
     #[error("{0}")]
@@ -50,6 +52,25 @@ impl ConfigurationError {
     }
 }
 
+/// `p4.tmp.P4DeviceConfig`, in which many controllers wrap the program; its other fields mean nothing here.
+#[derive(Clone, PartialEq, prost::Message)]
+struct P4DeviceConfig {
+    #[prost(bytes = "vec", tag = "3")]
+    device_data: Vec<u8>,
+}
+
+/// The program's JSON, which comes as it is or wrapped.
+fn device_json(config: &[u8]) -> Result<Cow<'_, str>, ConfigurationError> {
+    if let Ok(text) = std::str::from_utf8(config) {
+        if text.trim_start().starts_with(['{', '[']) {
+            return Ok(text.into());
+        }
+    }
+    let message = P4DeviceConfig::decode(config).map_err(|_| ConfigurationError::NotText)?;
+    let json = String::from_utf8(message.device_data).map_err(|_| ConfigurationError::NotText)?;
+    Some(json).filter(|json| !json.is_empty()).map(Cow::Owned).ok_or(ConfigurationError::NotText)
+}
+
 /// A checked configuration, which does not change; writes are kept elsewhere.
 #[derive(Debug)]
 pub struct PipelineConfig {
@@ -70,8 +91,7 @@ impl PipelineConfig {
         if p4_device_config.is_empty() {
             return Err(ConfigurationError::NoProgram);
         }
-        let text = std::str::from_utf8(&p4_device_config).map_err(|_| ConfigurationError::NotText)?;
-        let program = Arc::new(Program::from_json(text)?);
+        let program = Arc::new(Program::from_json(&device_json(&p4_device_config)?)?);
         let binding = Binding::new(&p4info, &program)?;
         Ok(PipelineConfig {
             program,
@@ -99,6 +119,25 @@ impl PipelineConfig {
             p4info: with_p4info.then(|| self.p4info.clone()),
             p4_device_config: if with_program { self.device_config.clone() } else { Vec::new() },
             cookie: self.cookie.map(|cookie| Cookie { cookie }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_comes_as_it_is_or_wrapped() {
+        let wrapped = P4DeviceConfig { device_data: b"{\"a\": 1}".to_vec() }.encode_to_vec();
+        // With `reassign` and `extras`, as the P4 tutorials' library and ONOS write it.
+        let full = [&[8, 1, 18, 6, 10, 4, 10, 0, 18, 0][..], &wrapped].concat();
+        for config in [b" {\"a\": 1}".as_slice(), &wrapped, &full] {
+            assert_eq!(device_json(config).map(|json| json.trim().to_owned()), Ok("{\"a\": 1}".into()));
+        }
+        let cut = &wrapped[..5];
+        for config in [b"\xff\xff".as_slice(), b"no json", cut, &[8, 1]] {
+            assert_eq!(device_json(config), Err(ConfigurationError::NotText), "{config:?}");
         }
     }
 }

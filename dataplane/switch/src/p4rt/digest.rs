@@ -11,7 +11,7 @@ use super::binding::{Binding, BoundDigest};
 use super::bytestring::encode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::UpdateKind;
+use super::update::{Found, UpdateKind};
 use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
@@ -162,16 +162,16 @@ pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) ->
 }
 
 /// Adds the enabled digests that a request asks for.
-pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Vec<Entity>) -> Result<(), Refusal> {
+pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut dyn Found) -> Result<(), Refusal> {
     if filter.digest_id != 0 {
         find(&state.config.binding, filter.digest_id)?;
     }
     let wanted = |id: &u32| filter.digest_id == 0 || filter.digest_id == *id;
     let enabled = state.digests.enabled.iter().filter(|(id, _)| wanted(id));
-    found.extend(enabled.map(|(id, learner)| {
+    for (id, learner) in enabled {
         let entry = DigestEntry { digest_id: *id, config: Some(learner.config) };
-        Entity { entity: Some(entry.into()) }
-    }));
+        found.push(Entity { entity: Some(entry.into()) });
+    }
     Ok(())
 }
 

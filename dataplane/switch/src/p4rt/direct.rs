@@ -9,7 +9,7 @@ use super::matching;
 use super::state::ControlState;
 use super::status::Refusal;
 use super::table;
-use super::update::UpdateKind;
+use super::update::{Found, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
 
@@ -78,7 +78,7 @@ pub fn write_meter(
 
 /// Adds the counters that a request asks for.
 pub fn read_counter(
-    state: &ControlState, forwarding: &Forwarding, filter: &DirectCounterEntry, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &DirectCounterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     let has_counter = |table: &BoundTable| table.direct_counter;
     let tables = wanted(state, filter.table_entry.as_ref(), has_counter, "counter")?;
@@ -91,7 +91,7 @@ pub fn read_counter(
 
 /// Adds the meters that a request asks for.
 pub fn read_meter(
-    state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     refuse_colours(&filter.counter_data)?;
     let tables =

@@ -8,7 +8,7 @@ use groupflow_pipeline::Port;
 
 use super::fields::{Fields, StructBuilder};
 use super::status::{Code, Refusal};
-use super::update::UpdateKind;
+use super::update::{Found, UpdateKind};
 use crate::core::{
     parse_queue_rate, Amount, ConfigError, Generator, GeneratorError, Generators, PacketRate, QueueChange,
     QueueState, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
@@ -44,7 +44,7 @@ pub fn write(
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    switch: &Switch, generators: &Generators, filter: &ExternEntry, found: &mut Vec<Entity>,
+    switch: &Switch, generators: &Generators, filter: &ExternEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     check_id(filter)?;
     let fields = Fields::of(filter.entry.as_ref())?;
@@ -57,10 +57,10 @@ pub fn read(
         0 => return Err(Refusal::invalid("extern_type_id: it is zero, so nothing else can be asked for")),
         other => return Err(unknown(other)),
     };
-    found.extend(entries.into_iter().map(|entry| {
+    for entry in entries {
         let entry = ExternEntry { extern_type_id: type_id, extern_id: 0, entry: Some(entry.build()) };
-        Entity { entity: Some(entry.into()) }
-    }));
+        found.push(Entity { entity: Some(entry.into()) });
+    }
     Ok(())
 }
 

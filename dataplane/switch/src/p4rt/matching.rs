@@ -26,12 +26,17 @@ pub fn key(table: &BoundTable, fields: &[FieldMatch], priority: i32) -> Result<E
 
 /// One match a key field, in the program's order.
 pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, Refusal> {
-    let mut found = vec![None; table.fields.len()];
+    of_fields(&table.fields, fields)
+}
+
+/// One match a field of a key.
+pub fn of_fields(known_fields: &[BoundField], fields: &[FieldMatch]) -> Result<Vec<Match>, Refusal> {
+    let mut found = vec![None; known_fields.len()];
     for field in fields {
-        let place = table.fields.iter().position(|known| known.id == field.field_id);
-        let place = place
-            .ok_or_else(|| Refusal::invalid(format!("match: the table has no field {}", field.field_id)))?;
-        let known = &table.fields[place];
+        let place = known_fields.iter().position(|known| known.id == field.field_id);
+        let place =
+            place.ok_or_else(|| Refusal::invalid(format!("match: there is no field {}", field.field_id)))?;
+        let known = &known_fields[place];
         let context = format!("match field {}", known.name);
         let value = decode_match(known, field).map_err(|refusal| refusal.within(&context))?;
         if found[place].replace(value).is_some() {
@@ -40,7 +45,7 @@ pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, 
     }
     found
         .into_iter()
-        .zip(&table.fields)
+        .zip(known_fields)
         .map(|(value, field)| value.map_or_else(|| missing(field), Ok))
         .collect()
 }

@@ -28,17 +28,19 @@ mod matching;
 mod p4info_file;
 mod packet_io;
 mod pre;
+mod profiles;
 mod runtime;
 mod state;
 mod status;
 mod table;
 mod table_read;
 mod update;
+mod value_sets;
 
 pub use arbitration::{ClientId, ClientMessage, CLIENT_LIMIT};
 pub use binding::{
-    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable,
-    ControllerHeader,
+    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
+    BoundTable, BoundValueSet, ControllerHeader,
 };
 pub use bytestring::{decode, decode_signed, encode, encode_signed};
 pub use config::{ConfigurationError, PipelineConfig};
@@ -48,4 +50,4 @@ pub use p4info_file::{parse_p4info, P4InfoError};
 pub use packet_io::{packet_in, packet_out};
 pub use runtime::{Reaction, Runtime, API_VERSION};
 pub use status::{Code, Refusal, Status};
-pub use update::takes_effect_in_time;
+pub use update::{takes_effect_in_time, Found};

@@ -7,7 +7,7 @@ use groupflow_pipeline::Port;
 use super::bytestring::{decode, encode};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::UpdateKind;
+use super::update::{Found, UpdateKind};
 use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT};
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
@@ -35,19 +35,19 @@ pub fn write(
 
 /// Adds the groups or sessions that a request asks for.
 pub fn read(
-    state: &ControlState, filter: &PacketReplicationEngineEntry, found: &mut Vec<Entity>,
+    state: &ControlState, filter: &PacketReplicationEngineEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     match &filter.r#type {
         Some(Type::MulticastGroupEntry(wanted)) => {
             let id = wanted.multicast_group_id;
             let groups = state.groups.values().filter(|group| id == 0 || group.multicast_group_id == id);
-            found.extend(groups.map(|group| entity(Type::MulticastGroupEntry(group.clone()))));
+            groups.for_each(|group| found.push(entity(Type::MulticastGroupEntry(group.clone()))));
             Ok(())
         }
         Some(Type::CloneSessionEntry(wanted)) => {
             let id = wanted.session_id;
             let sessions = state.sessions.values().filter(|session| id == 0 || session.session_id == id);
-            found.extend(sessions.map(|session| entity(Type::CloneSessionEntry(session.clone()))));
+            sessions.for_each(|session| found.push(entity(Type::CloneSessionEntry(session.clone()))));
             Ok(())
         }
         None => Err(Refusal::invalid("packet_replication_engine_entry: neither a group nor a clone session")),

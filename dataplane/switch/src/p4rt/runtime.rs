@@ -9,6 +9,7 @@ use super::arbitration::{wrong_device, Arbitration, ClientId, ClientMessage};
 use super::config::PipelineConfig;
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
+use super::update::Found;
 use super::{externs, packet_io, update};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
@@ -239,7 +240,7 @@ impl Runtime {
     }
 
     /// Adds the entities that one entity of a read asks for.
-    pub fn find(&self, switch: &Switch, entity: &Entity, found: &mut Vec<Entity>) -> Result<(), Refusal> {
+    pub fn find(&self, switch: &Switch, entity: &Entity, found: &mut dyn Found) -> Result<(), Refusal> {
         let (state, forwarding) = match (&self.saved, &self.committed, switch.forwarding()) {
             (Some(saved), ..) => (&saved.state, &saved.forwarding),
             (None, Some(state), Some(forwarding)) => (state, forwarding),

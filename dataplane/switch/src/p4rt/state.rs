@@ -7,7 +7,8 @@ use groupflow_pipeline::{EntryKey, TableId};
 
 use super::config::PipelineConfig;
 use super::digest::Digests;
-use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry};
+use super::profiles::Profiles;
+use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry, ValueSetEntry};
 
 /// The controller's own notes on a table entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub struct ControlState {
     pub notes: HashMap<(TableId, EntryKey), EntryNote>,
     /// Notes on default entries, where there are any.
     pub default_notes: HashMap<TableId, EntryNote>,
+    /// Action profiles, and the entries that use them.
+    pub profiles: Profiles,
+    /// Value sets as written.
+    pub value_sets: BTreeMap<u32, ValueSetEntry>,
     /// Multicast groups as written.
     pub groups: BTreeMap<u16, MulticastGroupEntry>,
     /// Clone sessions as written.
@@ -42,6 +47,8 @@ impl ControlState {
             config,
             notes: HashMap::new(),
             default_notes: HashMap::new(),
+            profiles: Profiles::default(),
+            value_sets: BTreeMap::new(),
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
             digests: Digests::default(),

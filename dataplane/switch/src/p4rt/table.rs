@@ -14,6 +14,9 @@ use super::update::UpdateKind;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
 
+/// The most bytes of `metadata` that an entry may keep for the controller.
+const METADATA_LIMIT: usize = 4096;
+
 /// Carries out an update of a table entry.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &TableEntry,
@@ -58,18 +61,28 @@ fn insert_or_modify(
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     let resources = direct::DirectResources::of(table, entry)?;
-    let call =
-        entry.action.as_ref().map(|action| call(table, action, ActionScope::DefaultOnly)).transpose()?;
-    match (kind, call) {
+    let (call, used) = match &entry.action {
+        Some(action) if table.profile != 0 => {
+            let (call, used) = state.profiles.resolve(pipeline, table, action)?;
+            (Some(call), Some(used))
+        }
+        Some(action) => (Some(call(table, action, ActionScope::DefaultOnly)?), None),
+        None => (None, None),
+    };
+    let done = match (kind, call) {
         (UpdateKind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
         (UpdateKind::Insert, Some(call)) => {
-            pipeline.table_insert(table.table, Entry { key: key.clone(), call }).map_err(refusal)?;
+            pipeline.table_insert(table.table, Entry { key: key.clone(), call })
         }
-        (_, Some(call)) => {
-            pipeline.table_modify(table.table, Entry { key: key.clone(), call }).map_err(refusal)?;
-        }
-        (_, None) => {
-            pipeline.table_get(table.table, &key).map_err(refusal)?;
+        (_, Some(call)) => pipeline.table_modify(table.table, Entry { key: key.clone(), call }),
+        (_, None) => pipeline.table_get(table.table, &key).map(drop),
+    };
+    match (done, used) {
+        (Ok(()), None) => {}
+        (Ok(()), used) => state.profiles.note(pipeline, table, &key, used),
+        (Err(error), used) => {
+            used.iter().for_each(|used| state.profiles.undo(pipeline, table, used));
+            return Err(refusal(error));
         }
     }
     // Everything is checked, so these cannot fail and leave half an update behind.
@@ -86,6 +99,9 @@ fn delete(
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     pipeline.table_delete(table.table, &key).map_err(refusal)?;
+    if table.profile != 0 {
+        state.profiles.note(pipeline, table, &key, None);
+    }
     state.notes.remove(&(table.table, key));
     Ok(())
 }
@@ -122,6 +138,9 @@ fn write_default(
 }
 
 fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
+    if entry.metadata.len() > METADATA_LIMIT {
+        return Err(Refusal::invalid(format!("metadata: it is longer than {METADATA_LIMIT} bytes")));
+    }
     if entry.is_const {
         return Err(Refusal::invalid("is_const: only the program can make entries constant"));
     }
@@ -149,11 +168,19 @@ pub fn check_idle_timeout(table: &BoundTable, entry: &TableEntry) -> Result<(), 
 
 /// The action of an entry as the pipeline takes it.
 fn call(table: &BoundTable, action: &TableAction, forbidden: ActionScope) -> Result<ActionCall, Refusal> {
-    let action = match &action.r#type {
-        Some(table_action::Type::Action(action)) => action,
-        Some(_) => return Err(Refusal::invalid("action: the table has no action profile")),
-        None => return Err(Refusal::invalid("action: it is missing")),
-    };
+    match &action.r#type {
+        Some(table_action::Type::Action(action)) => call_of(table, action, forbidden),
+        Some(_) => Err(Refusal::invalid("action: the table has no action profile")),
+        None => Err(Refusal::invalid("action: it is missing")),
+    }
+}
+
+/// The action of a member or of a one-shot group as the pipeline takes it.
+pub fn action_call(table: &BoundTable, action: &Action) -> Result<ActionCall, Refusal> {
+    call_of(table, action, ActionScope::DefaultOnly)
+}
+
+fn call_of(table: &BoundTable, action: &Action, forbidden: ActionScope) -> Result<ActionCall, Refusal> {
     let known = table.actions.get(&action.action_id);
     let known = known.ok_or_else(|| {
         Refusal::invalid(format!("action_id: the table has no action {}", action.action_id))

@@ -11,13 +11,14 @@ use super::matching;
 use super::state::{ControlState, EntryNote};
 use super::status::Refusal;
 use super::table;
+use super::update::Found;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::action::Param;
 use crate::proto::p4::v1::{table_action, Action, Entity, TableAction, TableEntry};
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     let tables = &state.config.binding.tables;
     if filter.table_id == 0 {
@@ -46,7 +47,7 @@ fn is_bare(filter: &TableEntry) -> bool {
 #[allow(deprecated)]
 fn read_table(
     state: &ControlState, forwarding: &Forwarding, id: u32, table: &BoundTable, filter: &TableEntry,
-    found: &mut Vec<Entity>,
+    found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     table::check_idle_timeout(table, filter)?;
     let key = (!filter.r#match.is_empty()).then(|| matching::matches(table, &filter.r#match)).transpose()?;
@@ -64,7 +65,10 @@ fn read_table(
             && (filter.controller_metadata == 0 || filter.controller_metadata == cookie)
             && (filter.metadata.is_empty() || filter.metadata == metadata);
         if wanted {
-            let message = to_message(id, table, &view, note, filter);
+            let mut message = to_message(id, table, &view, note, filter);
+            if table.profile != 0 {
+                message.action = state.profiles.action(table, &entry.key);
+            }
             found.push(Entity { entity: Some(message.into()) });
         }
     }
@@ -73,7 +77,7 @@ fn read_table(
 
 fn read_default(
     state: &ControlState, forwarding: &Forwarding, table: &BoundTable, filter: &TableEntry,
-    found: &mut Vec<Entity>,
+    found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     if !filter.r#match.is_empty() || filter.priority != 0 {
         return Err(Refusal::invalid("match, priority: the default entry has none"));

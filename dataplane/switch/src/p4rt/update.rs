@@ -2,10 +2,22 @@
 
 use super::state::ControlState;
 use super::status::Refusal;
-use super::{arrays, digest, direct, pre, table, table_read};
+use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
+
+/// What takes the entities that a read finds, one by one.
+pub trait Found {
+    /// Takes one more.
+    fn push(&mut self, entity: Entity);
+}
+
+impl Found for Vec<Entity> {
+    fn push(&mut self, entity: Entity) {
+        Vec::push(self, entity);
+    }
+}
 
 /// The operation of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,13 +71,16 @@ pub fn write(
         Kinds::DirectCounterEntry(entry) => direct::write_counter(state, forwarding, kind, entry),
         Kinds::DirectMeterEntry(entry) => direct::write_meter(state, forwarding, kind, entry),
         Kinds::DigestEntry(entry) => digest::write(state, kind, entry),
-        other => Err(unsupported(other)),
+        Kinds::ActionProfileMember(member) => profiles::write_member(state, forwarding, kind, member),
+        Kinds::ActionProfileGroup(group) => profiles::write_group(state, forwarding, kind, group),
+        Kinds::ValueSetEntry(entry) => value_sets::write(state, forwarding, kind, entry),
+        Kinds::ExternEntry(_) => Err(Refusal::unimplemented("this entity: not supported")),
     }
 }
 
 /// Adds the entities that a request asks for, of any kind but ExternEntry.
 pub fn read(
-    state: &ControlState, forwarding: &Forwarding, request: &Entity, found: &mut Vec<Entity>,
+    state: &ControlState, forwarding: &Forwarding, request: &Entity, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     match request.entity.as_ref().ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
         Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, found),
@@ -76,28 +91,15 @@ pub fn read(
         Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
         Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
         Kinds::DigestEntry(filter) => digest::read(state, filter, found),
-        // A read of entities of a kind that no program has here finds none: clients ask for all kinds to
-        // clean up.
-        other if is_wildcard(other) => Ok(()),
-        other => Err(unsupported(other)),
+        Kinds::ActionProfileMember(filter) => {
+            profiles::read_members(state, filter, found);
+            Ok(())
+        }
+        Kinds::ActionProfileGroup(filter) => {
+            profiles::read_groups(state, filter, found);
+            Ok(())
+        }
+        Kinds::ValueSetEntry(filter) => value_sets::read(state, filter, found),
+        Kinds::ExternEntry(_) => Err(Refusal::unimplemented("this entity: not supported")),
     }
-}
-
-fn is_wildcard(entity: &Kinds) -> bool {
-    match entity {
-        Kinds::ActionProfileMember(member) => member.action_profile_id == 0,
-        Kinds::ActionProfileGroup(group) => group.action_profile_id == 0,
-        Kinds::ValueSetEntry(entry) => entry.value_set_id == 0,
-        _ => false,
-    }
-}
-
-fn unsupported(entity: &Kinds) -> Refusal {
-    let name = match entity {
-        Kinds::ActionProfileMember(_) => "action_profile_member",
-        Kinds::ActionProfileGroup(_) => "action_profile_group",
-        Kinds::ValueSetEntry(_) => "value_set_entry",
-        _ => "this entity",
-    };
-    Refusal::unimplemented(format!("{name}: not supported"))
 }

@@ -282,8 +282,8 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
         args.program = args.pcap.replace(".".into());
     }
     log(&args)?;
-    for flag in args.ignored.given() {
-        eprintln!("gfswitch: warning: {flag} has no effect here");
+    for flag in &args.ignored.0 {
+        eprintln!("gfswitch: warning: --{flag} has no effect here");
     }
     let default_socket = default_control_socket(args.device_id);
     run(SwitchOptions {
@@ -354,15 +354,14 @@ mod tests {
     #[test]
     fn the_flags_of_simple_switch_grpc_are_taken() {
         let line = "gfswitch -i 1@s1-eth1 -i 2@s1-eth2 --pcap --thrift-port 9090 --nanolog ipc:///x \
-                    --device-id 3 --no-p4 --log-console -L debug --use-files 5 --debugger \
+                    --device-id 3 --no-p4 --log-console -L debug --use-files 5 --debugger --disable-colors \
                     -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 --drop-port 500 --priority-queues 8";
         let args = parse(line).expect("valid");
         assert_eq!(args.interface, [(Port(1), "s1-eth1".into()), (Port(2), "s1-eth2".into())]);
         assert_eq!((args.device_id, args.cpu_port, args.drop_port, args.priority_queues), (3, 255, 500, 8));
         assert_eq!(args.grpc_server_addr, "0.0.0.0:50051");
         assert_eq!(args.pcap, Some(".".into()));
-        let ignored = ["--thrift-port", "--nanolog", "--debugger", "--use-files"];
-        assert_eq!(args.ignored.given(), ignored);
+        assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "thrift-port", "use-files"]);
     }
 
     #[test]
@@ -381,6 +380,7 @@ mod tests {
             "--quantum 5",
             "--no-p4 a.json",
             "--bogus",
+            "--grpc-server-ssl",
             "--p4info x",
         ] {
             assert!(parse(&format!("gfswitch {line}")).is_err(), "{line}");

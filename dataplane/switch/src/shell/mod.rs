@@ -8,12 +8,15 @@
 //! | `rx`, `ring`, `tx`, `socket` | reception; a ring in shared memory; sending; packet sockets |
 //! | `frame`, `pcap` | repairs of received frames; files of packets |
 //! | `shared` | state that the data path's thread and the control plane share |
-//! | `server`, `streams` | P4Runtime over gRPC; the clients' open streams |
+//! | `connections` | the clients' connections and their bounds |
+//! | `server`, `answer`, `streams` | P4Runtime over gRPC; answers to reads; the clients' open streams |
 //! | `control`, `report` | the control socket; the output of `gfswitch stats` |
 //! | `trace_text` | the output of `gfswitch trace` |
 
+mod answer;
 mod cli;
 mod clock;
+mod connections;
 mod control;
 mod datapath;
 mod error;

@@ -12,8 +12,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc::channel;
 use tokio::sync::oneshot;
-use tonic::transport::server::{Server, TcpIncoming};
+use tonic::transport::server::Server;
 
+use super::connections::Connections;
 use super::control::ControlSocket;
 use super::datapath::{Datapath, PortInterface};
 use super::error::{system, ShellError};
@@ -28,6 +29,8 @@ use crate::p4rt::{PipelineConfig, Runtime};
 
 /// The most packets and digests on their way from the data path to the P4Runtime service.
 const TO_CONTROL_PLANE: usize = 4096;
+/// The most calls at once on one connection; more wait at the client.
+const STREAM_LIMIT: u32 = 128;
 /// Time in which clients can read why their streams end.
 const FAREWELL: Duration = Duration::from_millis(200);
 
@@ -234,13 +237,11 @@ async fn serve_grpc(
         stopped.await;
         return Ok(());
     };
-    let keepalive = Duration::from_secs(30);
-    let incoming = TcpIncoming::from_listener(listener, true, Some(keepalive))
-        .map_err(|error| ShellError::System("accepting connections", std::io::Error::other(error)))?;
     let server = Server::builder()
         // A client whose machine vanished must not stay primary for ever.
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .max_concurrent_streams(STREAM_LIMIT)
         .add_service(service.into_server());
-    Ok(server.serve_with_incoming_shutdown(incoming, stopped).await?)
+    Ok(server.serve_with_incoming_shutdown(Connections::new(listener), stopped).await?)
 }

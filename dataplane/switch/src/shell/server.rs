@@ -3,7 +3,7 @@
 #![allow(clippy::result_large_err)] // tonic::Status is large.
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Streaming};
 
+use super::answer::Answer;
 use super::shared::{lock, Shared, ToControlPlane};
 use super::streams::{StreamReply, Streams};
 use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Refusal, Runtime};
@@ -21,8 +22,6 @@ use crate::proto::p4::v1::*;
 
 /// Updates carried out before packets get their turn.
 const UPDATES_AT_ONCE: usize = 64;
-/// Entities per message of a read: well below gRPC's usual limit of 4 MiB.
-const ENTITIES_AT_ONCE: usize = 1000;
 /// The largest message taken: a program and its P4Info, or a large batch.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
@@ -32,6 +31,8 @@ pub struct P4RuntimeService {
     shared: Arc<Shared>,
     runtime: Arc<Mutex<Runtime>>,
     streams: Arc<Streams>,
+    /// Bytes of answers to reads that clients have not taken.
+    unread: Arc<AtomicUsize>,
 }
 
 impl P4RuntimeService {
@@ -40,7 +41,8 @@ impl P4RuntimeService {
         P4RuntimeService {
             shared,
             runtime: Arc::new(Mutex::new(runtime)),
-            streams: Arc::new(Streams::default()),
+            streams: Arc::default(),
+            unread: Arc::default(),
         }
     }
 
@@ -144,15 +146,15 @@ impl P4RuntimeService {
         p4rt::Status::of_batch("update", &results)
     }
 
-    fn read_all(
-        &self, request: &ReadRequest,
-    ) -> Result<(Vec<Entity>, Result<(), p4rt::Status>), p4rt::Status> {
+    /// The answer to a read, and the error behind it.
+    fn read_all(&self, request: &ReadRequest) -> Result<(Answer, Result<(), p4rt::Status>), p4rt::Status> {
         let runtime = lock(&self.runtime);
         runtime.check_read(request)?;
-        let mut found = Vec::new();
-        let find = |entity| runtime.find(&self.shared.switch(), entity, &mut found);
+        let mut answer = Answer::new(&self.unread)?;
+        let find = |entity| runtime.find(&self.shared.switch(), entity, &mut answer);
         let results: Vec<_> = request.entities.iter().map(find).collect();
-        Ok((found, p4rt::Status::of_batch("request", &results)))
+        answer.end_message();
+        Ok((answer, p4rt::Status::of_batch("request", &results)))
     }
 }
 
@@ -169,14 +171,9 @@ impl P4Runtime for P4RuntimeService {
     }
 
     async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, tonic::Status> {
-        let (mut found, outcome) = self.read_all(request.get_ref()).map_err(to_tonic)?;
-        let mut messages = Vec::new();
-        while !found.is_empty() {
-            let rest = found.split_off(ENTITIES_AT_ONCE.min(found.len()));
-            messages.push(Ok(ReadResponse { entities: std::mem::replace(&mut found, rest) }));
-        }
-        messages.extend(outcome.err().map(|status| Err(to_tonic(status))));
-        Ok(Response::new(Box::pin(tokio_stream::iter(messages))))
+        let (answer, outcome) = self.read_all(request.get_ref()).map_err(to_tonic)?;
+        let error = outcome.err().map(|status| Err(to_tonic(status)));
+        Ok(Response::new(Box::pin(tokio_stream::iter(answer.chain(error)))))
     }
 
     async fn set_forwarding_pipeline_config(

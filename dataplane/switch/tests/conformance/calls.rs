@@ -100,19 +100,24 @@ fn reads_need_a_configuration() {
 }
 
 #[test]
-fn what_is_not_offered_says_so() {
+fn what_the_program_lacks_is_refused() {
     use groupflow_switch::proto::p4::v1::{
         ActionProfileGroup, ActionProfileMember, ExternEntry, ValueSetEntry,
     };
     let mut bed = Testbed::new(&[]);
-    let refused = [
-        bed.refused(Type::Insert, ActionProfileMember::default()),
-        bed.refused(Type::Insert, ActionProfileGroup::default()),
-        bed.refused(Type::Insert, ValueSetEntry::default()),
+    let cases = [
+        (
+            bed.refused(Type::Insert, ActionProfileMember::default()),
+            "action_profile_id: the program has no profile 0",
+        ),
+        (
+            bed.refused(Type::Insert, ActionProfileGroup::default()),
+            "action_profile_id: the program has no profile 0",
+        ),
+        (bed.refused(Type::Modify, ValueSetEntry::default()), "value_set_id: the program has no value set 0"),
     ];
-    let names = ["action_profile_member", "action_profile_group", "value_set_entry"];
-    for (name, refusal) in names.iter().zip(refused) {
-        assert_eq!(refusal, (Code::Unimplemented, format!("{name}: not supported")));
+    for (refusal, message) in cases {
+        assert_eq!(refusal, (Code::InvalidArgument, message.into()));
     }
     // Clients that ask for everything get what there is: nothing.
     assert_eq!(bed.read(ActionProfileMember::default()).unwrap(), []);
@@ -120,7 +125,7 @@ fn what_is_not_offered_says_so() {
     assert_eq!(bed.read(ExternEntry::default()).unwrap(), []);
     assert_eq!(bed.read(ValueSetEntry::default()).unwrap(), []);
     let one = ValueSetEntry { value_set_id: 1, ..ValueSetEntry::default() };
-    assert_eq!(bed.read(one).unwrap_err().code, Code::Unimplemented);
+    assert_eq!(bed.read(one).unwrap_err().code, Code::InvalidArgument);
     let (code, message) = bed.refused(Type::Unspecified, group(1, &[]));
     assert_eq!((code, message.as_str()), (Code::InvalidArgument, "type: 0 is not INSERT, MODIFY or DELETE"));
 }

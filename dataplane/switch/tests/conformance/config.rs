@@ -140,6 +140,9 @@ fn what_is_no_program_is_refused() {
     assert_eq!(with(None, JSON.as_bytes()), ConfigurationError::NoP4Info);
     assert_eq!(with(info(), b""), ConfigurationError::NoProgram);
     assert_eq!(with(info(), &[0xff]), ConfigurationError::NotText);
+    let wrapped = |data: &[u8]| [&[26, data.len() as u8], data].concat();
+    let error = with(info(), &wrapped(b"{\"a\": 1}"));
+    assert!(error.to_string().starts_with("not p4c's BMv2 JSON"), "{error}");
     let error = with(info(), b"{\"a\": 1}");
     assert_eq!(error.field(), "p4_device_config");
     assert!(error.to_string().starts_with("not p4c's BMv2 JSON"), "{error}");

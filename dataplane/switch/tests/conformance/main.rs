@@ -23,6 +23,8 @@
 //! | Wildcard Reads | filters, table id 0 | `tables::reads_filter` |
 //! | Direct Resources | counters, meters within entries | `state::direct_counters`, `state::direct_meters` |
 //! | Idle-timeout | refused where not supported | `tables::idle_timeouts_are_refused` |
+//! | ActionProfileMember & ActionProfileGroup | members, groups, weights, one-shot; in use | `profiles::*` |
+//! | ValueSetEntry | modify only, size | `profiles::the_parser_takes_the_members_of_a_value_set` |
 //! | CounterEntry, MeterEntry, RegisterEntry | modify only, index rules, wildcards | `state::*` |
 //! | MulticastGroupEntry | id 0, unique replicas, deprecated port | `replication::*` |
 //! | CloneSessionEntry | id 0, class of service, length | `replication::*` |
@@ -43,6 +45,7 @@ mod calls;
 mod config;
 mod digests;
 mod externs;
+mod profiles;
 mod replication;
 mod robustness;
 mod state;

@@ -118,7 +118,7 @@ fn bad_keys_are_refused() {
             Code::InvalidArgument,
             "match field hdr.ethernet.dst: it is there twice",
         ),
-        (DESTINATIONS, vec![exact(2, 1)], 0, Code::InvalidArgument, "match: the table has no field 2"),
+        (DESTINATIONS, vec![exact(2, 1)], 0, Code::InvalidArgument, "match: there is no field 2"),
         (
             DESTINATIONS,
             vec![bare(1)],

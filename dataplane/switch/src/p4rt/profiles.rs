@@ -1,0 +1,285 @@
+//! Action profiles: members, groups of members, and the actions of the entries that use them.
+//!
+//! P4Runtime specification, sections "ActionProfileMember & ActionProfileGroup" and "One Shot Action Selector
+//! Programming". An entry with a member has the member's action; one with a group has the table's action that
+//! selects.
+
+use std::collections::{BTreeMap, HashMap};
+
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableId};
+
+use super::binding::{Binding, BoundProfile, BoundTable};
+use super::state::ControlState;
+use super::status::{Code, Refusal};
+use super::table;
+use super::update::{Found, UpdateKind};
+use crate::core::Forwarding;
+use crate::proto::p4::v1::table_action::Type;
+use crate::proto::p4::v1::{Action, ActionProfileGroup, ActionProfileMember, Entity, TableAction};
+
+/// The most actions of a group, each counted as often as its weight says.
+const GROUP_LIMIT: usize = 4096;
+/// The first handle of groups that an entry brings along.
+const FIRST_ONE_SHOT: u64 = 1 << 63;
+
+/// The action of an entry as its writer named it.
+#[derive(Debug, Clone)]
+pub struct Use {
+    /// The entry's action.
+    pub action: TableAction,
+    /// The handle of the group that the entry brought along.
+    one_shot: Option<u64>,
+}
+
+/// What was written to the action profiles of a program.
+#[derive(Debug, Default)]
+pub struct Profiles {
+    members: BTreeMap<(u32, u32), ActionProfileMember>,
+    groups: BTreeMap<(u32, u32), ActionProfileGroup>,
+    uses: HashMap<(TableId, EntryKey), Use>,
+    one_shots: u64,
+}
+
+impl Profiles {
+    /// The action of an entry in a table with a profile.
+    pub fn action(&self, table: &BoundTable, key: &EntryKey) -> Option<TableAction> {
+        Some(self.uses.get(&(table.table, key.clone()))?.action.clone())
+    }
+
+    /// Notes the action of an entry, or that the entry is gone, and frees what it had before.
+    pub fn note(&mut self, pipeline: &mut Pipeline, table: &BoundTable, key: &EntryKey, now: Option<Use>) {
+        let key = (table.table, key.clone());
+        let before = match now {
+            Some(now) => self.uses.insert(key, now),
+            None => self.uses.remove(&key),
+        };
+        if let Some(Use { one_shot: Some(handle), .. }) = before {
+            // Removing a group cannot fail.
+            drop(pipeline.set_group(table.table, handle, Vec::new()));
+        }
+    }
+
+    /// The call that an entry's action amounts to. A group that comes with it is made at once.
+    pub fn resolve(
+        &mut self, pipeline: &mut Pipeline, table: &BoundTable, action: &TableAction,
+    ) -> Result<(ActionCall, Use), Refusal> {
+        let select = || table.select.ok_or_else(|| Refusal::invalid("action: the profile has no selector"));
+        let named = |one_shot| Use { action: action.clone(), one_shot };
+        match &action.r#type {
+            Some(Type::ActionProfileMemberId(id)) => {
+                let member = find(&self.members, table.profile, *id, "member")?;
+                Ok((call(table, member)?, named(None)))
+            }
+            Some(Type::ActionProfileGroupId(id)) => {
+                find(&self.groups, table.profile, *id, "group")?;
+                Ok((
+                    ActionCall { action: select()?, arguments: vec![handle(table, *id).into()] },
+                    named(None),
+                ))
+            }
+            Some(Type::ActionProfileActionSet(set)) => {
+                let action = select()?;
+                let mut weighted = Vec::new();
+                for part in &set.action_profile_actions {
+                    refuse_watch(part.watch_kind.is_some())?;
+                    let part_action =
+                        part.action.as_ref().ok_or_else(|| Refusal::invalid("action: missing"))?;
+                    weighted.push((table::action_call(table, part_action)?, part.weight));
+                }
+                let handle = FIRST_ONE_SHOT | self.one_shots;
+                let calls = spread(weighted)?;
+                if calls.is_empty() {
+                    return Err(Refusal::invalid("action_profile_action_set: it is empty"));
+                }
+                pipeline.set_group(table.table, handle, calls).map_err(table::refusal)?;
+                self.one_shots += 1;
+                Ok((ActionCall { action, arguments: vec![handle.into()] }, named(Some(handle))))
+            }
+            _ => Err(Refusal::invalid("action: the table has an action profile, name a member or group")),
+        }
+    }
+
+    /// Undoes [`Profiles::resolve`] for an entry that was refused.
+    pub fn undo(&mut self, pipeline: &mut Pipeline, table: &BoundTable, made: &Use) {
+        if let Some(handle) = made.one_shot {
+            drop(pipeline.set_group(table.table, handle, Vec::new()));
+        }
+    }
+
+    fn is_used(&self, tables: &[&BoundTable], wanted: &Type) -> bool {
+        let of = |table: &TableId| tables.iter().any(|known| known.table == *table);
+        self.uses.iter().any(|((table, _), used)| of(table) && used.action.r#type.as_ref() == Some(wanted))
+    }
+
+    /// Gives the pipeline a group's actions, for each table with its profile.
+    fn set_group(
+        &self, pipeline: &mut Pipeline, tables: &[&BoundTable], group: &ActionProfileGroup,
+    ) -> Result<(), Refusal> {
+        let mut ready = Vec::new();
+        for table in tables {
+            let mut weighted = Vec::new();
+            let mut members: Vec<_> = group.members.iter().collect();
+            members.sort_by_key(|member| member.member_id);
+            for member in members {
+                refuse_watch(member.watch_kind.is_some())?;
+                let known = find(&self.members, group.action_profile_id, member.member_id, "member")?;
+                weighted.push((call(table, known)?, member.weight));
+            }
+            ready.push((table, spread(weighted)?));
+        }
+        for (table, calls) in ready {
+            pipeline.set_group(table.table, handle(table, group.group_id), calls).map_err(table::refusal)?;
+        }
+        Ok(())
+    }
+}
+
+/// Carries out an update of a member.
+pub fn write_member(
+    state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, member: &ActionProfileMember,
+) -> Result<(), Refusal> {
+    let config = state.config.clone();
+    let (profile, tables) = profile(&config.binding, member.action_profile_id)?;
+    let (profiles, pipeline) = (&mut state.profiles, &mut forwarding.pipeline);
+    let key = (member.action_profile_id, member.member_id);
+    let uses = |group: &&ActionProfileGroup| {
+        group.action_profile_id == key.0 && group.members.iter().any(|m| m.member_id == key.1)
+    };
+    let named = Type::ActionProfileMemberId(key.1);
+    check_kind(kind, &profiles.members, key, "member", profile.size)?;
+    if kind == UpdateKind::Delete {
+        if profiles.groups.values().any(|group| uses(&group)) || profiles.is_used(&tables, &named) {
+            return Err(Refusal::new(Code::FailedPrecondition, format!("member {} is in use", key.1)));
+        }
+        profiles.members.remove(&key);
+        return Ok(());
+    }
+    let calls = tables.iter().map(|table| call(table, member)).collect::<Result<Vec<_>, _>>()?;
+    profiles.members.insert(key, member.clone());
+    for group in profiles.groups.values().filter(uses) {
+        profiles.set_group(pipeline, &tables, group)?;
+    }
+    for (table, call) in tables.iter().zip(calls) {
+        let of_table = profiles
+            .uses
+            .iter()
+            .filter(|((id, _), used)| *id == table.table && used.action.r#type.as_ref() == Some(&named));
+        for ((_, key), _) in of_table {
+            let entry = Entry { key: key.clone(), call: call.clone() };
+            pipeline.table_modify(table.table, entry).map_err(table::refusal)?;
+        }
+    }
+    Ok(())
+}
+
+/// Carries out an update of a group.
+pub fn write_group(
+    state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, group: &ActionProfileGroup,
+) -> Result<(), Refusal> {
+    let config = state.config.clone();
+    let (profile, tables) = profile(&config.binding, group.action_profile_id)?;
+    if !profile.selector {
+        return Err(Refusal::invalid(format!("action profile {} has no selector", profile.name)));
+    }
+    let (profiles, pipeline) = (&mut state.profiles, &mut forwarding.pipeline);
+    let key = (group.action_profile_id, group.group_id);
+    check_kind(kind, &profiles.groups, key, "group", profile.size)?;
+    if kind == UpdateKind::Delete {
+        if profiles.is_used(&tables, &Type::ActionProfileGroupId(key.1)) {
+            return Err(Refusal::new(Code::FailedPrecondition, format!("group {} is in use", key.1)));
+        }
+        profiles.groups.remove(&key);
+        let empty = ActionProfileGroup { members: Vec::new(), ..group.clone() };
+        return profiles.set_group(pipeline, &tables, &empty);
+    }
+    profiles.set_group(pipeline, &tables, group)?;
+    profiles.groups.insert(key, group.clone());
+    Ok(())
+}
+
+/// Adds the members that a request asks for.
+pub fn read_members(state: &ControlState, filter: &ActionProfileMember, found: &mut dyn Found) {
+    let wanted = (filter.action_profile_id, filter.member_id);
+    for (_, member) in state.profiles.members.iter().filter(|(key, _)| is_wanted(wanted, **key)) {
+        found.push(Entity { entity: Some(member.clone().into()) });
+    }
+}
+
+/// Adds the groups that a request asks for.
+pub fn read_groups(state: &ControlState, filter: &ActionProfileGroup, found: &mut dyn Found) {
+    let wanted = (filter.action_profile_id, filter.group_id);
+    for (_, group) in state.profiles.groups.iter().filter(|(key, _)| is_wanted(wanted, **key)) {
+        found.push(Entity { entity: Some(group.clone().into()) });
+    }
+}
+
+/// Zero stands for all profiles, and all of their members or groups.
+fn is_wanted((profile, id): (u32, u32), key: (u32, u32)) -> bool {
+    (profile == 0 || profile == key.0) && (id == 0 || id == key.1)
+}
+
+/// The profile of an id, with the tables that use it.
+fn profile(binding: &Binding, id: u32) -> Result<(&BoundProfile, Vec<&BoundTable>), Refusal> {
+    let profile = binding.profiles.get(&id);
+    let profile = profile
+        .ok_or_else(|| Refusal::invalid(format!("action_profile_id: the program has no profile {id}")))?;
+    Ok((profile, binding.tables.values().filter(|table| table.profile == id).collect()))
+}
+
+fn check_kind<T>(
+    kind: UpdateKind, known: &BTreeMap<(u32, u32), T>, key: (u32, u32), what: &str, size: usize,
+) -> Result<(), Refusal> {
+    if kind != UpdateKind::Insert {
+        return find(known, key.0, key.1, what).map(drop);
+    }
+    if known.contains_key(&key) {
+        return Err(Refusal::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
+    }
+    if known.range((key.0, 0)..=(key.0, u32::MAX)).count() >= size {
+        return Err(Refusal::new(Code::ResourceExhausted, format!("the profile is full ({size} {what}s)")));
+    }
+    Ok(())
+}
+
+fn find<'a, T>(
+    known: &'a BTreeMap<(u32, u32), T>, profile: u32, id: u32, what: &str,
+) -> Result<&'a T, Refusal> {
+    known.get(&(profile, id)).ok_or_else(|| Refusal::not_found(format!("the profile has no {what} {id}")))
+}
+
+fn call(table: &BoundTable, member: &ActionProfileMember) -> Result<ActionCall, Refusal> {
+    let action: &Action = member.action.as_ref().ok_or_else(|| Refusal::invalid("action: it is missing"))?;
+    table::action_call(table, action)
+}
+
+/// Each call as often as its weight says: all of them once, and then the others, in the order of BMv2.
+fn spread(weighted: Vec<(ActionCall, i32)>) -> Result<Vec<ActionCall>, Refusal> {
+    let mut calls: Vec<ActionCall> = Vec::new();
+    for (call, weight) in &weighted {
+        if *weight < 1 {
+            return Err(Refusal::invalid("weight: it is below 1"));
+        }
+        calls.push(call.clone());
+    }
+    for (call, weight) in weighted {
+        let more = weight as usize - 1;
+        if calls.len() + more > GROUP_LIMIT {
+            let message = format!("the group has more than {GROUP_LIMIT} actions by weight");
+            return Err(Refusal::new(Code::ResourceExhausted, message));
+        }
+        calls.extend(std::iter::repeat(call).take(more));
+    }
+    Ok(calls)
+}
+
+fn refuse_watch(watched: bool) -> Result<(), Refusal> {
+    match watched {
+        true => Err(Refusal::unimplemented("watch_port: not supported")),
+        false => Ok(()),
+    }
+}
+
+/// The pipeline's handle of a group in a table.
+fn handle(table: &BoundTable, group: u32) -> u64 {
+    (table.table.index() as u64) << 32 | u64::from(group)
+}

@@ -1,0 +1,198 @@
+//! Action profiles and value sets, on the program of the testbed with one of each.
+
+use groupflow_switch::p4rt::{parse_p4info, Code, PipelineConfig};
+use groupflow_switch::proto::p4::config::v1 as info;
+use groupflow_switch::proto::p4::v1::{
+    action_profile_group, entity::Entity as Kinds, table_action, update::Type, Action, ActionProfileAction,
+    ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch, ForwardingPipelineConfig,
+    TableAction, TableEntry, ValueSetEntry, ValueSetMember,
+};
+use serde_json::{json, Value};
+
+use crate::common::{exact, frame, Testbed, JSON, P4INFO};
+
+const PROFILE: u32 = 77;
+const SET: u32 = 78;
+const MS: u64 = 1_000_000;
+const TABLE: &str = "TestIngress.destinations";
+
+/// `destinations` gets a profile of 3 members, whose selector hashes the source's lowest bits, and the parser a
+/// value set for the types of frames that are not taken for Ethernet.
+fn config() -> PipelineConfig {
+    let mut program: Value = serde_json::from_str(JSON).unwrap();
+    let input = json!([{"type": "field", "value": ["ethernet", "src"]}]);
+    let selector = json!({"algo": "csum16", "input": input});
+    let ingress = &mut program["pipelines"][0];
+    ingress["action_profiles"] = json!([{"name": "p", "id": 0, "max_size": 3, "selector": selector}]);
+    let tables = ingress["tables"].as_array_mut().unwrap();
+    let table = tables.iter_mut().find(|table| table["name"] == TABLE).unwrap();
+    table["type"] = json!("indirect_ws");
+    table["action_profile"] = json!("p");
+    program["parse_vsets"] = json!([{"name": "set", "id": 0, "compressed_bitwidth": 9, "max_size": 1}]);
+    let states = program["parsers"][0]["parse_states"].as_array_mut().unwrap();
+    let start = states.iter_mut().find(|state| state["name"] == "start").unwrap();
+    let case = json!({"type": "parse_vset", "value": "set", "mask": null, "next_state": null});
+    start["transitions"].as_array_mut().unwrap().insert(0, case);
+
+    let mut p4info = parse_p4info(P4INFO).unwrap();
+    let named = |id, name: &str| Some(info::Preamble { id, name: name.into(), ..info::Preamble::default() });
+    let table = p4info.tables.iter_mut().find(|t| t.preamble.as_ref().unwrap().name == TABLE).unwrap();
+    table.implementation_id = PROFILE;
+    p4info.action_profiles.push(info::ActionProfile {
+        preamble: named(PROFILE, "p"),
+        table_ids: vec![table.preamble.as_ref().unwrap().id],
+        with_selector: true,
+        size: 3,
+        ..info::ActionProfile::default()
+    });
+    let kind = info::match_field::Match::MatchType(info::match_field::MatchType::Exact as i32);
+    let field = info::MatchField { id: 1, bitwidth: 9, r#match: Some(kind), ..info::MatchField::default() };
+    p4info.value_sets.push(info::ValueSet { preamble: named(SET, "set"), r#match: vec![field], size: 1 });
+    let p4_device_config = program.to_string().into_bytes();
+    PipelineConfig::new(ForwardingPipelineConfig { p4info: Some(p4info), p4_device_config, cookie: None })
+        .unwrap()
+}
+
+fn bed() -> Testbed {
+    let mut bed = Testbed::without_program(&[]);
+    bed.runtime.install(&mut bed.switch, config());
+    bed
+}
+
+fn forward(bed: &Testbed, port: u128) -> Action {
+    match bed.action(TABLE, "forward", &[port, 0]).r#type {
+        Some(table_action::Type::Action(action)) => action,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn member(bed: &Testbed, member_id: u32, port: u128) -> ActionProfileMember {
+    ActionProfileMember { action_profile_id: PROFILE, member_id, action: Some(forward(bed, port)) }
+}
+
+fn group(members: &[(u32, i32)]) -> ActionProfileGroup {
+    let member = |&(member_id, weight)| action_profile_group::Member { member_id, weight, watch_kind: None };
+    let members = members.iter().map(member).collect();
+    ActionProfileGroup { action_profile_id: PROFILE, group_id: 5, members, ..ActionProfileGroup::default() }
+}
+
+fn entry(bed: &Testbed, mac: u128, action: table_action::Type) -> TableEntry {
+    let action = Some(TableAction { r#type: Some(action) });
+    TableEntry { action, ..bed.entry(TABLE, &[exact(1, mac)], "forward", &[1, 0]) }
+}
+
+/// The ports by which 30 frames from different sources leave.
+fn ports(bed: &mut Testbed, mac: u128, time: u64) -> Vec<u16> {
+    for source in 0..30 {
+        let mut bytes = frame(mac as u64, 0x0800, 60);
+        bytes[11] = source;
+        bed.inject(time, 1, &bytes);
+    }
+    bed.left(time).into_iter().map(|(_, port)| port).collect()
+}
+
+#[test]
+fn entries_have_the_action_of_their_member_also_when_it_changes() {
+    let mut bed = bed();
+    let to_member = entry(&bed, 1, table_action::Type::ActionProfileMemberId(2));
+    assert_eq!(bed.refused(Type::Insert, to_member.clone()).0, Code::NotFound);
+    let (first, second) = (member(&bed, 2, 2), member(&bed, 2, 3));
+    bed.apply(Type::Insert, first.clone()).unwrap();
+    assert_eq!(bed.refused(Type::Insert, first.clone()).0, Code::AlreadyExists);
+    bed.apply(Type::Insert, to_member.clone()).unwrap();
+    assert_eq!(ports(&mut bed, 1, 0), [2; 30]);
+    bed.apply(Type::Modify, second.clone()).unwrap();
+    assert_eq!(ports(&mut bed, 1, MS), [3; 30]);
+    assert_eq!(bed.read(ActionProfileMember::default()).unwrap(), [Kinds::from(second)]);
+    let Kinds::TableEntry(read) =
+        bed.read(TableEntry { table_id: to_member.table_id, ..TableEntry::default() }).unwrap().remove(0)
+    else {
+        panic!("no entry")
+    };
+    assert_eq!(read.action, to_member.action, "as it was written");
+    assert_eq!(bed.refused(Type::Delete, first.clone()).0, Code::FailedPrecondition);
+    bed.apply(Type::Delete, to_member).unwrap();
+    bed.apply(Type::Delete, first).unwrap();
+    let direct = bed.entry(TABLE, &[exact(1, 1)], "forward", &[1, 0]);
+    assert_eq!(bed.refused(Type::Insert, direct).0, Code::InvalidArgument);
+}
+
+#[test]
+fn a_groups_members_share_the_packets_by_weight() {
+    let mut bed = bed();
+    for id in [1, 2, 3] {
+        let one = member(&bed, id, u128::from(id));
+        bed.apply(Type::Insert, one).unwrap();
+    }
+    let fourth = member(&bed, 4, 4);
+    assert_eq!(bed.refused(Type::Insert, fourth).0, Code::ResourceExhausted);
+    for bad in [group(&[(9, 1)]), group(&[(1, 0)]), group(&[(1, 5000)])] {
+        assert!(bed.apply(Type::Insert, bad).is_err());
+    }
+    bed.apply(Type::Insert, group(&[(1, 1), (2, 2)])).unwrap();
+    let to_group = entry(&bed, 1, table_action::Type::ActionProfileGroupId(5));
+    bed.apply(Type::Insert, to_group.clone()).unwrap();
+    let left = ports(&mut bed, 1, 0);
+    let to = |port| left.iter().filter(|other| **other == port).count();
+    assert_eq!((to(1), to(2)), (10, 20));
+    let moved = member(&bed, 2, 4);
+    bed.apply(Type::Modify, moved).unwrap();
+    assert_eq!(ports(&mut bed, 1, MS).iter().filter(|port| **port == 4).count(), 20);
+    bed.apply(Type::Modify, group(&[(3, 1)])).unwrap();
+    assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);
+    assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), [Kinds::from(group(&[(3, 1)]))]);
+    assert_eq!(bed.refused(Type::Delete, group(&[])).0, Code::FailedPrecondition);
+    bed.apply(Type::Delete, to_group).unwrap();
+    bed.apply(Type::Delete, group(&[])).unwrap();
+}
+
+#[test]
+fn an_entry_brings_its_group_along() {
+    let mut bed = bed();
+    let part = |port| action_profile_action_set_part(&bed, port);
+    let set = |parts| {
+        table_action::Type::ActionProfileActionSet(ActionProfileActionSet {
+            action_profile_actions: parts,
+            ..Default::default()
+        })
+    };
+    let (two, one, none) = (set(vec![part(2), part(3)]), set(vec![part(4)]), set(vec![]));
+    let (two, one, none) = (entry(&bed, 1, two), entry(&bed, 1, one), entry(&bed, 1, none));
+    bed.apply(Type::Insert, two.clone()).unwrap();
+    let left = ports(&mut bed, 1, 0);
+    assert_eq!([2, 3].map(|port| left.iter().filter(|other| **other == port).count()), [15, 15]);
+    assert_eq!(bed.refused(Type::Insert, one.clone()).0, Code::AlreadyExists);
+    assert_eq!(bed.refused(Type::Modify, none).0, Code::InvalidArgument);
+    bed.apply(Type::Modify, one).unwrap();
+    assert_eq!(ports(&mut bed, 1, MS), [4; 30]);
+    bed.apply(Type::Delete, two).unwrap();
+    assert!(ports(&mut bed, 1, 2 * MS).is_empty());
+}
+
+fn action_profile_action_set_part(bed: &Testbed, port: u128) -> ActionProfileAction {
+    ActionProfileAction { action: Some(forward(bed, port)), weight: 1, ..Default::default() }
+}
+
+#[test]
+fn the_parser_takes_the_members_of_a_value_set() {
+    let mut bed = bed();
+    bed.apply(Type::Insert, member(&bed, 1, 2)).unwrap();
+    let all = entry(&bed, 0, table_action::Type::ActionProfileMemberId(1));
+    bed.apply(Type::Insert, all).unwrap();
+    let of_ports = |ports: &[u8]| {
+        let member = |port: &u8| ValueSetMember { r#match: vec![exact(1, u128::from(*port))] };
+        ValueSetEntry { value_set_id: SET, members: ports.iter().map(member).collect() }
+    };
+    // Frames from port 1 for which the parser stops have no destination, which counts as 0.
+    assert!(ports(&mut bed, 9, 0).is_empty());
+    bed.apply(Type::Modify, of_ports(&[1])).unwrap();
+    assert_eq!(ports(&mut bed, 9, MS), [2; 30]);
+    assert_eq!(bed.read(ValueSetEntry::default()).unwrap(), [Kinds::from(of_ports(&[1]))]);
+    assert_eq!(bed.refused(Type::Modify, of_ports(&[1, 2])).0, Code::ResourceExhausted);
+    assert_eq!(bed.refused(Type::Insert, of_ports(&[1])).0, Code::InvalidArgument);
+    let unset = ValueSetMember { r#match: vec![FieldMatch::default()] };
+    let bad = ValueSetEntry { value_set_id: SET, members: vec![unset] };
+    assert_eq!(bed.refused(Type::Modify, bad).0, Code::InvalidArgument);
+    bed.apply(Type::Modify, of_ports(&[])).unwrap();
+    assert!(ports(&mut bed, 9, 2 * MS).is_empty());
+}
