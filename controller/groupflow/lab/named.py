@@ -41,6 +41,8 @@ class NamedOptions:
     """URL at which the controller is reached from outside"""
     listeners: tuple[int, ...] = ()
     """descriptors of listening sockets of that URL"""
+    record: Path | None = None
+    """file of a recording of the page"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
     with running(options.topology, folder, options.switch) as network:
         controller = None
         if options.controller:
-            controller = ControllerProcess(network, folder, API_PORT, listeners=options.listeners).start()
+            controller = ControllerProcess(
+                network, folder, API_PORT, listeners=options.listeners, record=options.record
+            ).start()
             _start_agents(network, folder)
         entry = Entry(
             name=options.name,
