@@ -7,7 +7,7 @@ import gzip
 import json
 import logging
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +109,7 @@ class Recording:
             raise RecordingError(f"{path}: no recording of groupflow, or an empty one") from None
         return Recording(topology, times, [line.rstrip("\n") for line in frames])
 
-    async def frames(self, at: float, speed: float) -> AsyncIterator[str]:
+    async def frames(self, at: float, speed: float) -> AsyncGenerator[str]:
         """Frames as JSON: at once those before `at` (seconds from the start), then each in its time."""
         start = self.times[0] + at
         first = sum(1 for time in self.times if time <= start)

@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 
 from groupflow.control.api.agents import agent_views
 from groupflow.control.api.views import session_detail
@@ -117,7 +117,7 @@ class Live:
         self._history: deque[str] = deque(maxlen=HISTORY)
         self._task: asyncio.Task[None] | None = None
 
-    async def frames(self) -> AsyncIterator[str]:
+    async def frames(self) -> AsyncGenerator[str]:
         """Frames as JSON, from the last minute on, until closed."""
         viewer = _Viewer()
         self._viewers.add(viewer)
