@@ -7,9 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from groupflow.network import topology
 from tests.network.harness import MIB, Lab, MakeLab
-from tests.support.browser import Browser, browsing
+from tests.support.browser import Browser, browsing, find_chromium
 
 TOPOLOGY = """
 name: two
@@ -30,6 +32,7 @@ while True:
 """
 
 
+@pytest.mark.skipif(find_chromium() is None, reason="needs Chromium with chromedriver; run `make setup`")
 async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) -> None:
     with make_lab(topology.parse(TOPOLOGY)) as lab, browsing(tmp_path) as browser:
         browser.open(lab.controller.url)

@@ -78,11 +78,16 @@ class Browser:
         return answer.json()["value"]
 
 
+def find_chromium() -> str | None:
+    """Chromium's path, if its chromedriver is there as well."""
+    return next(filter(None, map(shutil.which, _CHROMIUMS)), None) if shutil.which("chromedriver") else None
+
+
 @contextmanager
 def browsing(folder: Path) -> Generator[Browser]:
     """A browser with an empty profile in `folder`, until the end of the block."""
-    chromium = next(filter(None, map(shutil.which, _CHROMIUMS)), None)
-    assert chromium and shutil.which("chromedriver"), "no Chromium with chromedriver; run `make setup`"
+    chromium = find_chromium()
+    assert chromium
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     log = folder / "chromedriver.log"

@@ -18,7 +18,7 @@ from groupflow.control.live.frames import Form
 log = logging.getLogger(__name__)
 
 MOST_BYTES = 256 << 20
-"""of a recording, not compressed: a day of a small network"""
+"""of a recording, not compressed: hours of a small network"""
 _FORMAT = "groupflow recording 1"
 BEFORE = 120
 """frames before the chosen moment that a viewer gets at once, for its curves"""

@@ -59,11 +59,10 @@ export class SessionsView {
   #card(session) {
     const title = h("p", { class: "soft" });
     const table = new Table(`Members of session ${session.id}`, [
-      ["Member", ({ member }) => `${member.name}, ${member.role}`, true],
+      ["Member", ({ member }) => `${member.name}, ${member.isolated ? "isolated " : ""}${member.role}`, true],
       ["Packets in order", (row) => this.#progress(row), true],
       ["Packets/s", ({ speed }) => (speed === null ? "–" : number(Math.max(0, speed)))],
       ["Repairs", ({ member }) => number(member.repairs)],
-      ["Note", ({ member }) => (member.isolated ? "isolated" : ""), true],
     ], "no members yet");
     const element = h("section", { class: "card" }, h("h2", {}, h("span", { class: `swatch ${hue(session.id)}` }), `Session ${session.id}`), title, table.element);
     this.cards.set(session.id, { element, title, table });
@@ -105,7 +104,6 @@ export class LinksView {
       ["Load", (row) => this.bars.show(`${row.key} load`, "", row.load, `${rate(row.sent)}${row.link.rate ? ` of ${rate(row.link.rate)}` : ""}`), true],
       ["Queue", (row) => this.bars.show(`${row.key} queue`, "queue", row.waiting / row.link.queue, `${row.waiting} of ${row.link.queue}`), true],
       ["Dropped", (row) => number(row.dropped)],
-      ["Delay", (row) => nanoseconds(row.link.delay_ns)],
     ]);
     this.element = this.table.element;
   }

@@ -31,7 +31,7 @@ class Page {
       ["Events", new EventsView()],
       ["Switch", this.switchView],
     ];
-    if (topology.source !== "controller") this.views.splice(1, 0, ["Traffic", new TrafficView()]);
+    if (topology.about) this.views.splice(1, 0, ["Traffic", new TrafficView()]);
     this.#tabs();
     find("in").addEventListener("click", () => this.#zoom(1.25));
     find("out").addEventListener("click", () => this.#zoom(0.8));
