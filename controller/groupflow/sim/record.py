@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from groupflow.control.diffusion.readings import reading
 from groupflow.control.live.frames import Form, Meter, Stats, empty_frame, hop, topology_form
 from groupflow.control.live.recording import Recorder
+from groupflow.control.live.sampler import Eye
 from groupflow.sim.model import Scenario
 
 if TYPE_CHECKING:
@@ -33,14 +36,11 @@ class SimRecorder:
         self._scenario = scenario
         self._meter = Meter()
         self._delivered: dict[str, int] = {}
-        self._next_ns = 0
+        self.next_ns = 0
+        """the time of the next look"""
 
     async def follow(self, controller: Controller) -> None:
         """Records a run with a controller, whose clock is the simulator's, until cancelled."""
-        import asyncio
-
-        from groupflow.control.live.sampler import Eye
-
         eye = Eye(controller)
         loop = asyncio.get_running_loop()
         with controller.events.subscribed() as events:
@@ -50,20 +50,15 @@ class SimRecorder:
                 self._add(await eye.frame(now_ns / 1e9, self._stats(now_ns), told))
                 await asyncio.sleep(self.period_ns / 1e9)
 
-    def until(self) -> int:
-        """The time of the next look, in ns."""
-        return self._next_ns
-
     def look(self, now_ns: int) -> None:
         """Records a moment of a run without a controller, once its time has come."""
-        if now_ns < self._next_ns:
+        if now_ns < self.next_ns:
             return
-        self._next_ns = now_ns + self.period_ns
-        kinds = {name: self._scenario.kind(name) for name in self._scenario.topology.switches}
-        switches: dict[str, Form] = {
-            name: {"state": "up"} if kind == "p4" else {"state": "up", "problem": f"a {kind}, without P4"}
-            for name, kind in kinds.items()
-        }
+        self.next_ns = now_ns + self.period_ns
+        switches: dict[str, Form] = {name: {"state": "up"} for name in self._scenario.topology.switches}
+        for name, kind in self._scenario.kinds.items():
+            if kind != "p4":
+                switches[name]["problem"] = f"a {kind}, without P4"
         for name, (stats, clock) in self._stats(now_ns).items():
             switches[name] |= self._meter.switch(name, stats, clock)
             switches[name]["drops"].pop(
@@ -82,8 +77,6 @@ class SimRecorder:
         return {name: (Stats.model_validate_json(self._sim.stats(name)), now_ns) for name in names}
 
     def _flow(self, number: int, name: str) -> Form:
-        from groupflow.control.diffusion.readings import reading
-
         rows = [
             reading(part, branch, partial(self._sim.register, part.switch))
             for part in self._scenario.controlled[name]

@@ -58,7 +58,11 @@ def run(
     """
     started = time.monotonic()
     sim = build(scenario, threads)
-    recorder = _recorder(sim, scenario, record) if record else None
+    recorder = None
+    if record is not None:
+        from groupflow.sim.record import SimRecorder
+
+        recorder = SimRecorder(sim, scenario, record)
     partial = _partial(Path(out)) if out is not None else None
     try:
         if partial is not None:
@@ -77,7 +81,7 @@ def run(
         else:
             finished = False
             while not finished:
-                now_ns, hops, finished = sim.step(_STEP_MS, recorder.until() if recorder else None)
+                now_ns, hops, finished = sim.step(_STEP_MS, recorder.next_ns if recorder else None)
                 tell(now_ns, hops)
                 if recorder:
                     recorder.look(now_ns)
@@ -136,12 +140,6 @@ def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None
             if result is not None:
                 raise ScenarioError(f"{scenario.name}: {name} refused an entry: {result[1]}: {update}")
         _set_up(sim, name, setup)
-
-
-def _recorder(sim: "NativeSim", scenario: Scenario, path: Path) -> "SimRecorder":
-    from groupflow.sim.record import SimRecorder
-
-    return SimRecorder(sim, scenario, path)
 
 
 def _run_controlled(
