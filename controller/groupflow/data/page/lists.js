@@ -179,8 +179,9 @@ export class EventsView {
   /** Of each frame, also when another view is shown; a viewer gets some events twice. */
   keep(frame) {
     const list = this.element.firstChild;
+    const before = this.latest; // events of one moment, as in a simulation, are all shown
     for (const event of frame.events) {
-      if (event.time <= this.latest) continue;
+      if (event.time <= before) continue;
       this.latest = event.time;
       const { time, event: what, ...rest } = event;
       const facts = Object.entries(rest).filter(([, value]) => value !== null).map(([name, value]) => `${words(name)} ${value}`);
