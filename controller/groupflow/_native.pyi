@@ -165,6 +165,9 @@ def build_reply(
 def bone_steps() -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
     """The flowcharts of round multicast, of the hub and of the rim: from, when, to."""
 
+def render_trace(trace: str) -> str:
+    """A trace in JSON as text for people. Raises ValueError."""
+
 class NativeSwitch:
     """The switch core. Use `groupflow.Switch`, which speaks finsy's entities."""
 
@@ -206,6 +209,8 @@ class NativeSwitch:
         self, id: int, period_ns: int, frame: bytes, first_ns: int, port: int, enabled: bool
     ) -> None: ...
     def delete_generator(self, id: int) -> None: ...
+    def arm_trace(self, count: int, port: int | None, fields: list[str], dropped: bool) -> int: ...
+    def take_traces(self, filter: int, end: bool) -> str: ...
     def stats(self) -> str:
         """Counters of ports, queues and drops, as `gfswitch stats --json` prints them."""
 

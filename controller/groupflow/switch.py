@@ -11,7 +11,8 @@ The switch never acts by itself: time is the caller's, in integer nanoseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +23,7 @@ from finsy.p4entity import decode_entity, encode_entities, encode_updates
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from groupflow._native import NativeSwitch
+from groupflow._native import NativeSwitch, render_trace
 
 
 class Output(NamedTuple):
@@ -52,6 +53,11 @@ class WriteError(Exception):
         super().__init__("; ".join(f"update {index}: {message}" for index, _, message in errors))
 
 
+def explain(trace: dict[str, Any]) -> str:
+    """A trace as text for people, as `gfswitch trace` prints it."""
+    return render_trace(json.dumps({"switch": 0, **trace}))
+
+
 @lru_cache(maxsize=4)
 def schema(p4info: str) -> finsy.P4Schema:
     """The names in P4Info's text, read once for the same text."""
@@ -67,6 +73,8 @@ class Switch:
         self._in_names = self._metadata_names("packet_in")
         self._out_ids = {name: (ident, bits) for ident, (name, bits) in self._metadata("packet_out").items()}
         self.packet_ins: list[PacketIn] = []
+        self.traces: list[dict[str, Any]] = []
+        """ways of packets; `explain` makes text of one"""
 
     @classmethod
     def load(
@@ -134,10 +142,33 @@ class Switch:
         ]
         return [Output(*output) for output in outputs]
 
-    def run(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> list[Output]:
-        """Gives the switch a frame, and returns its output: `inject`, then `advance` to the same time."""
-        self.inject(port, packet, now_ns)
-        return self.advance(now_ns)
+    def run(
+        self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0, *, trace: bool = False
+    ) -> list[Output]:
+        """Gives the switch a frame, and returns its output: `inject`, then `advance` to the same time.
+
+        `trace`: the way of the packet goes to `traces`, if the packet has left by then.
+        """
+        if not trace:
+            self.inject(port, packet, now_ns)
+            return self.advance(now_ns)
+        with self.traced(port=port):
+            return self.run(port, packet, now_ns)
+
+    @contextmanager
+    def traced(
+        self, *, count: int = 1, port: int | None = None, match: Sequence[str] = (), dropped: bool = False
+    ) -> Generator[None]:
+        """Within the block, the ways of the next `count` packets go to `traces` (docs/reference/trace.md).
+
+        Only of packets that arrive at `port`, that match (`ipv4.dst=10.0.0.1`), of which a copy is dropped,
+        and whose last copy has left at the end of the block. Raises ValueError for an unknown field.
+        """
+        filter_ = self._native.arm_trace(count, port, list(match), dropped)
+        try:
+            yield
+        finally:
+            self.traces += json.loads(self._native.take_traces(filter_, end=True))
 
     def register(self, name: str, index: int) -> int:
         """The value of a register's cell. The name is the full name of the register, or its last parts."""

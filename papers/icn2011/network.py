@@ -25,6 +25,7 @@ import yaml
 
 from groupflow import sim
 from groupflow.data import TOPOLOGIES
+from groupflow.network.repetition import expand
 from groupflow.network.topology import Topology, parse
 from groupflow.sim.model import Kind
 from papers.icn2011.paper import (
@@ -167,7 +168,7 @@ def _kinds(case: Case) -> dict[str, Kind]:
 @cache
 def topology(case: Case) -> Topology:
     """Fig. 5 with a case's members, delay, and output buffers of senders before their links."""
-    form = cast(dict[str, Any], yaml.safe_load(FIG5.read_text()))
+    form = cast(dict[str, Any], expand(yaml.safe_load(FIG5.read_text())))
     members = (f"m{network}{n}" for network in "bcd" for n in range(1, case.members + 1))
     kept = {"ma1", *members, "sa1", "sa2"}
     form["hosts"] = {name: host for name, host in form["hosts"].items() if name in kept}

@@ -108,6 +108,9 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument(
         "--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`"
     )
+    run.add_argument(
+        "--take-over", action="store_true", help="take the switches from a controller that runs already"
+    )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)
 
@@ -119,6 +122,7 @@ def run_controller(args: argparse.Namespace) -> int:
     from groupflow.control.live.recording import RecordingError
     from groupflow.control.split.service import SplitError
     from groupflow.network.topology import TopologyError
+    from groupflow.p4rt.connection import TakenError
     from groupflow.p4rt.program import ProgramError
     from groupflow.store.interface import StoreError
     from groupflow.tuning.plugin import PolicyFileError
@@ -126,9 +130,11 @@ def run_controller(args: argparse.Namespace) -> int:
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
     log_to_stderr(args.log_level)
-    with failing_with(
-        TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError, RecordingError
-    ):
+    kinds = (
+        *(TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError, TakenError),
+        RecordingError,
+    )
+    with failing_with(*kinds):
         asyncio.run(_serve(args))
     return OK
 
@@ -163,6 +169,7 @@ async def _serve(args: argparse.Namespace) -> None:
             controller = await Controller.open(
                 network, program, store, options,
                 split=_split_options(args.agent_control), policies=policies,
+                api=listeners[-1].getsockname()[:2], take_over=args.take_over,
             )  # fmt: skip
             live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
             recorder = sockets.enter_context(Recorder(args.record, live.topology)) if args.record else None

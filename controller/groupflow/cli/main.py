@@ -24,8 +24,8 @@ from typing import Never
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
 
 COMMANDS = (
-    "net", "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim", "play",
-    "reproduce", "experiments", "bmv2_agent", "schema", "completion",
+    "net", "trace", "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim",
+    "play", "reproduce", "experiments", "bmv2_agent", "schema", "completion",
 )  # fmt: skip
 """Modules of groupflow.cli that register subcommands, in the order of the help text."""
 

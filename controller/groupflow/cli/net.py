@@ -16,11 +16,13 @@ from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_comm
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
     from groupflow.lab.registry import Entry
+    from groupflow.network.topology import Topology
 
 DEFAULT_API = ("127.0.0.1", 9580)
 _INSIDE = "GROUPFLOW_NETWORK"
 """the environment variable that a process in a network's own namespaces has: its inheritance, as JSON"""
 _END_SECONDS = 20.0
+_FILES = "YAML, a topology.json of p4lang/tutorials or p4-utils, GraphML, or a name: fig5"
 
 
 def register(subparsers: Subparsers) -> None:
@@ -32,6 +34,14 @@ def register(subparsers: Subparsers) -> None:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     _add_up(commands)
+    imported = add_command(
+        commands,
+        "import",
+        "print a topology of p4lang/tutorials, p4-utils or Topology Zoo as YAML, to go on with",
+        example="groupflow net import Abilene.graphml > abilene.yaml",
+    )
+    imported.add_argument("topology", metavar="FILE", help=_FILES)
+    imported.set_defaults(run=_import)
     listed = add_command(commands, "list", "list the networks that run", example="groupflow net list")
     listed.add_argument("--json", action="store_true", help="print JSON")
     listed.set_defaults(run=_list)
@@ -63,19 +73,26 @@ def _add_up(commands: Subparsers) -> None:
         "start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`",
         example="sudo groupflow net up hall.yaml --cli",
     )
-    up.add_argument("topology", metavar="FILE", help="the network: YAML, or a name: fig5")
+    up.add_argument("topology", metavar="FILE", help=f"the network: {_FILES}")
     up.add_argument("--name", help="its name for other commands (default: the topology's)")
     up.add_argument(
-        "--cli", action="store_true", help="give a prompt: Mininet's commands, send, sessions, status"
+        "--cli", action="store_true", help="give a prompt: Mininet's commands, send, recv, sessions, status"
     )
     up.add_argument(
         "--switch", choices=("gfswitch", "bmv2"), default="gfswitch", help="(default: %(default)s)"
     )
     up.add_argument(
+        "--p4",
+        type=Path,
+        metavar="FILE",
+        help="a P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it",
+    )
+    up.add_argument(
         "--no-controller",
         action="store_true",
-        help="switches without a program and hosts only: bring your own controller",
+        help="switches and hosts only, without a program unless --p4 names one: bring your own controller",
     )
+    up.add_argument("--pcap", type=Path, metavar="FOLDER", help="capture the frames of all switches' ports")
     up.add_argument(
         "--api",
         type=values.listen_address,
@@ -103,12 +120,11 @@ def _up(args: argparse.Namespace) -> int:
     from groupflow.lab.leftovers import InUseError
     from groupflow.lab.network import NetworkError
     from groupflow.lab.registry import RegistryError
-    from groupflow.network.topology import TopologyError, load
+    from groupflow.network.topology import TopologyError
 
-    with failing_with(
-        TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError, OSError
-    ):
-        topology = load(args.topology)
+    errors = (TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError)
+    with failing_with(*errors, OSError):
+        topology = _asked(args)
         name = args.name or topology.name
         if _INSIDE not in os.environ:
             _enter(args, name)
@@ -126,6 +142,7 @@ def _up(args: argparse.Namespace) -> int:
             api=inherited["url"],
             listeners=tuple(inherited["listeners"]),
             record=args.record,
+            pcap=args.pcap,
         )
         with named(options, Claim(name, inherited["claim"])) as up:
             print(_started(up), flush=True)
@@ -138,13 +155,39 @@ def _up(args: argparse.Namespace) -> int:
     return OK
 
 
+def _asked(args: argparse.Namespace) -> "Topology":
+    """The topology of the command line. Raises TopologyError."""
+    from dataclasses import replace
+
+    from groupflow.network.topology import load
+
+    topology = load(args.topology)
+    if args.pcap:
+        topology = replace(topology, pcap=frozenset(topology.switches))
+    if args.p4:
+        own = {"program": args.p4, "p4info": None}
+        switches = {name: replace(switch, **own) for name, switch in topology.switches.items()}
+        topology = replace(topology, switches=switches)
+    return topology
+
+
+def _import(args: argparse.Namespace) -> int:
+    from groupflow.network.topology import TopologyError, load
+    from groupflow.network.variants import render
+
+    with failing_with(TopologyError):
+        print(render(load(args.topology)), end="")
+    return OK
+
+
 def _enter(args: argparse.Namespace, name: str) -> Never:
     """Takes the name and the API's address, then goes on in namespaces of the network's own."""
     from groupflow.control.api.server import ApiError, listen
     from groupflow.lab import namespaces
+    from groupflow.lab.network import UNSHARE, check_rights
     from groupflow.lab.registry import Claim
 
-    namespaces.check()
+    check_rights(UNSHARE)
     claim = Claim(name)
     asked: tuple[str, int] | None = args.api
     url, listeners = None, list[int]()
@@ -171,7 +214,7 @@ def _started(up: "Running") -> str:
         f"logs and files in {entry.folder}",
         f"controller: {entry.api}  (a page for browsers; groupflow ctl --api {entry.api} status)"
         if entry.api
-        else "no controller",
+        else f"controller: none; your own: groupflow net exec --net {entry.name} {entry.switches[0]} COMMAND",
         f"programs:   groupflow net exec --net {entry.name} {next(iter(entry.hosts))} COMMAND",
     ]
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 """The controller, put together: one device a switch, sessions above them, the store below, the API beside."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from groupflow.control.sessions.watchdog import Watchdog
 from groupflow.control.sharing import Sharing
 from groupflow.control.split.service import SplitOptions, Splitting
 from groupflow.network.topology import Switch, Topology
+from groupflow.p4rt import mastery
 from groupflow.p4rt.connection import Connection, connect
 from groupflow.p4rt.device import Device, State
 from groupflow.p4rt.program import Program
@@ -49,6 +51,7 @@ class Controller:
         split: SplitOptions | None = None,
         policies: Policies = POLICIES,
         connector: Connector | None = None,
+        take_over: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -59,6 +62,7 @@ class Controller:
         self._store = store
         self._election_id = election_id
         self._connector = connector or self._connect
+        self._take_over = take_over
         self.devices = {name: self._device(switch) for name, switch in topology.switches.items()}
         self.fabric = Fabric(topology, self.devices, options.tcp_prefix)
         post = Post(self.fabric)
@@ -95,17 +99,21 @@ class Controller:
         split: SplitOptions | None = None,
         policies: Policies = POLICIES,
         connector: Connector | None = None,
+        api: tuple[str, int] | None = None,
+        take_over: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> "Controller":
-        """A controller that carries on where the previous controller of this store ended.
+        """A controller that carries on where the previous controller of this store ended. Others know it by
+        its `api`; `take_over`: it takes switches from them.
 
         Raises StoreError, SplitError.
         """
-        secret, election_id = await _identity(store, int(wall()))
+        secret, sequence = await _identity(store, int(wall()))
+        election_id = mastery.election_id(sequence, api, os.getpid())
         controller = Controller(
             topology, program, store, secret, election_id, options,
-            split=split, policies=policies, connector=connector, clock=clock, wall=wall,
+            split=split, policies=policies, connector=connector, take_over=take_over, clock=clock, wall=wall,
         )  # fmt: skip
         await controller.agents.restore()
         await controller.watchdog.restore()
@@ -115,7 +123,7 @@ class Controller:
         return controller
 
     async def run(self) -> None:
-        """Serves the switches until cancelled."""
+        """Serves the switches until cancelled. Raises a group with TakenError."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 for device in self.devices.values():
@@ -137,10 +145,14 @@ class Controller:
         )
 
     async def _connect(self, switch: Switch, election_id: int) -> Connection:
-        connection = await connect(switch.grpc, switch.device_id, self.program, election_id)
+        first = not self.devices[switch.name].held  # a controller that loses a switch does not fight for it
+        connection = await connect(
+            switch.grpc, switch.device_id, self.program, election_id, take_over=first and self._take_over
+        )
         if connection.election_id > self._election_id:
             self._election_id = connection.election_id
-            await self._store.commit(Transaction({_ELECTION: str(self._election_id)}))
+            sequence = mastery.sequence_of(self._election_id)
+            await self._store.commit(Transaction({_ELECTION: str(sequence)}))
         return connection
 
     def _on_packet(self, switch: str, port: int, frame: bytes) -> None:
@@ -156,13 +168,13 @@ async def open_store(path: Path | None) -> Store:
 
 
 async def _identity(store: Store, now: int) -> tuple[str, int]:
-    """The secret that tokens are made with, and an election id above that of every earlier controller."""
+    """The secret that tokens are made with, and a number above that of every earlier controller."""
     secret, former = await store.get(_SECRET), await store.get(_ELECTION)
     chosen = secret or new_secret()
     if former is not None and not former.isdecimal():
         raise StoreError(f"{_ELECTION}: {former!r} is no number; delete the store to begin anew")
-    election_id = max(now, int(former or 0) + 1)
-    writes = {_SECRET: chosen, _ELECTION: str(election_id)}
+    sequence = max(now, int(former or 0) + 1)
+    writes = {_SECRET: chosen, _ELECTION: str(sequence)}
     if not await store.commit(Transaction(writes, expect={_SECRET: secret, _ELECTION: former})):
         raise StoreError("another controller uses this store; stop it, or name another store")
-    return chosen, election_id
+    return chosen, sequence

@@ -27,7 +27,7 @@ class Bmv2Switch(P4Switch):
         program = shutil.which(PROGRAM)
         if program is None:
             raise ProgramNotFoundError(f"no {PROGRAM} on PATH; install BMv2, or use gfswitch")
-        return [program, *arguments(self.spec)]
+        return [program, *([f"--pcap={self.pcap}"] if self.pcap else []), *arguments(self.spec)]
 
     def start(self, controllers: object = None) -> None:
         """Starts the switch with a veth pair at port 0, into whose other end the rate agent sends ticks."""
@@ -53,7 +53,8 @@ def thrift_port(switch: Switch) -> int:
 
 
 def arguments(switch: Switch) -> list[str]:
-    args = ["--no-p4", "--device-id", str(switch.device_id), "--log-console", "--log-level", "warn"]
+    args = [str(switch.program) if switch.program else "--no-p4", "--device-id", str(switch.device_id)]
+    args += ["--log-console", "--log-level", "warn"]
     args += ["--thrift-port", str(thrift_port(switch)), "-i", f"0@{tick_interfaces(switch)[0]}"]
     for port in switch.ports:
         args += ["-i", f"{port}@{switch.interface(port)}"]

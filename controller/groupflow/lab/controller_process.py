@@ -67,6 +67,9 @@ class ControllerProcess:
             command += ["--switch-sockets", str(RUN_FOLDER)]
         if record is not None:
             command += ["--record", str(record)]
+        switch = next(iter(network.topology.switches.values()))
+        if switch.program is not None:
+            command += ["--p4-json", str(switch.program), "--p4info", str(switch.p4info)]
         log = folder / "controller.log"
         self.daemon = Daemon("controller", command, log, descriptors=listeners)
 
@@ -88,6 +91,11 @@ class ControllerProcess:
         form = self.post("/sessions", {"mode": mode, "policy": policy, **more})
         tokens = cast(Mapping[str, str], form["tokens"])
         return SessionAccess(cast(int, form["id"]), tokens["join"])
+
+    def access(self, session: int) -> SessionAccess:
+        """Of a session that is there."""
+        tokens = cast(Mapping[str, str], self.get(f"/sessions/{session}/tokens"))
+        return SessionAccess(session, tokens["join"])
 
     def get(self, path: str) -> object:
         return self._request("GET", path)

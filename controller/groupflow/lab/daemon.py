@@ -29,10 +29,12 @@ class Daemon:
         environment: Mapping[str, str] | None = None,
         nice: int = 0,
         descriptors: Sequence[int] = (),
+        may_end: bool = False,
     ) -> None:
         """`environment` is added to this process's own; `nice`: -20 is the highest priority, 19 lowest.
 
-        `descriptors` of this process stay open in the daemon.
+        `descriptors` of this process stay open in the daemon. One that `may_end` counts as dead only when it
+        ended with an error.
         """
         self.name = name
         self.command = tuple(command)
@@ -40,6 +42,7 @@ class Daemon:
         self._environment = dict(os.environ) | dict(environment or {})
         self._nice = nice
         self._descriptors = tuple(descriptors)
+        self._may_end = may_end
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -90,6 +93,8 @@ class Daemon:
     def check(self) -> None:
         """Raises DaemonError when the process was started and is dead."""
         if self._process is not None and not self.alive:
+            if self._may_end and self._process.poll() == 0:
+                return
             raise DaemonError(self.death())
 
     def death(self) -> str:
@@ -112,11 +117,13 @@ class Daemon:
         return lines[-1] if lines else ""
 
     def stop(self) -> None:
-        """Ends the process by SIGTERM, or SIGKILL if it does not react. Does nothing when it does not run."""
+        """Ends the process, and what it started, by SIGTERM, or SIGKILL if it does not react. Does nothing
+        when it does not run."""
         if self._process is None:
             return
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGTERM)
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:

@@ -4,6 +4,7 @@
 
 import json
 import socket
+import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -24,11 +25,18 @@ class GfSwitch(P4Switch):
     kind = "gfswitch"
 
     def command(self) -> list[str]:
-        return [str(find_program("gfswitch")), *arguments(self.topology, self.spec, self.socket_path)]
+        options = arguments(self.topology, self.spec, self.socket_path)
+        return [str(find_program("gfswitch")), *options, *([f"--pcap={self.pcap}"] if self.pcap else [])]
 
     @property
     def socket_path(self) -> Path:
         return RUN_FOLDER / f"{self.spec.name}.sock"  # a Unix socket's path is short: not in `folder`
+
+    def dpctl(self, *args: str) -> str:
+        """Mininet's `dpctl`, with the subcommands of gfswitch: `dpctl stats`."""
+        command = [str(find_program("gfswitch")), args[0], "--socket", str(self.socket_path), *args[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
 
     def ready(self) -> bool:
         return "gfswitch ready" in self.daemon.output()
@@ -62,7 +70,9 @@ class GfSwitch(P4Switch):
 
 def arguments(topology: Topology, switch: Switch, socket_path: Path) -> list[str]:
     """The command line that attaches every port and emulates every link of the switch."""
-    args = ["--device-id", str(switch.device_id), "--no-p4", "--grpc-server-addr", switch.grpc]
+    args = ["--device-id", str(switch.device_id), "--grpc-server-addr", switch.grpc]
+    args += [str(switch.program)] if switch.program else ["--no-p4"]
+    args += ["--p4info", str(switch.p4info)] if switch.p4info else []
     args += ["--cpu-port", str(CPU_PORT), "--drop-port", str(DROP_PORT), "--priority-queues", str(QUEUES)]
     args += ["--control-socket", str(socket_path), "--seed", str(switch.device_id), "--log-level", "warn"]
     for port in switch.ports:

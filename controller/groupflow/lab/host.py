@@ -11,6 +11,7 @@ from typing import Any
 
 from mininet.node import Host as MininetHost
 
+from groupflow.lab.daemon import DaemonError
 from groupflow.network.topology import Host
 
 OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
@@ -27,12 +28,15 @@ class GroupHost(MininetHost):
         """the inode number of its network namespace"""
 
     def set_up(self) -> None:
-        """Gives the interface its addresses and routes; call it when the host's link is made."""
+        """Gives the interface its addresses and routes, and runs the topology's commands; call it when the
+        host's link is made. Raises DaemonError."""
         self.run_script(host_script(self.spec))
         # Mininet's own commands (`pingall`, `iperf`, `h1 ping h2`) ask the interface for its address.
         interface: Any = self.intf(self.spec.interface)
         interface.ip, interface.prefixLen = str(self.spec.ip), str(self.spec.prefix)
         interface.mac = self.spec.mac
+        for command in self.spec.commands:
+            self.run_script(command)
 
     def launcher(self) -> tuple[str, ...]:
         """Words before a command that run it in this host; the command keeps the launcher's pid."""
@@ -45,14 +49,19 @@ class GroupHost(MininetHost):
         )
 
     def run_script(self, script: str) -> None:
+        """Runs a shell's commands in this host to their end. Raises DaemonError."""
         done = self.run(["sh", "-ec", script])
         if done.returncode != 0:
-            raise RuntimeError(f"{self.name}: setting up its network failed: {done.stderr.strip()}")
+            what = script if script in self.spec.commands else "setting up its network"
+            why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise DaemonError(f"{self.name}: {what}: failed: {why}")
 
 
 def host_script(host: Host) -> str:
     """Shell commands that set up the host's network from inside its namespace."""
     iface = host.interface
+    gateway = f"ip neigh replace {host.gateway} lladdr {host.gateway_mac} dev {iface}"
+    neighbour = [gateway] if host.fixed_gateway else []
     return "\n".join(
         [
             "ip link set lo up",
@@ -64,6 +73,7 @@ def host_script(host: Host) -> str:
             f"ip addr add {host.ip}/{host.prefix} dev {iface}",
             f"ip route add default via {host.gateway} dev {iface}",
             f"ip route add 224.0.0.0/4 dev {iface}",
+            *neighbour,
         ]
     )
 

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,13 @@ from typing import Never
 
 from groupflow.endpoint.options import CacheOptions
 from groupflow.endpoint.programs import find_program
-from groupflow.lab import split
+from groupflow.lab import own_program, split
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.daemon import Daemon, DaemonError
-from groupflow.lab.network import Network, SwitchKind, processes_in, running
+from groupflow.lab.network import Network, NetworkError, SwitchKind, processes_in, running
+from groupflow.lab.ownership import hand_over, make_folder
 from groupflow.lab.registry import Claim, Entry
+from groupflow.lab.schedule import scheduled
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 
@@ -43,6 +45,8 @@ class NamedOptions:
     """descriptors of listening sockets of that URL"""
     record: Path | None = None
     """file of a recording of the page"""
+    pcap: Path | None = None
+    """the folder for captured frames; None: one in `folder`"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
     """The network with all its processes, until the end of the block, or until SIGTERM or SIGHUP raise
     SystemExit in it. Call from the main thread.
 
-    Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
+    Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError, TopologyError.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -74,27 +78,51 @@ def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
 
 @contextmanager
 def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
-    folder = options.folder
+    folder, started = options.folder, time.time() - 1  # clocks of file systems are coarse
+    make_folder(folder)
     (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
-    with running(options.topology, folder, options.switch) as network:
-        controller = None
-        if options.controller:
-            controller = ControllerProcess(
-                network, folder, API_PORT, listeners=options.listeners, record=options.record
-            ).start()
-            _start_agents(network, folder)
-        entry = Entry(
-            name=options.name,
-            topology=options.file,
-            switch=options.switch,
-            pid=os.getpid(),
-            hosts={name: int(host.pid or 0) for name, host in network.hosts.items()},
-            switches=tuple(network.switches),
-            api=options.api if options.controller else None,
-            folder=str(folder.resolve()),
+    topology, entries = own_program.prepare(options.topology, folder / "p4")
+    controlled = options.controller and _is_ours(topology)
+    try:
+        with running(topology, folder, options.switch, options.pcap) as network, ExitStack() as stack:
+            own_program.write(entries)
+            controller = None
+            if controlled:
+                controller = ControllerProcess(
+                    network, folder, API_PORT, listeners=options.listeners, record=options.record
+                ).start()
+                _start_agents(network, folder)
+            network.start_programs(folder)
+            entry = Entry(
+                name=options.name,
+                topology=options.file,
+                switch=options.switch,
+                pid=os.getpid(),
+                hosts={name: int(host.pid or 0) for name, host in network.hosts.items()},
+                switches=tuple(network.switches),
+                api=options.api if controlled else None,
+                folder=str(folder.resolve()),
+            )
+            claim.tell(entry)
+            hand_over(folder, started)
+            stack.enter_context(scheduled(network))
+            yield Running(network, controller, entry)
+    finally:
+        for made in (folder, options.pcap):
+            if made is not None:
+                hand_over(made, started)
+
+
+def _is_ours(topology: Topology) -> bool:
+    """Whether groupflow's controller controls the network: not where programs are others'. Raises
+    NetworkError for hosts that no program of its own serves."""
+    if not own_program.is_groupflows(topology.switches):
+        return False
+    if foreign := [host.name for host in topology.hosts.values() if topology.is_foreign(host)]:
+        raise NetworkError(
+            f"{topology.name}: {foreign[0]}'s gateway is not of groupflow's program; name one: --p4 FILE"
         )
-        claim.tell(entry)
-        yield Running(network, controller, entry)
+    return True
 
 
 def watch(network: Network, tell: Callable[[str], None]) -> None:
@@ -142,8 +170,8 @@ def _start_agents(network: Network, folder: Path) -> None:
         caches.append(network.start_daemon(Daemon(f"{name} (gfagent cache)", [*launcher, *command], log)))
     split.start(network, folder)
     for cache in caches:
-        cache.wait_ready(partial(_joined, cache))
+        cache.wait_ready(partial(joined, cache))
 
 
-def _joined(cache: Daemon) -> bool:
-    return '"event":"joined"' in cache.output()
+def joined(agent: Daemon) -> bool:
+    return '"event":"joined"' in agent.output()

@@ -6,7 +6,9 @@
 
 import logging
 import os
+import shutil
 import signal
+import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,12 +22,15 @@ from groupflow.lab.daemon import Daemon
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.leftovers import Reservation, delete_interfaces
+from groupflow.lab.ownership import make_folder
 from groupflow.lab.p4switch import P4Switch
+from groupflow.network.topology import Link as TopologyLink
 from groupflow.network.topology import Topology
 
 log = logging.getLogger(__name__)
 
 SwitchKind: TypeAlias = Literal["gfswitch", "bmv2"]
+UNSHARE = ("unshare", "--net", "--mount", "--propagation", "private")
 KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
 
 
@@ -72,18 +77,22 @@ class Network:
         self._reservation.add_process(self.switches[name].daemon.pid)
 
     def change_link(self, one: str, other: str, change: str) -> None:
-        """Changes a link at each switch that emulates it: `down`, `up`, `rate=1mbit`."""
-        link = self.topology.link_between(one, other)
-        for end in (link.a, link.b):
-            if end.node in self.switches:
-                self.gfswitch(end.node).link(end.port, change)
+        """Changes the link between two nodes: `down`, `up`, `rate=1mbit`. Raises KeyError where none is."""
+        self.change(self.topology.link_between(one, other), change)
 
-    def build(self, folder: Path, kind: type[P4Switch]) -> None:
+    def change(self, link: TopologyLink, change: str) -> None:
+        """Changes a link at each switch that emulates it. Raises NetworkError, ControlError."""
+        between = self.switches.keys() >= {link.a.node, link.b.node} and "dir=" not in change
+        for end in (link.a, link.b):
+            if end.node in self.switches:  # between two, each emulates the frames that it sends
+                self.gfswitch(end.node).link(end.port, f"{change},dir=out" if between else change)
+
+    def build(self, folder: Path, kind: type[P4Switch], pcap: Path) -> None:
         for name, host in self.topology.hosts.items():
             self.hosts[name] = self.mininet.addHost(name, cls=GroupHost, host=host, ip=None)
         for name in self.topology.switches:
             self.switches[name] = self.mininet.addSwitch(
-                name, cls=kind, topology=self.topology, folder=folder
+                name, cls=kind, topology=self.topology, folder=folder, pcap=pcap
             )
         nodes = {**self.hosts, **self.switches}
         for link in self.topology.links:
@@ -95,6 +104,17 @@ class Network:
         for switch in self.switches.values():
             switch.start()
             self._reservation.add_process(switch.daemon.pid)
+
+    def start_programs(self, folder: Path) -> None:
+        """Starts the programs that the topology has for its hosts; their output goes to `folder`."""
+        for name, host in self.hosts.items():
+            for number, text in enumerate(host.spec.programs, 1):
+                command = [*host.launcher(), "sh", "-c", text]
+                output = folder / f"{name}-program{number}.log"
+                known = {"GROUPFLOW_NAME": name}
+                self.start_daemon(
+                    Daemon(f"{name} ({text})", command, output, environment=known, may_end=True)
+                )
 
     def tear_down(self) -> None:
         """Takes the network down. Goes on when a step fails: the next run removes the rest."""
@@ -113,26 +133,49 @@ class Network:
 
 
 @contextmanager
-def running(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> Generator[Network]:
-    """The topology as a running network, without a controller. Logs go to `folder`.
+def running(
+    topology: Topology, folder: Path, kind: SwitchKind = "gfswitch", pcap: Path | None = None
+) -> Generator[Network]:
+    """The topology as a running network, without a controller. Logs go to `folder`, captured frames to
+    `pcap` (default: a folder in it).
 
     Call from the main thread. Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
     """
-    if os.geteuid() != 0:
-        raise NetworkError("root is needed to make network namespaces; use sudo")
+    check_rights()
+    if kind != "gfswitch" and any(link.schedule for link in topology.links):
+        raise NetworkError(f"{topology.name} has a schedule, for which only gfswitch emulates links")
     # Mininet's own preparation raises limits of the whole machine for good; networks of this size need none.
     Mininet.inited = True
-    folder.mkdir(parents=True, exist_ok=True)
+    captures = pcap or folder / "pcap"
+    make_folder(folder)
+    if topology.pcap:
+        make_folder(captures)
     with Reservation(interfaces(topology, kind)) as reservation:
         mininet = Mininet(controller=None, build=False)
         network = Network(topology, mininet, reservation, kind)
         try:
-            network.build(folder, KINDS[kind])
+            network.build(folder, KINDS[kind], captures)
             log.info("network started name=%s switch=%s", topology.name, kind)
             yield network
         finally:
             with _uninterrupted():
                 network.tear_down()
+
+
+def check_rights(command: Sequence[str] = ("mnexec", "-n")) -> None:
+    """Raises NetworkError where `command` may not run another in a namespace, or a program is missing.
+
+    Mininet, which makes hosts by mnexec, waits for ever for the shell of a host that could not be made.
+    """
+    if os.geteuid() != 0:
+        raise NetworkError("root is needed to make network namespaces; use sudo")
+    for program, package in (("mnexec", "mininet"), ("unshare", "util-linux"), ("ip", "iproute2")):
+        if shutil.which(program) is None:
+            raise NetworkError(f"{program} is not on PATH; install Debian's package {package}")
+    done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise NetworkError(f"no right to make namespaces here ({why}); a container needs --privileged")
 
 
 def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:

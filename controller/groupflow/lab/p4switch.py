@@ -26,11 +26,13 @@ class P4Switch(MininetSwitch):
     kind = ""
     """the program's name, as in `--switch`"""
 
-    def __init__(self, name: str, topology: Topology, folder: Path, **params: Any) -> None:
-        """`folder` is for the log and the other files of the process."""
+    def __init__(self, name: str, topology: Topology, folder: Path, pcap: Path, **params: Any) -> None:
+        """`folder` is for the log and the other files of the process, `pcap` for the frames of its ports,
+        where the topology wants those."""
         self.topology = topology
         self.spec: Switch = topology.switches[name]
         self.folder = folder
+        self.pcap = pcap if name in topology.pcap else None
         self.daemon = Daemon(f"{name} ({self.kind})", self.command(), folder / f"{name}.log", nice=PRIORITY)
         params["inNamespace"] = False  # the controller reaches its P4Runtime server
         super().__init__(name, dpid=f"{self.spec.device_id:x}", **params)
@@ -38,6 +40,10 @@ class P4Switch(MininetSwitch):
     @abstractmethod
     def command(self) -> list[str]:
         """The command line of the process."""
+
+    def dpctl(self, *args: Any) -> str:
+        """Mininet's `dpctl` is for OpenFlow switches."""
+        return f"{self.name} speaks P4Runtime, at {self.spec.grpc}\n"
 
     @abstractmethod
     def ready(self) -> bool:

@@ -9,18 +9,22 @@ import json
 import shutil
 import subprocess
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from mininet.cli import CLI
 
 from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError, ClientError
+from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import RecvOptions, SendOptions
+from groupflow.endpoint.programs import find_program
 from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
+from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.lab.gfswitch import ControlError
 from groupflow.lab.host import GroupHost
+from groupflow.lab.named import joined
 from groupflow.lab.network import Network, NetworkError
 from groupflow.network import variants
 from groupflow.network.topology import Topology
@@ -30,6 +34,9 @@ IPERF_SECONDS = 3
 
 class PromptError(Exception):
     """A command that cannot be run. One line with the cure."""
+
+
+_TRANSFER_ERRORS = (PromptError, ControllerError, ClientError, DaemonError)
 
 
 class Prompt(CLI):
@@ -42,6 +49,8 @@ class Prompt(CLI):
         self._network = network
         self._controller = controller
         self._folder = folder
+        self._receiving: dict[int, dict[str, Daemon]] = {}
+        """receivers by session and host"""
         super().__init__(network.mininet)
 
     def do_link(self, line: str) -> None:
@@ -57,33 +66,45 @@ class Prompt(CLI):
             self._refuse(known if isinstance(error, KeyError) else str(error))
 
     def do_send(self, line: str) -> None:
-        """send HOST FILE [HOST ...]: send a file from a host to others (all of them when none is named)"""
+        """send HOST FILE [HOST ... | SESSION]: send a file from a host to others (to all when none is named),
+        or to a session that hosts have joined"""
         try:
-            print(asyncio.run(self._send(*transfer(line, self._network.topology))))
-        except (PromptError, ControllerError, AgentError, ClientError) as error:
+            print(self._send(*transfer(line, self._network.topology)))
+        except _TRANSFER_ERRORS as error:
+            self._refuse(str(error))
+
+    def do_recv(self, line: str) -> None:
+        """recv SESSION HOST [HOST ...]: let hosts join a session, and receive while the prompt goes on"""
+        try:
+            number, hosts = receivers(line, self._network.topology)
+            self._receive(self._controlled().access(number), hosts, f"session{number}")
+            print(f"{' '.join(hosts)}: joined; files are {self._folder}/HOST-session{number}")
+        except _TRANSFER_ERRORS as error:
             self._refuse(str(error))
 
     def do_iperf(self, line: str) -> None:
-        """iperf HOST HOST: throughput of TCP from one host to another, over some seconds"""
+        """iperf [HOST HOST]: throughput of TCP from one host to another, over some seconds"""
+        self._iperf("TCP", line.split())
+
+    def do_iperfudp(self, line: str) -> None:
+        """iperfudp [RATE HOST HOST]: throughput of UDP that is sent at a rate like 10M, over some seconds"""
+        words = line.split() or ["10M"]
+        self._iperf("UDP", words[1:], "-u", "-b", words[0])
+
+    def _iperf(self, protocol: str, words: list[str], *options: str) -> None:
         hosts = self._network.hosts
-        words = line.split()
-        if len(words) != 2 or not set(words) <= hosts.keys():
-            self._refuse(f"write: iperf h1 h2; hosts are {', '.join(hosts)}")
+        ends = [name for name in hosts if name not in variants.agents(self._network.topology)]
+        one, other = words if len(words) == 2 else (ends[0], ends[-1])
+        if len(words) not in (0, 2) or not {one, other} <= hosts.keys():
+            write = "iperf h1 h2" if protocol == "TCP" else "iperfudp 10M h1 h2"
+            self._refuse(f"write: {write}; hosts are {', '.join(hosts)}")
             return
         try:
-            rate = iperf(hosts[words[0]], hosts[words[1]])
+            rate = iperf(hosts[one], hosts[other], *options)
         except PromptError as error:
             self._refuse(str(error))
             return
-        print(f"TCP from {words[0]} to {words[1]}: {rate / 1e6:.1f} Mbit/s")
-
-    def do_iperfudp(self, line: str) -> None:
-        """iperfudp is Mininet's, and waits for ever here"""
-        self._refuse("write: h1 iperf3 -u -b 1M -c ADDRESS, with iperf3 -s -D running on the other host")
-
-    def do_dpctl(self, line: str) -> None:
-        """dpctl is for OpenFlow switches"""
-        self._refuse("these switches speak P4Runtime; write: ctl switches list")
+        print(f"{protocol} from {one} to {other}: {rate / 1e6:.1f} Mbit/s")
 
     def do_sessions(self, _: str) -> None:
         """sessions: list the sessions"""
@@ -107,46 +128,66 @@ class Prompt(CLI):
     def _refuse(self, text: str) -> None:
         print(f"groupflow: {text}", file=sys.stderr)
 
-    async def _send(self, sender: str, file: Path, receivers: tuple[str, ...]) -> str:
-        if self._controller is None:
-            raise PromptError("sessions need a controller; leave out --no-controller")
-        session = self._controller.create_session()
+    def _receive(self, session: SessionAccess, hosts: Sequence[str], name: str) -> None:
+        """Lets hosts join a session, which then receive into files HOST-NAME."""
+        program = str(find_program("gfagent"))
+        for host in hosts:
+            options = RecvOptions(session=session.id, name=host, output=self._folder / f"{host}-{name}")
+            receiver = Daemon(
+                f"{host} (gfagent recv)",
+                [*self._network.hosts[host].launcher(), program, *options.arguments()],
+                self._folder / f"{host}-recv.log",
+                environment={"GROUPFLOW_TOKEN": session.token},
+                may_end=True,
+            )
+            self._network.start_daemon(receiver).wait_ready(partial(joined, receiver))
+            self._receiving.setdefault(session.id, {})[host] = receiver
+
+    def _send(self, sender: str, file: Path, to: Sequence[str]) -> str:
+        controller = self._controlled()
+        known = int(to[0]) if to[0].isdecimal() else None
+        session = controller.create_session() if known is None else controller.access(known)
         try:
-            complete = await self._carry(session, sender, file, receivers)
+            if known is None:
+                self._receive(session, to, file.name)
+            complete = self._carry(session, sender, file)
         finally:
-            self._controller.delete(f"/sessions/{session.id}")
+            if known is None:
+                controller.delete(f"/sessions/{session.id}")
+            receiving = self._receiving.pop(session.id, {})
         rate = complete.integer("goodput_bps") / 1e6
         return (
-            f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receivers)} "
+            f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receiving)} "
             f"in {complete.number('seconds'):.2f} s, {rate:.1f} Mbit/s; files are in {self._folder}"
         )
 
-    async def _carry(
-        self, session: SessionAccess, sender: str, file: Path, receivers: tuple[str, ...]
-    ) -> Event:
-        """One transfer, to its end. Returns the sender's last event. Raises AgentError, ClientError."""
-        hosts = self._network.hosts
-        async with AsyncExitStack() as stack:
-            receiving: list[AgentProcess] = []
-            for name in receivers:
-                options = RecvOptions(
-                    session=session.id, token=session.token, name=name,
-                    output=self._folder / f"{name}-{file.name}",
-                )  # fmt: skip
-                agent = AgentProcess(options, launcher=hosts[name].launcher())
-                receiving.append(await stack.enter_async_context(agent))
-            sending = SendOptions(
-                session=session.id, token=session.token, name=sender, file=file, members=len(receivers)
-            )
-            agent = AgentProcess(sending, launcher=hosts[sender].launcher())
-            complete = await (await stack.enter_async_context(agent)).finish()
-            for each in receiving:
-                await each.finish()
+    def _carry(self, session: SessionAccess, sender: str, file: Path) -> Event:
+        """One transfer, until the receivers have their files. Returns the sender's last event."""
+        receiving = self._receiving.get(session.id)
+        if not receiving:
+            raise PromptError(f"nobody receives session {session.id}; write: recv {session.id} HOST")
+        options = SendOptions(
+            session=session.id, token=session.token, name=sender, file=file, members=len(receiving)
+        )
+
+        async def send() -> Event:
+            async with AgentProcess(options, launcher=self._network.hosts[sender].launcher()) as agent:
+                return await agent.finish()
+
+        complete = asyncio.run(send())
+        for receiver in receiving.values():
+            receiver.wait_ready(lambda receiver=receiver: not receiver.alive)
+            receiver.check()
         return complete
 
+    def _controlled(self) -> ControllerProcess:
+        if self._controller is None:
+            raise PromptError("sessions need a controller; leave out --no-controller")
+        return self._controller
 
-def iperf(client: GroupHost, server: GroupHost) -> float:
-    """Throughput of TCP between two hosts, bit/s. Raises PromptError.
+
+def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
+    """Throughput between two hosts in bit/s, of TCP unless `options` of iperf3 differ. Raises PromptError.
 
     Mininet's own `iperf` waits for ever with versions of iperf that do not report empty connections.
     """
@@ -160,7 +201,8 @@ def iperf(client: GroupHost, server: GroupHost) -> float:
             while "listening" not in (told := serving.stdout.readline()) and told:
                 pass
             command = ["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"]
-            done = client.run([*command, "--connect-timeout", "3000"], timeout=4 * IPERF_SECONDS)
+            command += ["--connect-timeout", "3000", *options]
+            done = client.run(command, timeout=4 * IPERF_SECONDS)
             return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
         except (subprocess.TimeoutExpired, ValueError, KeyError):
             raise PromptError(f"iperf3: {client.name} does not reach {server.name}") from None
@@ -169,7 +211,7 @@ def iperf(client: GroupHost, server: GroupHost) -> float:
 
 
 def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:
-    """Sender, file and receivers of a `send` command. Raises PromptError."""
+    """Sender, file, and receivers or session of a `send` command. Raises PromptError."""
     words = line.split()
     if len(words) < 2:
         raise PromptError("write: send h1 FILE, or send h1 FILE h2 h3")
@@ -178,9 +220,21 @@ def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]
     if not file.is_file():
         raise PromptError(f"{path}: no such file; name a file to send")
     agents = variants.agents(topology)
+    if len(receivers) == 1 and receivers[0].isdecimal() and sender in topology.hosts:
+        return sender, file.resolve(), (receivers[0],)
     receivers = receivers or [each for each in topology.hosts if each != sender and each not in agents]
     if unknown := [each for each in (sender, *receivers) if each not in topology.hosts]:
         raise PromptError(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
     if sender in receivers or len({*receivers}) < len(receivers):
         raise PromptError("a host is named twice; name each once")
     return sender, file.resolve(), tuple(receivers)
+
+
+def receivers(line: str, topology: Topology) -> tuple[int, tuple[str, ...]]:
+    """Session and hosts of a `recv` command. Raises PromptError."""
+    session, *hosts = line.split() or [""]
+    if not session.isdecimal() or not hosts:
+        raise PromptError("write: recv 7 h2 h3; `ctl sessions create 7` makes session 7")
+    if unknown := [name for name in hosts if name not in topology.hosts]:
+        raise PromptError(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
+    return int(session), tuple(hosts)

@@ -52,6 +52,15 @@ def naming(source: str, error: type[ValueError]) -> Generator[None]:
         raise error(f"{source}: {refusal}") from None
 
 
+@contextmanager
+def below(key: str) -> Generator[None]:
+    """Raises what is refused in the block as refused below a key."""
+    try:
+        yield
+    except Refused as refusal:
+        raise Refused(f"{key}.{refusal}") from None
+
+
 def load_text(path: str | Path, error: type[ValueError]) -> str:
     """The text of a YAML file."""
     try:
@@ -226,12 +235,16 @@ def validate(form: type[_F], value: object) -> _F:
 
 def parse(form: type[_F], text: str) -> _F:
     """Reads YAML. Raises Refused."""
+    return validate(form, read_yaml(text))
+
+
+def read_yaml(text: str) -> object:
+    """What a YAML text says. Raises Refused."""
     try:
-        value = cast(object, yaml.load(text, Loader=_UniqueKeys))
+        return cast(object, yaml.load(text, Loader=_UniqueKeys))
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "somewhere"
         cure = "; rename one" if (error.problem or "").startswith("duplicate") else "; write valid YAML"
         refuse(line, f"{error.problem}{cure}")
     except yaml.YAMLError as error:
         refuse("text", f"{str(error).splitlines()[0]}; write valid YAML")
-    return validate(form, value)

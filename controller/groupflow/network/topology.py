@@ -52,10 +52,21 @@ class End:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One change of a link while the network runs."""
+
+    at_ns: int
+    """since the network is up"""
+    change: str
+    """as gfswitch takes it: `rate=1mbit,delay=20ms`, `down`"""
+
+
+@dataclass(frozen=True)
 class Link:
     a: End
     b: End
     spec: LinkSpec
+    schedule: tuple[Step, ...] = ()
 
     @property
     def name(self) -> str:
@@ -74,6 +85,11 @@ class Switch:
     """router MAC: the destination address of packets from hosts and other switches"""
     ports: Mapping[int, End]
     """the node at the other end of each port, by port"""
+    program: Path | None = None
+    """a P4 program of one's own; None: groupflow's, which the controller sets"""
+    p4info: Path | None = None
+    entries: Path | None = None
+    """what the program's tables hold at first"""
 
     @property
     def grpc_address(self) -> tuple[str, int]:
@@ -94,6 +110,12 @@ class Host:
     switch: str
     port: int
     """the switch's port that leads to this host"""
+    fixed_gateway: bool = False
+    """whether the host is told its gateway's MAC, and does not ask for it"""
+    commands: tuple[str, ...] = ()
+    """run to their end when the host is set up"""
+    programs: tuple[str, ...] = ()
+    """run beside the network"""
 
     @property
     def interface(self) -> str:
@@ -109,11 +131,18 @@ class Topology:
     switches: Mapping[str, Switch]
     hosts: Mapping[str, Host]
     links: tuple[Link, ...]
+    pcap: frozenset[str] = frozenset()
+    """switches whose frames are captured"""
 
     def host_at(self, switch: str, port: int) -> Host | None:
         """The host behind a switch's port; None where the port leads to a switch, or nowhere."""
         end = self.switches[switch].ports.get(port)
         return self.hosts.get(end.node) if end else None
+
+    @staticmethod
+    def is_foreign(host: Host) -> bool:
+        """Whether a host is set up for a program of one's own: groupflow's would not be its gateway."""
+        return host.prefix != 24 or host.fixed_gateway or int(host.gateway) & 0xFF != 254
 
     def port_to(self, switch: str, neighbour: str) -> int:
         """The port of `switch` that leads to an adjacent node (the lowest, of several)."""
@@ -173,6 +202,8 @@ class Topology:
 def load(path: str | Path, folder: Path = Path()) -> Topology:
     """Reads a topology file, a path from `folder`; or by its name, like `fig5`, one of the package's.
 
+    JSON is of p4lang/tutorials or p4-utils, GraphML of the Topology Zoo; all else is YAML.
+
     Raises TopologyError.
     """
     from groupflow.network.forms import load_text  # here, because only files need what reads them
@@ -183,7 +214,13 @@ def load(path: str | Path, folder: Path = Path()) -> Topology:
         if not file.is_file():
             known = ", ".join(sorted(shipped.stem for shipped in TOPOLOGIES.glob("*.yaml")))
             raise TopologyError(f"{path}: unknown topology; write {known}, or a file's path: {path}.yaml")
-    return parse(load_text(file, TopologyError), str(file))
+    text = load_text(file, TopologyError)
+    if file.suffix not in (".json", ".graphml"):
+        return parse(text, str(file))
+    from groupflow.network.imports import read_foreign
+    from groupflow.network.reader import read_form
+
+    return read_form(read_foreign(text, file), str(file), real=True)
 
 
 def parse(text: str, source: str = "topology") -> Topology:

@@ -1,13 +1,24 @@
 """A topology changed in one respect: fewer members, another rate, delay or loss. Pure functions."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 import yaml
 
 from groupflow.network import units
-from groupflow.network.topology import Link, LinkSpec, Topology, TopologyError, load, parse
+from groupflow.network.topology import (
+    Host,
+    Link,
+    LinkSpec,
+    Step,
+    Switch,
+    Topology,
+    TopologyError,
+    load,
+    parse,
+)
 
 _MEMBER = re.compile(r"m[a-z]([0-9]+)")
 """Members are named as in the paper: m, the network's letter, the number within the network."""
@@ -30,7 +41,7 @@ def with_members(topology: Topology, count: int) -> Topology:
     hosts = {name: host for name, host in topology.hosts.items() if stays(name)}
     links = tuple(link for link in topology.links if stays(link.a.node) and stays(link.b.node))
     # Rendered and read again, because ports are numbered by the remaining links.
-    return parse(render(replace(topology, hosts=hosts, links=links)), topology.name)
+    return parse(render(replace(topology, hosts=hosts, links=links), ports=False), topology.name)
 
 
 def with_rate(topology: Topology, rate: int) -> Topology:
@@ -60,20 +71,59 @@ def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSp
     return _change(topology, lambda link: {link.a.node, link.b.node} == {one, other}, change)
 
 
-def render(topology: Topology) -> str:
-    """The topology as YAML that reads back as the same topology."""
+def render(topology: Topology, *, ports: bool = True) -> str:
+    """The topology as YAML that reads back as the same topology; without `ports` these are numbered anew."""
     form = {
         "name": topology.name,
         "description": topology.description,
-        "switches": {
-            name: {"device_id": switch.device_id, "grpc": switch.grpc}
-            | ({"agent": switch.agent} if switch.agent else {})
-            for name, switch in topology.switches.items()
-        },
-        "hosts": {name: {"ip": f"{host.ip}/{host.prefix}"} for name, host in topology.hosts.items()},
-        "links": [{"ends": [link.a.node, link.b.node]} | _spec_form(link.spec) for link in topology.links],
+        "switches": {name: _switch_form(switch) for name, switch in topology.switches.items()},
+        "hosts": {name: _host_form(host) for name, host in topology.hosts.items()},
+        "links": _link_forms(topology, ports=ports),
+        "pcap": sorted(topology.pcap),
     }
     return yaml.safe_dump(form, sort_keys=False)
+
+
+def _switch_form(switch: Switch) -> dict[str, object]:
+    form = {"device_id": switch.device_id, "grpc": switch.grpc, "agent": switch.agent}
+    files = {"program": switch.program, "p4info": switch.p4info, "entries": switch.entries}
+    form |= {key: path and str(path.absolute()) for key, path in files.items()}
+    return {key: value for key, value in form.items() if value is not None}
+
+
+def _host_form(host: Host) -> dict[str, object]:
+    form: dict[str, object] = {"ip": f"{host.ip}/{host.prefix}", "mac": host.mac}
+    if Topology.is_foreign(host):
+        form["gateway"] = str(host.gateway)
+    if host.fixed_gateway:
+        form["gateway_mac"] = host.gateway_mac
+    texts = {"commands": [*host.commands], "programs": [*host.programs]}
+    return form | {key: value for key, value in texts.items() if value}
+
+
+def _link_forms(topology: Topology, *, ports: bool) -> list[dict[str, object]]:
+    """The links; ports are named where numbering by the order of links makes others."""
+    count = Counter[str]()
+    ends: list[list[str]] = []
+    numbered = True  # by the order of links
+    for link in topology.links:
+        ends.append([])
+        for end in (link.a, link.b):
+            count[end.node] += 1
+            numbered &= end.port in (0, count[end.node])
+            ends[-1].append(f"{end.node}-p{end.port}" if end.port else end.node)
+    return [
+        {"ends": [link.a.node, link.b.node] if numbered or not ports else named}
+        | _spec_form(link.spec)
+        | ({"schedule": [_step_form(step) for step in link.schedule]} if link.schedule else {})
+        for link, named in zip(topology.links, ends, strict=True)
+    ]
+
+
+def _step_form(step: Step) -> dict[str, object]:
+    parts = (part.partition("=") for part in step.change.split(","))
+    changes = {key if given else "state": value or key for key, given, value in parts}
+    return {"at": units.format_delay(step.at_ns), **changes}
 
 
 def agents(topology: Topology) -> frozenset[str]:

@@ -16,6 +16,7 @@ from finsy.proto import U128, p4r
 from groupflow.p4rt import externs
 from groupflow.p4rt.entries import Change, Entries, decode, encode, wildcards
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS
+from groupflow.p4rt.mastery import holder, outbid
 from groupflow.p4rt.program import Program
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ _NO_SUCH_EXTERN = (GRPCStatusCode.UNIMPLEMENTED, GRPCStatusCode.INVALID_ARGUMENT
 """Answers of switches without an extern; BMv2's is UNKNOWN ("Incorrect entity type")."""
 
 MASTERY_ROUNDS = 3
-"""Number of higher bids against a primary that is gone."""
+"""Number of bids, each higher than the last."""
 
 
 class PacketIn(NamedTuple):
@@ -55,6 +56,10 @@ class ConnectionFailedError(Exception):
     """The connection failed or ended. The text is one line."""
 
 
+class TakenError(ConnectionFailedError):
+    """Another controller is primary."""
+
+
 class Connection(Protocol):
     """The operations that a device needs of its switch; tests put a fake in its place."""
 
@@ -72,7 +77,11 @@ class Connection(Protocol):
 class P4RuntimeConnection:
     """A connection of which this controller is the primary. Made by `connect`."""
 
-    def __init__(self, address: str, device_id: int, program: Program, election_id: int) -> None:
+    def __init__(
+        self, address: str, device_id: int, program: Program, election_id: int, *, take_over: bool = False
+    ) -> None:
+        """`take_over`: also from a primary that is alive."""
+        self._take_over = take_over
         self._client = P4Client(address, wait_for_ready=False)
         self._device_id = device_id
         self._program = program
@@ -94,25 +103,28 @@ class P4RuntimeConnection:
         """
         if not self.has_traffic_manager:
             changes = [change for change in changes if change.key.table not in (QUEUE_SETTINGS, GENERATORS)]
-        failures: list[Failure] = []
-        for start in range(0, len(changes), BATCH):
-            batch = changes[start : start + BATCH]
+        refusals = await self.update([encode(self._program, change) for change in changes])
+        return [Failure(changes[index], message) for index, message in refusals.items()]
+
+    async def update(self, updates: Sequence[p4r.Update]) -> dict[int, str]:
+        """Carries out updates in order. Returns the reasons of those that the switch refused, by index."""
+        refusals: dict[int, str] = {}
+        for start in range(0, len(updates), BATCH):
+            batch = updates[start : start + BATCH]
             request = p4r.WriteRequest(
-                device_id=self._device_id,
-                election_id=U128.encode(self.election_id),
-                updates=[encode(self._program, change) for change in batch],
+                device_id=self._device_id, election_id=U128.encode(self.election_id), updates=batch
             )
             try:
                 await self._client.request(request)
             except P4ClientError as error:
                 if not error.details:
                     raise
-                failures += [
-                    Failure(batch[index], detail.message or detail.canonical_code.name)
+                refusals |= {
+                    start + index: detail.message or detail.canonical_code.name
                     for index, detail in error.details.items()
                     if index < len(batch)
-                ]
-        return failures
+                }
+        return refusals
 
     async def read(self) -> Entries:
         """Every entry of our tables, every multicast group, and the settings of the traffic manager."""
@@ -151,7 +163,8 @@ class P4RuntimeConnection:
                 yield PacketIn(port, reason, message.packet.payload)
             elif message.HasField("arbitration"):
                 if message.arbitration.status.code != GRPCStatusCode.OK:
-                    raise ConnectionFailedError("another controller took mastership")
+                    primary = holder(U128.decode(message.arbitration.election_id))
+                    raise ConnectionFailedError(f"{primary} took mastership")
             elif message.HasField("error"):
                 log.warning("stream error device_id=%d message=%s", self._device_id, message.error.message)
 
@@ -159,26 +172,28 @@ class P4RuntimeConnection:
         await self._client.close()
 
     async def _become_primary(self) -> None:
+        """Looks who is primary, without an election id, and then bids; another controller is outbid only to
+        take over, or when it is gone."""
+        code, highest = await self._arbitrate(None)
         for _ in range(MASTERY_ROUNDS):
-            await self._client.send(
-                p4r.StreamMessageRequest(
-                    arbitration=p4r.MasterArbitrationUpdate(
-                        device_id=self._device_id, election_id=U128.encode(self.election_id)
-                    )
-                )
-            )
-            reply = await self._client.receive()
-            while not reply.HasField("arbitration"):
-                reply = await self._client.receive()
-            if reply.arbitration.status.code == GRPCStatusCode.OK:
+            if code == GRPCStatusCode.ALREADY_EXISTS and not self._take_over:
+                raise TakenError(f"{holder(highest)} is primary; stop it, or take over with --take-over")
+            self.election_id = outbid(self.election_id, highest)
+            code, highest = await self._arbitrate(self.election_id)
+            if code == GRPCStatusCode.OK:
                 return
-            highest = U128.decode(reply.arbitration.election_id)
-            if reply.arbitration.status.code == GRPCStatusCode.ALREADY_EXISTS:
-                raise ConnectionFailedError(f"another controller is primary (election id {highest}); stop it")
-            self.election_id = (
-                max(self.election_id, highest) + 1
-            )  # NOT_FOUND: the primary with this id is gone
         raise ConnectionFailedError("the switch makes no controller primary")
+
+    async def _arbitrate(self, election_id: int | None) -> tuple[int, int]:
+        """The switch's answer to a bid, and the highest election id that it has seen."""
+        update = p4r.MasterArbitrationUpdate(device_id=self._device_id)
+        if election_id is not None:
+            update.election_id.CopyFrom(U128.encode(election_id))
+        await self._client.send(p4r.StreamMessageRequest(arbitration=update))
+        reply = await self._client.receive()
+        while not reply.HasField("arbitration"):
+            reply = await self._client.receive()
+        return reply.arbitration.status.code, U128.decode(reply.arbitration.election_id)
 
     async def _install_pipeline(self) -> None:
         try:
@@ -208,9 +223,11 @@ class P4RuntimeConnection:
         self.installed_pipeline = True
 
 
-async def connect(address: str, device_id: int, program: Program, election_id: int) -> P4RuntimeConnection:
-    """A connection ready for use. Raises ConnectionFailedError."""
-    connection = P4RuntimeConnection(address, device_id, program, election_id)
+async def connect(
+    address: str, device_id: int, program: Program, election_id: int, *, take_over: bool = False
+) -> P4RuntimeConnection:
+    """A connection ready for use. Raises ConnectionFailedError, TakenError."""
+    connection = P4RuntimeConnection(address, device_id, program, election_id, take_over=take_over)
     try:
         await connection.open()
     except BaseException as error:

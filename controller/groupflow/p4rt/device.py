@@ -15,6 +15,7 @@ from groupflow.p4rt.connection import (
     Failure,
     PacketIn,
     PacketOut,
+    TakenError,
     describe,
 )
 from groupflow.p4rt.desired import DesiredState
@@ -28,6 +29,8 @@ State: TypeAlias = Literal["down", "syncing", "up"]
 
 FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 1.0
+_GONE_SECONDS = 0.4
+"""a former controller's connection may outlive it this long"""
 
 PACKET_QUEUE = 16384
 """Most packets waiting in each direction."""
@@ -63,6 +66,8 @@ class Device:
         self.state: State = "down"
         self.problem = "not connected yet"
         """why the switch is not up, in one line"""
+        self.held = False
+        """whether this controller was ever primary"""
         self.packets_dropped = 0
         self._connect = connect
         self._connection: Connection | None = None
@@ -79,13 +84,21 @@ class Device:
         self._resets: dict[Reset, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Serves the switch until cancelled, through any number of connections."""
+        """Serves the switch until cancelled, through any number of connections.
+
+        Raises TakenError when another controller has the switch from the start; later it waits for its turn.
+        """
         backoff = FIRST_BACKOFF_SECONDS
         while True:
             try:
                 self._connection = await self._connect()
+                self.held = True
                 backoff = FIRST_BACKOFF_SECONDS
                 await self._serve(self._connection)
+            except* TakenError as errors:
+                self.problem = _first_line(errors)
+                if not self.held and backoff > _GONE_SECONDS:
+                    raise TakenError(f"switch {self.name}: {self.problem}") from None
             except* (ConnectionFailedError, P4ClientError, UnknownEntityError, OSError) as errors:
                 problem = _first_line(errors)
                 if problem != self.problem:

@@ -86,6 +86,13 @@ class Program:
         """Reads p4c's two files; the same content is checked once. Raises ProgramError."""
         return _checked(p4info, _read(p4info), blob, _read(blob))
 
+    @staticmethod
+    def of(p4info: Path, blob: Path) -> "Program":
+        """Reads p4c's two files of any program, not of groupflow's alone. Raises ProgramError."""
+        program = _index(_parse_p4info(p4info, _read(p4info)), _read(blob))
+        _check_blob(program, blob, p4info)
+        return program
+
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from groupflow.control.diffusion.coefficients import CoefficientError
 from groupflow.data import P4_JSON, P4INFO
-from groupflow.network.forms import load_text, naming, refuse
-from groupflow.network.forms import parse as parse_form
+from groupflow.network.forms import load_text, naming, read_yaml, refuse, validate
 from groupflow.network.reader import build, read_address
+from groupflow.network.repetition import expand
 from groupflow.network.topology import Topology, TopologyError
 from groupflow.network.topology import load as load_topology
 from groupflow.sim import forms, model
@@ -33,7 +33,7 @@ def parse(text: str, source: str = "scenario", folder: Path = Path()) -> Scenari
     """Reads a scenario from YAML text; files that it names are in `folder`. Raises ScenarioError."""
     try:
         with naming(source, ScenarioError):
-            form = parse_form(forms.ScenarioForm, text)
+            form = validate(forms.ScenarioForm, expand(read_yaml(text)))
             return _controlled(form, _scenario(form, source, folder), source)
     except TopologyError as error:
         raise ScenarioError(str(error)) from None
@@ -92,7 +92,10 @@ def _topology(form: forms.ScenarioForm, folder: Path) -> Topology:
         for key in ("defaults", "switches", "hosts", "links"):
             if key in form.model_fields_set:
                 refuse(key, "is in the topology's file already; leave out one")
-        return load_topology(form.topology, folder)
+        topology = load_topology(form.topology, folder)
+        if any(link.schedule for link in topology.links):
+            refuse("topology", f"{topology.name} has a schedule, which netsim has not; use a link's `down`")
+        return topology
     for key, nodes in (("switches", form.switches), ("hosts", form.hosts)):
         if not nodes:
             refuse(key, "none given; name at least one")

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Port, RegisterInfo};
 use groupflow_switch::core::{
-    parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
+    parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig, TraceFilter,
 };
 use groupflow_switch::p4rt::{packet_in, packet_out, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
@@ -193,6 +193,26 @@ impl NativeSwitch {
             .map_err(|error| invalid(format!("generator {id}: {error}")))
     }
 
+    /// Traces the next packets that a filter chooses; returns the filter's number.
+    fn arm_trace(
+        &mut self, count: u64, port: Option<u16>, fields: Vec<String>, dropped: bool,
+    ) -> PyResult<u64> {
+        let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
+        let fields = fields.iter().map(|text| forwarding.pipeline.field_match(text));
+        let fields = fields.collect::<Result<_, _>>().map_err(invalid)?;
+        let filter = TraceFilter { port: port.map(Port), fields, dropped };
+        self.switch.tracer().arm(filter, count).ok_or_else(|| invalid("too many traces at once"))
+    }
+
+    /// The traces of a filter as JSON, which are no longer kept; `end` forgets the filter.
+    fn take_traces(&mut self, filter: u64, end: bool) -> PyResult<String> {
+        let traces = self.switch.tracer().take(filter).unwrap_or_default();
+        if end {
+            self.switch.tracer().disarm(filter);
+        }
+        serde_json::to_string(&traces).map_err(invalid)
+    }
+
     /// Counters of ports, queues and drops as JSON.
     fn stats(&self) -> PyResult<String> {
         serde_json::to_string(&self.switch.stats()).map_err(invalid)
@@ -221,7 +241,14 @@ impl NativeSwitch {
     }
 }
 
+/// A trace in JSON as text for people.
+#[pyfunction]
+fn render_trace(trace: &str) -> PyResult<String> {
+    Ok(groupflow_switch::shell::render_trace(&serde_json::from_str(trace).map_err(invalid)?))
+}
+
 /// Adds this file's names to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(render_trace, module)?)?;
     module.add_class::<NativeSwitch>()
 }

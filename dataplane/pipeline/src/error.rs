@@ -158,3 +158,11 @@ pub enum StateError {
         reason: &'static str,
     },
 }
+
+/// The reason why text is no match of a packet's field.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("match {text}: {reason}")]
+pub struct FieldMatchError {
+    pub(crate) text: String,
+    pub(crate) reason: String,
+}

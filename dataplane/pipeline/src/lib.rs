@@ -12,6 +12,7 @@
 //! interpret          the reference for native code
 //! state              tables' entries, registers, counters, meters
 //! packet     load    a packet between the controls; from p4c's JSON to a program
+//! trace              the steps of a recorded packet
 //! program            the representation: knows neither its loader nor its engines
 //! error      port    errors of loading and of the control plane; a port's number
 //! ```
@@ -32,8 +33,9 @@ mod pipeline;
 mod port;
 mod program;
 mod state;
+mod trace;
 
-pub use error::{LoadError, StateError, TableError};
+pub use error::{FieldMatchError, LoadError, StateError, TableError};
 pub use packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance,
     Packet, Preserved, Unicast, Verdict,
@@ -48,3 +50,4 @@ pub use program::info::{
 };
 pub use program::Program;
 pub use state::options::{Engine, PipelineOptions, Stats};
+pub use trace::{FieldMatch, Step, Values};

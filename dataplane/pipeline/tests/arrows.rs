@@ -5,16 +5,17 @@ use std::fs;
 use std::path::Path;
 
 /// Each module of the crate with the modules that it may import, from the bottom up.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("error", &[]),
     ("port", &[]),
     ("program", &["error"]),
+    ("trace", &[]),
     ("load", &["error", "program"]),
     ("packet", &["port", "program"]),
-    ("state", &["port", "program", "packet"]),
-    ("interpret", &["port", "program", "packet", "state"]),
+    ("state", &["port", "program", "packet", "trace"]),
+    ("interpret", &["port", "program", "packet", "state", "trace"]),
     ("native", &["port", "program", "packet", "state", "interpret"]),
-    ("pipeline", &["error", "port", "program", "packet", "state", "interpret", "native"]),
+    ("pipeline", &["error", "port", "program", "packet", "state", "interpret", "native", "trace"]),
 ];
 
 /// The paths below `prefix` that a source names, segment by segment.

@@ -9,4 +9,5 @@ mod generators;
 mod queues;
 #[cfg(feature = "shell")]
 mod server;
+mod traces;
 mod traffic;

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from groupflow.cli.main import main
 from groupflow.network.topology import load
 from tests.unit.endpoint.gather import test_clients
-from tests.unit.network import test_topology
+from tests.unit.network import test_repetition, test_topology
 from tests.unit.sim import test_fifo_options, test_reader
 
 Takes: TypeAlias = Callable[[str, str], bool]
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "topologies").glob("*.yaml"))
 SHAPE = re.compile(
     r"unknown (key|kind|variant)|: missing(; write|$)|cannot be read|is no loss|x/24' is no address"
-    r"|not a mapping|bad name|no rate here|token: will not do|-1 will|high. will|write a number from"
+    r"|not a mapping|bad name|no rate here|token: will not do|-1 will|256 will|high. will|write a number from"
     r"|write two names|write 1 to 1000000 packets"
 )
 """refusals that need to know nothing but the place in the file"""
@@ -72,6 +72,7 @@ def test_topologies_are_taken_by_schema_and_reader(path: Path, takes: Takes) -> 
     ("kind", "text"),
     [
         ("topology", test_topology.SMALL),
+        ("topology", test_repetition.HALL),
         ("scenario", test_reader.SMALL),
         ("scenario", test_fifo_options.LINE),
         ("scenario", "topology: star.yaml\nduration: 1s"),

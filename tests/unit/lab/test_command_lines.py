@@ -1,5 +1,6 @@
 """Command lines of switches and hosts from the topology, without starting anything."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def test_gfswitch_attaches_every_port_and_emulates_every_link() -> None:
     assert values(arguments, "--grpc-server-addr") == ["127.0.0.1:9562"]
     assert values(arguments, "--control-socket") == ["/run/s2.sock"]
     assert "--no-p4" in arguments
+
+
+def test_ones_own_program_takes_the_place_of_none() -> None:
+    switch = replace(LINE.switches["s2"], program=Path("a.json"), p4info=Path("a.p4info.txtpb"))
+    arguments = gfswitch.arguments(LINE, switch, Path("/run/s2.sock"))
+    assert "a.json" in arguments and "--no-p4" not in arguments
+    assert values(arguments, "--p4info") == ["a.p4info.txtpb"]
+    assert bmv2.arguments(switch)[0] == "a.json"
 
 
 def test_each_link_between_switches_is_emulated_once_a_direction() -> None:

@@ -90,8 +90,12 @@ ERRORS = [
         "s1: {device_id: 1, grpc: 9561}\n  s2: {device_id: 2, grpc: 9561}",
         "switches.s2.grpc: duplicate 127.0.0.1:9561: s1 has it too; change one",
     ),
-    ("device_id: 1", "device_id: 0", "switches.s1.device_id: 0 will not do; write a number from 1 to 255"),
-    ("device_id: 1, ", "", "switches.s1.device_id: missing; write a number from 1 to 255"),
+    (
+        "device_id: 1",
+        "device_id: 256",
+        "switches.s1.device_id: 256 will not do; write a number from 0 to 255",
+    ),
+    ("device_id: 1, ", "", "switches.s1.device_id: missing; write a number from 0 to 255"),
     ("grpc: 9561", "grpc: here", "switches.s1.grpc: 'here' is no address; write a port or HOST:PORT"),
     (
         "grpc: 9561",
@@ -108,13 +112,58 @@ ERRORS = [
     (
         "name: small",
         "nam: small",
-        "nam: unknown key; known are name, description, defaults, switches, hosts, links",
+        "nam: unknown key; known are name, description, defaults, switches, hosts, links, program, p4info,"
+        " pcap",
+    ),
+    (
+        "[h1, s1]",
+        "[h1-p0, s1]",
+        "links[0].ends: 'h1-p0' will not do: hosts have one; write h1, or another port",
+    ),
+    (
+        "[h1, s1]",
+        "[h1, s1-p510]",
+        "links[0].ends: 's1-p510' will not do: ports are 1 to 509; write s1, or another port",
+    ),
+    (
+        "[h1, s1]}",
+        "[h1, s1], schedule: [{at: 1s}]}",
+        "links[0].schedule[0]: changes nothing; write rate, delay, loss or state",
+    ),
+    (
+        "[h1, s1]}",
+        "[h1, s1], schedule: [{at: 2s, state: down}, {at: 1s, state: up}]}",
+        "links[0].schedule[1].at: earlier than the change before it; write changes in order",
+    ),
+    (
+        "[h1, s1]}",
+        "[h1, s1], schedule: [{at: 1, rate: 1mbit}]}",
+        "links[0].schedule[0].at: 1 cannot be read; write a number with ns, us, ms or s",
+    ),
+    (
+        "[h1, s1]}",
+        "[h1, s1], schedule: [{at: 1s, state: gone}]}",
+        "links[0].schedule[0].state: unknown state 'gone'; known are up, down",
+    ),
+    ("name: small", "pcap: [s9]", "pcap: no switch 's9'; declare it under switches"),
+    ("name: small", "pcap: all", "pcap: not a list; write true, or names of switches: [s1, s2]"),
+    (
+        "{ip: 10.0.1.1/24}",
+        "{ip: 10.0.1.1/24, gateway: 10.0.2.1}",
+        "hosts.h1.gateway: 10.0.2.1 is not in 10.0.1.0/24; write an address in it",
+    ),
+    (
+        "{ip: 10.0.1.1/24}",
+        "{ip: 10.0.1.1/24, mac: '01:00:00:00:00:01'}",
+        "hosts.h1.mac: '01:00:00:00:00:01' is a group's MAC address; write a host's, like"
+        " '08:00:00:00:01:11'",
     ),
     ("{ip: 10.0.1.1/24}", "10.0.1.1/24", "hosts.h1: not a mapping; write `key: value` pairs"),
     (
         "links:\n",
         "links: 3\nx:\n",
-        "x: unknown key; known are name, description, defaults, switches, hosts, links",
+        "x: unknown key; known are name, description, defaults, switches, hosts, links, program, p4info,"
+        " pcap",
     ),
 ]
 

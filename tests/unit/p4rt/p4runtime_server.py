@@ -31,7 +31,9 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         async def take() -> None:
             async for request in request_iterator:
                 if request.HasField("arbitration"):
-                    self.to_send.put_nowait(self._arbitrate(U128.decode(request.arbitration.election_id)))
+                    asked = request.arbitration
+                    bid = U128.decode(asked.election_id) if asked.HasField("election_id") else -1
+                    self.to_send.put_nowait(self._arbitrate(bid))
                 else:
                     self.packets.append(request.packet)
 

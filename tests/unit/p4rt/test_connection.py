@@ -5,10 +5,11 @@ import asyncio
 import pytest
 from finsy.proto import p4r, rpc_code
 
-from groupflow.p4rt.connection import BATCH, ConnectionFailedError, PacketOut, connect
+from groupflow.p4rt.connection import BATCH, ConnectionFailedError, PacketOut, TakenError, connect
 from groupflow.p4rt.counters import Count, read_counter
 from groupflow.p4rt.device import ApplyError, Device, State
 from groupflow.p4rt.entries import DELETE, INSERT, Action, Change, Entries, Key, Replicas
+from groupflow.p4rt.mastery import election_id
 from groupflow.p4rt.program import Program
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO
@@ -91,15 +92,44 @@ async def test_the_id_of_a_primary_that_is_gone_is_outbid() -> None:
 async def test_a_living_primary_is_respected() -> None:
     async with p4runtime(service := FakeP4Runtime()) as address:
         service.highest, service.primary_alive = 500, True
-        with pytest.raises(ConnectionFailedError, match=r"another controller is primary \(election id 500\)"):
-            await connect(address, 1, PROGRAM, 10)
+        with pytest.raises(TakenError, match=r"another controller \(election id 500\) is primary"):
+            await connect(address, 1, PROGRAM, 1000)
+        assert service.highest == 500, "it was not outbid"
+
+
+async def test_a_living_primary_is_named_and_taken_over_from_when_asked() -> None:
+    async with p4runtime(service := FakeP4Runtime()) as address:
+        service.highest, service.primary_alive = election_id(700, ("10.0.0.9", 9580), 4711), True
+        with pytest.raises(TakenError, match=r"with pid 4711, API http://10\.0\.0\.9:9580 is primary"):
+            await connect(address, 1, PROGRAM, election_id(900, None, 12))
+        connection = await connect(address, 1, PROGRAM, election_id(600, None, 12), take_over=True)
+        assert connection.election_id == election_id(701, None, 12)
+        await connection.close()
+
+
+async def test_a_device_ends_where_another_controller_is_primary_from_the_start() -> None:
+    async with p4runtime(service := FakeP4Runtime()) as address:
+        service.highest, service.primary_alive = 500, True
+        device = Device(
+            "s1",
+            lambda: connect(address, 1, PROGRAM, 10),
+            on_packet=lambda switch, port, frame: None,
+            on_state=lambda switch, state: None,
+            on_probe=lambda frame: None,
+        )
+        with pytest.raises(
+            TakenError, match=r"^switch s1: another controller \(election id 500\) is primary"
+        ):
+            await device.run()
 
 
 async def test_losing_mastership_ends_the_connection() -> None:
     async with p4runtime(service := FakeP4Runtime()) as address:
         connection = await connect(address, 1, PROGRAM, 10)
         service.to_send.put_nowait(arbitration(rpc_code.ALREADY_EXISTS, 99))
-        with pytest.raises(ConnectionFailedError, match="another controller took mastership"):
+        with pytest.raises(
+            ConnectionFailedError, match=r"another controller \(election id 99\) took mastership"
+        ):
             async for _ in connection.packets():
                 pass
         await connection.close()

@@ -6,8 +6,10 @@ use crate::packet::DropReason;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::calculation::Calculation;
 use crate::program::expr::{Env, Expr};
+use crate::program::names::Place;
 use crate::program::Program;
 use crate::state::Externs;
+use crate::trace::Step;
 
 /// How many primitives one packet may run in a pipeline: bounds loops within actions.
 const STEP_LIMIT: u32 = 100_000;
@@ -44,7 +46,17 @@ pub(crate) struct Interpreter<'a> {
 
 impl Interpreter<'_> {
     /// Runs an action with its arguments.
+    pub fn act(&mut self, action: u32, locals: &[u128]) {
+        let program = self.program;
+        self.run_at(&program.bodies[action as usize].ops, locals, &program.names.primitives[action as usize]);
+    }
+
+    /// Runs primitives outside of an action.
     pub fn run(&mut self, ops: &[Op], locals: &[u128]) {
+        self.run_at(ops, locals, &[]);
+    }
+
+    fn run_at(&mut self, ops: &[Op], locals: &[u128], places: &[Place]) {
         let mut at = 0;
         while let Some(op) = ops.get(at) {
             self.pass.steps += 1;
@@ -53,11 +65,16 @@ impl Interpreter<'_> {
                 self.fail(DropReason::StepLimit);
                 return;
             }
+            let current = at;
             at = match op {
                 Op::Jump(to) => *to as usize,
                 Op::JumpIfZero { condition, to } if self.eval(condition, locals) == 0 => *to as usize,
                 _ => at + 1,
             };
+            if let Some(recording) = &mut self.externs.recording {
+                recording.at.clear();
+                recording.at.extend(places.get(current).map(|place| &**place));
+            }
             self.step(op, locals);
             if self.pass.failed.is_some() {
                 return;
@@ -84,6 +101,7 @@ impl Interpreter<'_> {
                 self.program.layout.pop(*stack, count, self.phv);
             }
             Op::MarkToDrop => {
+                self.record(|_, at| Step::MarkToDrop { at });
                 let drop_port = u128::from(self.externs.options.drop_port.0);
                 self.program.standard.egress_spec.write(self.phv, drop_port);
                 if let Some(group) = self.program.standard.mcast_grp {
@@ -106,18 +124,38 @@ impl Interpreter<'_> {
             Op::Assert(condition) => {
                 if self.eval(condition, locals) == 0 {
                     self.externs.stats.assertions_failed += 1;
+                    self.record(|_, at| Step::AssertFailed { at });
                     self.fail(DropReason::Assertion);
                 }
             }
-            Op::Exit => self.pass.exit = true,
+            Op::Exit => {
+                self.record(|_, at| Step::Exit { at });
+                self.pass.exit = true;
+            }
             Op::Nothing | Op::Jump(_) | Op::JumpIfZero { .. } => {}
-            Op::Clone { session, list } => self.pass.clone = Some((self.eval(session, locals) as u32, *list)),
+            Op::Clone { session, list } => {
+                let session = self.eval(session, locals) as u32;
+                self.record(|_, at| Step::Clone { session, at });
+                self.pass.clone = Some((session, *list));
+            }
             Op::Digest(list) if self.pass.digests.contains(list) => {}
-            Op::Digest(list) => self.pass.digests.push(*list),
-            Op::Resubmit(list) => self.pass.resubmit = Some(*list),
-            Op::Recirculate(list) => self.pass.recirculate = Some(*list),
+            Op::Digest(list) => {
+                let digest = |program: &Program| program.digests[*list as usize].name.clone();
+                self.record(|program, at| Step::Digest { digest: digest(program), at });
+                self.pass.digests.push(*list);
+            }
+            Op::Resubmit(list) => {
+                self.record(|_, at| Step::Resubmit { at });
+                self.pass.resubmit = Some(*list);
+            }
+            Op::Recirculate(list) => {
+                self.record(|_, at| Step::Recirculate { at });
+                self.pass.recirculate = Some(*list);
+            }
             Op::Truncate(length) => {
-                self.pass.truncate = Some(u32::try_from(self.eval(length, locals)).unwrap_or(u32::MAX));
+                let bytes = u32::try_from(self.eval(length, locals)).unwrap_or(u32::MAX);
+                self.record(|_, at| Step::Truncate { bytes, at });
+                self.pass.truncate = Some(bytes);
             }
             Op::RegisterRead { .. }
             | Op::RegisterWrite { .. }
@@ -169,19 +207,42 @@ impl Interpreter<'_> {
             Op::RegisterRead { target, register, index } => {
                 let index = self.eval(index, locals);
                 let value = self.externs.register_load(*register, index);
+                self.record(|program, at| Step::RegisterRead {
+                    register: program.registers[*register as usize].name.clone(),
+                    index: index.to_string(),
+                    value: format!("{value:#x}"),
+                    at,
+                });
                 self.assign(target, value, locals);
             }
             Op::RegisterWrite { register, index, value } => {
                 let (index, value) = (self.eval(index, locals), self.eval(value, locals));
                 self.externs.register_store(*register, index, value);
+                self.record(|program, at| Step::RegisterWrite {
+                    register: program.registers[*register as usize].name.clone(),
+                    index: index.to_string(),
+                    value: format!("{value:#x}"),
+                    at,
+                });
             }
             Op::Count { counter, index } => {
                 let index = self.eval(index, locals);
                 self.externs.count(*counter, index, self.pass.received);
+                self.record(|program, at| Step::Count {
+                    counter: program.counters[*counter as usize].name.clone(),
+                    index: index.to_string(),
+                    at,
+                });
             }
             Op::ExecuteMeter { meter, index, target } => {
                 let index = self.eval(index, locals);
                 let colour = self.externs.meter_colour(*meter, index, self.pass.now, self.pass.received);
+                self.record(|program, at| Step::Meter {
+                    meter: program.meters[*meter as usize].name.clone(),
+                    index: index.to_string(),
+                    colour: colour.map(|colour| colour.to_string()),
+                    at,
+                });
                 if let Some(colour) = colour {
                     self.assign(target, colour, locals);
                 }
@@ -219,6 +280,14 @@ impl Interpreter<'_> {
         let buffer = &mut self.externs.scratch;
         calculation.gather(&self.program.layout, self.phv, self.payload, buffer);
         calculation.algorithm.apply(buffer)
+    }
+
+    /// Records a step of the packet, if it is traced; `step` gets the place of the primitive.
+    pub fn record(&mut self, step: impl FnOnce(&Program, String) -> Step) {
+        if let Some(recording) = &mut self.externs.recording {
+            let at = recording.at.clone();
+            recording.step(step(self.program, at));
+        }
     }
 
     fn fail(&mut self, reason: DropReason) {

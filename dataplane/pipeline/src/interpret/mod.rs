@@ -22,6 +22,7 @@ use crate::program::calculation::Checksum;
 use crate::program::info::DigestId;
 use crate::program::Program;
 use crate::state::{EngineParts, Externs};
+use crate::trace::{FieldMatch, Step};
 
 /// Parser, checksum verification and ingress control.
 pub(crate) fn ingress(parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
@@ -56,6 +57,22 @@ pub(crate) fn ingress(parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, byt
         finish(program, pool, phv, payload, shape)
     });
     Ingress { verdict, packet, clone, digests }
+}
+
+/// Whether the fields of a packet, as the parser finds them, have these values.
+pub(crate) fn matches(
+    parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8], wanted: &[FieldMatch],
+) -> bool {
+    let EngineParts { program, externs, .. } = parts;
+    let mut phv = program.layout.initial.clone();
+    arrive(program, &mut phv, now, arrival, bytes.len() + arrival.tail as usize);
+    let mut interpreter =
+        Interpreter { program, phv: &mut phv, externs, payload: &[], pass: Pass { now, ..Pass::default() } };
+    parse(&mut interpreter, bytes);
+    wanted.iter().all(|wanted| {
+        let header = &program.layout.headers[wanted.header];
+        header.is_valid(&phv) && header.fields[wanted.field].bits(&phv) & wanted.mask == wanted.value
+    })
 }
 
 /// The packet that ingress sends to one port, if nothing else came of it.
@@ -122,6 +139,7 @@ fn after_parsing(interpreter: &mut Interpreter<'_>, parsed: &Parsed) {
     let program = interpreter.program;
     if parsed.error != program.parser.errors.no_error {
         interpreter.externs.stats.parser_errors += 1;
+        interpreter.record(|program, _| Step::ParserError { error: program.names.error(parsed.error) });
     }
     set(program.standard.parser_error, interpreter.phv, u128::from(parsed.error));
     let wrong = program.verified.iter().any(|checksum| {
@@ -129,6 +147,9 @@ fn after_parsing(interpreter: &mut Interpreter<'_>, parsed: &Parsed) {
             && applies(interpreter, checksum)
             && u128::from(interpreter.calculate(checksum.calculation)) != checksum.field.bits(interpreter.phv)
     });
+    if wrong {
+        interpreter.record(|_, _| Step::ChecksumError);
+    }
     set(program.standard.checksum_error, interpreter.phv, u128::from(wrong));
 }
 

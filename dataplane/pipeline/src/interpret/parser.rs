@@ -4,6 +4,7 @@ use super::interpreter::Interpreter;
 use crate::program::bits::read_bits;
 use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, ParserState, MAX_KEY_PARTS, STATE_LIMIT};
 use crate::program::phv::HeaderSlots;
+use crate::trace::Step;
 
 /// The result of parsing a packet.
 pub(crate) struct Parsed {
@@ -21,6 +22,7 @@ pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
     let mut states = 0;
     while let Some(current) = state {
         states += 1;
+        interpreter.record(|program, _| Step::State { name: program.names.states[current as usize].clone() });
         let outcome = match states > STATE_LIMIT {
             true => Err(parser.errors.parser_timeout),
             false => visit(interpreter, &mut cursor, &parser.states[current as usize]),
@@ -60,12 +62,12 @@ fn visit(
 fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &ParserOp) -> Result<(), u32> {
     let layout = &interpreter.program.layout;
     match op {
-        ParserOp::Extract(header) => cursor.extract(layout.header(*header), interpreter.phv)?,
+        ParserOp::Extract(header) => extract(interpreter, cursor, *header)?,
         ParserOp::ExtractNext(stack) => {
             let next = layout.stack(*stack).next as usize;
             let element = layout.element(*stack, interpreter.phv[next]);
             let header = element.ok_or(cursor.codes.stack_out_of_bounds)?;
-            cursor.extract(layout.header(header), interpreter.phv)?;
+            extract(interpreter, cursor, header)?;
             interpreter.phv[next] += 1;
         }
         ParserOp::Set { target, value } => interpreter.assign(target, interpreter.eval(value, &[]), &[]),
@@ -80,6 +82,17 @@ fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &Parser
         }
         ParserOp::Advance(bits) => cursor.advance(interpreter.eval(bits, &[]))?,
         ParserOp::Primitive(op) => interpreter.run(std::slice::from_ref(op), &[]),
+    }
+    Ok(())
+}
+
+fn extract(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, header: u32) -> Result<(), u32> {
+    let slots = interpreter.program.layout.header(header);
+    cursor.extract(slots, interpreter.phv)?;
+    if let Some(recording) = &mut interpreter.externs.recording {
+        let names = &interpreter.program.names;
+        let fields = names.values(header, slots, interpreter.phv);
+        recording.step(Step::Extract { header: names.headers[header as usize].0.clone(), fields });
     }
     Ok(())
 }

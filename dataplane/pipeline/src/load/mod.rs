@@ -6,6 +6,7 @@ mod entries;
 mod expr;
 mod externs;
 mod json;
+mod names;
 mod parser;
 mod scope;
 mod tables;
@@ -70,6 +71,7 @@ impl Program {
             counters,
             meters,
             digests,
+            names: names::names(&root)?,
             derived: OnceLock::new(),
         })
     }

@@ -5,7 +5,7 @@ pub(crate) mod pool;
 
 use groupflow_base::Nanos;
 
-use crate::packet::pool::PacketBody;
+use crate::packet::pool::{PacketBody, Phv};
 use crate::port::Port;
 use crate::program::info::DigestId;
 
@@ -104,15 +104,19 @@ pub struct Departure {
 }
 
 /// The reason why a pipeline dropped a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum DropReason {
     /// The program marked it: `egress_spec` is the drop port.
+    #[error("the program marked the packet to drop")]
     Marked,
     /// An `assert` or `assume` of the program was false. (BMv2 stops there.)
+    #[error("an assertion of the program is false")]
     Assertion,
     /// The actions ran more steps than one packet may take: a loop.
+    #[error("the program ran too many steps")]
     StepLimit,
     /// The packet is of another pipeline, whose fields lie elsewhere.
+    #[error("the packet is of another program")]
     Foreign,
 }
 
@@ -208,6 +212,12 @@ impl Packet {
     /// Bytes of the frame that will leave if egress neither adds nor removes headers.
     pub fn wire_len(&self) -> usize {
         self.0.wire as usize
+    }
+
+    /// Whether native code made the packet; traced packets and their copies are the interpreter's.
+    #[inline]
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(self.0.fields, Phv::Native(_))
     }
 
     /// `standard_metadata.priority`: the queue at the port, 0 the lowest.

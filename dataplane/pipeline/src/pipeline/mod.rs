@@ -2,6 +2,7 @@
 
 mod externs;
 mod tables;
+mod traced;
 
 use std::sync::Arc;
 
@@ -80,6 +81,9 @@ impl Pipeline {
     pub fn egress_into(
         &mut self, now: Nanos, packet: Packet, departure: Departure, frame: &mut Frame,
     ) -> EgressOutcome {
+        if self.native.is_some() && !packet.is_native() {
+            return self.trace_egress(now, packet, &departure, frame).0;
+        }
         let (parts, native) = self.parts();
         match native {
             Some(native) => native.egress(parts, now, packet, &departure, frame),

@@ -12,6 +12,7 @@ pub(crate) mod entry;
 pub(crate) mod expr;
 pub(crate) mod hash;
 pub(crate) mod info;
+pub(crate) mod names;
 pub(crate) mod parser;
 pub(crate) mod phv;
 pub(crate) mod range;
@@ -28,6 +29,7 @@ use crate::program::expr::Expr;
 use crate::program::info::{
     ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo,
 };
+use crate::program::names::Names;
 use crate::program::parser::Parser;
 use crate::program::phv::{Field, Layout};
 use crate::program::table::{Next, Table};
@@ -81,6 +83,7 @@ pub struct Program {
     pub(crate) counters: Vec<CounterInfo>,
     pub(crate) meters: Vec<MeterInfo>,
     pub(crate) digests: Vec<DigestInfo>,
+    pub(crate) names: Names,
     /// The code that a back end generated when it was first wanted, for all pipelines of this program.
     pub(crate) derived: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }

@@ -21,6 +21,7 @@ use crate::state::cells::Cells;
 use crate::state::meter::Meter;
 use crate::state::options::{PipelineOptions, Stats};
 use crate::state::table::TableState;
+use crate::trace::Recording;
 
 /// A small generator for the `random` extern (SplitMix64): repeatable, not secret.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub(crate) struct Externs {
     pub scratch: Vec<u8>,
     /// The key of the table being looked up.
     pub key: Vec<u128>,
+    /// The steps of the packet that is traced, if one is.
+    pub recording: Option<Box<Recording>>,
     /// Fields that the native engine gives to the interpreter.
     pub slots: Vec<u128>,
 }
@@ -152,6 +155,7 @@ impl Externs {
             written: VecDeque::new(),
             scratch: Vec::new(),
             key: Vec::new(),
+            recording: None,
             slots: Vec::new(),
         }
     }

@@ -63,6 +63,12 @@ impl Twin {
         let a = a.ingress(Nanos(now), arrival.clone(), bytes);
         // Every other packet goes through both pipelines of native code at once, if it may.
         let mut frame = Frame { bytes: vec![7; 3], tail: 1 };
+        if now / 1_000 % 3 == 2 {
+            // A traced packet is the interpreter's also where there is native code.
+            let (traced, steps) = b.trace_ingress(Nanos(now), &arrival, bytes);
+            assert!(!steps.is_empty());
+            return self.compare(now, arrival, bytes, [a, traced], round);
+        }
         let b = b.arrive(Nanos(now), &arrival, bytes);
         let unicast = b.unicast();
         let b = match unicast {
@@ -73,6 +79,10 @@ impl Twin {
             _ => b.hold(),
         };
         assert_eq!(unicast.is_some(), self.is_alone(&a));
+        self.compare(now, arrival, bytes, [a, b], round);
+    }
+
+    fn compare(&mut self, now: u64, arrival: Arrival, bytes: &[u8], [a, b]: [Ingress; 2], round: u8) {
         assert_eq!(a.verdict, b.verdict);
         assert_eq!(a.digests, b.digests);
         assert_eq!(a.packet.is_some(), b.packet.is_some());

@@ -2,13 +2,14 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, EgressOutcome, Fate, Frame, Ingress, Instance, Packet, Port, Unicast,
-    Verdict,
+    Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
+    Port, Unicast, Verdict,
 };
 
 use super::agenda::LinkStage;
 use super::port::MAX_FRAME;
 use super::switch::{SentFrame, Switch, ToController};
+use super::tracer::{cause, QueuePass, TraceHandle};
 use super::traffic_manager::{EnqueueError, PortService, Queued, Served};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
@@ -31,6 +32,7 @@ struct LeavingPacket {
     generation: u8,
     /// The number of bytes to keep, if a clone session says so.
     truncate: Option<usize>,
+    trace: Option<TraceHandle>,
 }
 
 impl Switch {
@@ -131,6 +133,11 @@ impl Switch {
     /// compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
+        if !self.tracer.is_idle() {
+            if let Some(trace) = self.begin_trace(now, &arrival, bytes) {
+                return self.ingress_traced(now, arrival, bytes, trace);
+            }
+        }
         let Some(forwarding) = &mut self.forwarding else {
             self.drops.no_program += 1;
             return;
@@ -145,65 +152,104 @@ impl Switch {
                 let outcome = at_hand.egress(&departure, &mut frame);
                 return self.leave(
                     now,
-                    LeavingPacket { place, queue, bytes, generation: 0, truncate: None },
+                    LeavingPacket { place, queue, bytes, generation: 0, truncate: None, trace: None },
                     outcome,
                     frame,
                 );
             }
         }
         let done = at_hand.hold();
-        self.dispose(now, arrival, bytes, done);
+        self.dispose(now, arrival, bytes, done, None);
+    }
+
+    /// Begins a trace of a packet, if a filter wants one.
+    fn begin_trace(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Option<TraceHandle> {
+        let (pipeline, clock) = (&mut self.forwarding.as_mut()?.pipeline, self.clock);
+        self.tracer.begin(now, arrival.port, bytes, bytes.len() + arrival.tail as usize, |fields| {
+            pipeline.packet_matches(clock, arrival, bytes, fields)
+        })
+    }
+
+    /// Runs ingress with a record of its steps, and carries out its decision.
+    fn ingress_traced(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], trace: TraceHandle) {
+        self.clock = self.clock.max(now);
+        let Some(forwarding) = &mut self.forwarding else {
+            return self.tracer.drop(Some(trace), "no program");
+        };
+        let (done, steps) = forwarding.pipeline.trace_ingress(self.clock, &arrival, bytes);
+        if let Some(branch) = self.tracer.of(Some(trace)) {
+            (branch.pass, branch.time, branch.steps) = ("ingress", now, steps);
+        }
+        self.dispose(now, arrival, bytes, done, Some(trace));
+        self.tracer.end(Some(trace));
     }
 
     /// Carries out the decision of ingress.
-    fn dispose(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], done: Ingress) {
+    fn dispose(
+        &mut self, now: Nanos, arrival: Arrival, bytes: &[u8], done: Ingress, trace: Option<TraceHandle>,
+    ) {
         let Ingress { verdict, packet, clone, digests } = done;
         self.obey_registers(now);
         if !digests.is_empty() {
             self.emitted.digests.extend(digests.into_vec().into_iter().map(|digest| (now, digest)));
         }
         if let Some(clone) = clone {
-            self.clone_out(now, clone, Instance::CloneIngress, 0);
+            self.clone_out(now, clone, Instance::CloneIngress, 0, trace);
         }
         match (verdict, packet) {
             (Verdict::Unicast(port), Some(packet)) => {
-                self.enqueue(now, port, copy(packet, 0, Instance::Normal, now), None);
+                self.tracer.verdict(trace, false, || format!("to {port}"));
+                let queued = self.copy(packet, 0, Instance::Normal, now, trace);
+                self.enqueue(now, port, queued, None);
             }
-            (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet),
+            (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet, trace),
             (Verdict::Resubmit(preserved), _) => {
                 let again = Arrival { instance: Instance::Resubmit, restored: Some(preserved), ..arrival };
-                self.send_round(now, again, bytes.to_vec());
+                self.send_round(now, again, bytes.to_vec(), trace);
             }
-            _ => self.drops.ingress += 1,
+            (verdict, _) => {
+                self.drops.ingress += 1;
+                let reason = if let Verdict::Drop(reason) = verdict { reason } else { DropReason::Marked };
+                self.tracer.dropped(trace, reason);
+            }
         }
     }
 
-    fn multicast(&mut self, now: Nanos, group: u16, packet: Packet) {
+    fn multicast(&mut self, now: Nanos, group: u16, packet: Packet, trace: Option<TraceHandle>) {
         let replicas = self.forwarding.as_ref().and_then(|f| f.replication.group(group)).cloned();
         let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
             // A group without replicas exists, and sends nothing.
             self.drops.no_such_group += u64::from(replicas.is_none());
+            self.tracer.verdict(trace, true, || format!("dropped: multicast group {group} has no copies"));
             return self.recycle(packet);
         };
+        self.tracer.verdict(trace, false, || format!("to multicast group {group}"));
         for replica in others {
             let Some(forwarding) = &mut self.forwarding else { return };
             let another = forwarding.pipeline.replicate(&packet);
-            let queued = copy(another, replica.instance, Instance::Replication, now);
+            let queued = self.copy(another, replica.instance, Instance::Replication, now, trace);
             self.enqueue(now, replica.port, queued, None);
         }
-        let queued = copy(packet, last.instance, Instance::Replication, now);
+        let queued = self.copy(packet, last.instance, Instance::Replication, now, trace);
         self.enqueue(now, last.port, queued, None);
     }
 
-    fn clone_out(&mut self, now: Nanos, clone: CloneRequest, instance: Instance, generation: u8) {
+    fn clone_out(
+        &mut self, now: Nanos, clone: CloneRequest, instance: Instance, generation: u8,
+        trace: Option<TraceHandle>,
+    ) {
         if generation > CLONE_GENERATIONS {
             self.drops.clone_limit += 1;
-            return;
+            let branch = self.tracer.branch(trace, "clone");
+            return self.tracer.drop(branch, "too many clones of clones");
         }
         let session = self.forwarding.as_ref().and_then(|f| f.replication.session(clone.session)).cloned();
-        let Some(session) = session else { return };
+        let Some(session) = session else {
+            let branch = self.tracer.branch(trace, "clone");
+            return self.tracer.drop(branch, &format!("there is no clone session {}", clone.session));
+        };
         for replica in session.replicas {
-            let mut queued = copy(clone.packet.clone(), replica.instance, instance, now);
+            let mut queued = self.copy(clone.packet.clone(), replica.instance, instance, now, trace);
             queued.truncate = session.truncate;
             queued.generation = generation;
             self.enqueue(now, replica.port, queued, Some(session.priority));
@@ -216,6 +262,8 @@ impl Switch {
             let counter =
                 if port == drop_port { &mut self.drops.ingress } else { &mut self.drops.no_such_port };
             *counter += 1;
+            let reason = if port == drop_port { "to the drop port" } else { "no such port" };
+            self.tracer.drop(queued.trace, reason);
             return self.recycle(queued.packet);
         };
         let state = &mut self.ports[usize::from(place)];
@@ -223,6 +271,9 @@ impl Switch {
         let bytes = u32::try_from(queued.packet.wire_len()).unwrap_or(u32::MAX);
         if let Err(error) = state.out_queues.admit(priority, bytes, state.out_depth()) {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
+            let full = error == EnqueueError::Full;
+            self.tracer
+                .drop(queued.trace, if full { "the queue is full" } else { "the port has no such queue" });
             return self.recycle(queued.packet);
         }
         if state.shares.note_packet(priority) {
@@ -287,9 +338,20 @@ impl Switch {
             deq_timedelta: now - queued.enqueued_at,
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-        let outcome = forwarding.pipeline.egress_into(self.clock, queued.packet, departure, &mut frame);
-        let Queued { generation, truncate, .. } = queued;
-        self.leave(now, LeavingPacket { place, queue, bytes, generation, truncate }, outcome, frame);
+        let Queued { packet, generation, truncate, trace, .. } = queued;
+        let outcome = if trace.is_some() {
+            let (outcome, steps) =
+                forwarding.pipeline.trace_egress(self.clock, packet, &departure, &mut frame);
+            if let Some(branch) = self.tracer.of(trace) {
+                let Departure { port, rid, enq_qdepth: depth, deq_timedelta: waited, .. } = departure;
+                (branch.time, branch.steps) = (now, steps);
+                branch.queue = Some(QueuePass { port: port.0, queue, rid, depth, waited });
+            }
+            outcome
+        } else {
+            forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)
+        };
+        self.leave(now, LeavingPacket { place, queue, bytes, generation, truncate, trace }, outcome, frame);
     }
 
     /// Carries out the decision of egress.
@@ -301,33 +363,41 @@ impl Switch {
             frame.truncate(length);
         }
         match fate {
-            Fate::Drop(_) => {
+            Fate::Drop(reason) => {
+                self.tracer.dropped(way.trace, reason);
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
-            Fate::Send => self.send(now, way.place, frame, way.queue, way.bytes),
+            Fate::Send => self.send(now, way, frame),
             Fate::Recirculate(preserved) => {
                 let (port, restored) = (self.ports[usize::from(way.place)].port, Some(preserved));
                 let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
-                self.send_round(now, again, frame.bytes);
+                self.send_round(now, again, frame.bytes, way.trace);
             }
         }
         if let Some(clone) = clone {
-            self.clone_out(now, clone, Instance::CloneEgress, way.generation + 1);
+            self.clone_out(now, clone, Instance::CloneEgress, way.generation + 1, way.trace);
         }
+        self.tracer.end(way.trace);
     }
 
-    /// Sends a frame, which queue `queue` held as `queued_bytes`.
-    fn send(&mut self, now: Nanos, place: u16, frame: Frame, queue: u8, queued_bytes: u32) {
+    /// Sends a frame.
+    fn send(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
+        let LeavingPacket { place, queue, bytes: queued_bytes, trace, .. } = way;
         let state = &mut self.ports[usize::from(place)];
         let length = frame.wire_len();
+        if let Some(branch) = self.tracer.of(trace) {
+            branch.sent_bytes = length;
+        }
         if state.port == self.config.cpu_port {
             self.cpu.packet_ins += 1;
+            self.tracer.verdict(trace, false, || "to the controller".into());
             self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
             return;
         }
         if length > MAX_FRAME {
             state.out_drops.oversize += 1;
+            self.tracer.verdict(trace, true, || format!("dropped: {length} bytes are more than a frame has"));
             return self.spare.push(frame.bytes);
         }
         if !state.out_wire.is_up() {
@@ -338,8 +408,10 @@ impl Switch {
         } else if self.config.eager && state.out_wire.due().is_none() {
             state.out_wire.send_eagerly(now, length)
         } else {
-            return self.send_later(now, place, frame, length);
+            return self.send_later(now, way, frame, length);
         };
+        self.tracer
+            .verdict(trace, at_once.is_none(), || on_the_wire(state.out_wire.is_up(), at_once.is_some()));
         match at_once {
             Some(time) => {
                 let Frame { bytes, tail } = frame;
@@ -350,9 +422,10 @@ impl Switch {
     }
 
     /// Puts a frame on the outbound wire.
-    fn send_later(&mut self, now: Nanos, place: u16, frame: Frame, length: usize) {
-        let state = &mut self.ports[usize::from(place)];
-        state.out_wire.send(now, frame, length);
+    fn send_later(&mut self, now: Nanos, way: LeavingPacket, frame: Frame, length: usize) {
+        let (place, state) = (way.place, &mut self.ports[usize::from(way.place)]);
+        let sent = state.out_wire.send(now, frame, length);
+        self.tracer.verdict(way.trace, !sent, || on_the_wire(state.out_wire.is_up(), sent));
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, LinkStage::Depart);
         }
@@ -376,31 +449,49 @@ impl Switch {
         }
     }
 
-    fn send_round(&mut self, now: Nanos, arrival: Arrival, bytes: Vec<u8>) {
+    fn send_round(&mut self, now: Nanos, arrival: Arrival, bytes: Vec<u8>, trace: Option<TraceHandle>) {
         if self.loopback.len() >= LOOPBACK_LIMIT {
             self.drops.loopback_full += 1;
-            return;
+            return self.tracer.verdict(trace, true, || "dropped: too many packets go round again".into());
         }
+        self.tracer.verdict(trace, false, || "to ingress again".into());
+        let trace = self.tracer.branch(trace, cause(arrival.instance));
         // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
         // first out.
-        let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _, _)| *due);
+        let last = self.loopback.back().map_or(Nanos::ZERO, |(due, ..)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
-        self.loopback.push_back((due, arrival, bytes));
+        self.loopback.push_back((due, arrival, bytes, trace));
         self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
     }
 
     fn loop_back(&mut self, now: Nanos) {
-        while let Some((due, arrival, bytes)) = self.loopback.pop_front() {
+        while let Some((due, arrival, bytes, trace)) = self.loopback.pop_front() {
             if due > now {
-                self.loopback.push_front((due, arrival, bytes));
+                self.loopback.push_front((due, arrival, bytes, trace));
                 self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
                 return;
             }
-            self.ingress(due, arrival, &bytes);
+            match trace {
+                Some(trace) => self.ingress_traced(due, arrival, &bytes, trace),
+                None => self.ingress(due, arrival, &bytes),
+            }
         }
+    }
+
+    fn copy(
+        &mut self, packet: Packet, rid: u16, instance: Instance, now: Nanos, trace: Option<TraceHandle>,
+    ) -> Queued {
+        let trace = self.tracer.branch(trace, cause(instance));
+        let (truncate, generation) = (None, 0);
+        Queued { packet, rid, instance, truncate, generation, enqueued_at: now, enqueue_depth: 0, trace }
     }
 }
 
-fn copy(packet: Packet, rid: u16, instance: Instance, now: Nanos) -> Queued {
-    Queued { packet, rid, instance, truncate: None, generation: 0, enqueued_at: now, enqueue_depth: 0 }
+/// The end of a packet at its outbound link.
+fn on_the_wire(is_up: bool, sent: bool) -> String {
+    match (sent, is_up) {
+        (true, _) => "sent".into(),
+        (false, true) => "dropped: the link lost it".into(),
+        (false, false) => "dropped: the link is down".into(),
+    }
 }

@@ -147,14 +147,15 @@ impl<T> Wire<T> {
         self.account(bytes)
     }
 
-    /// Sends a packet of `bytes` at `start`, which must not be before [`Wire::ready`].
-    pub fn send(&mut self, start: Nanos, item: T, bytes: usize) {
-        let Some(due) = self.send_eagerly(start, bytes) else { return };
+    /// Sends a packet of `bytes` at `start`, which must not be before [`Wire::ready`]. False: it is lost.
+    pub fn send(&mut self, start: Nanos, item: T, bytes: usize) -> bool {
+        let Some(due) = self.send_eagerly(start, bytes) else { return false };
         if self.line.len() >= LINE_LIMIT {
             self.counters.line_full += 1;
-            return;
+            return false;
         }
         self.line.push_back((due, item));
+        true
     }
 
     /// Does the same as [`Wire::send`] without keeping the packet; returns when the packet will be at the far

@@ -18,6 +18,7 @@
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |
 //! | `packet_rate`, `loss` | rates of queues; proportions of packets lost |
+//! | `tracer` | the way of chosen packets through the switch |
 //! | `stats` | counters as they are shown to users |
 
 mod agenda;
@@ -40,6 +41,7 @@ mod shaper;
 mod spec_text;
 mod stats;
 mod switch;
+mod tracer;
 mod traffic_manager;
 
 pub use config::{ConfigError, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PRIORITIES};
@@ -65,3 +67,4 @@ pub use stats::{
     SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
+pub use tracer::{Branch, QueuePass, Trace, TraceFilter, TraceHandle, Tracer, FILTER_LIMIT};

@@ -15,6 +15,7 @@ use super::port::{PortState, MAX_FRAME};
 use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
 use super::stats::{CpuStats, SwitchDrops, SwitchStats};
+use super::tracer::{TraceHandle, Tracer};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
@@ -78,7 +79,7 @@ pub struct Switch {
     /// The place of each port number.
     pub(super) places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
-    pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>)>,
+    pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>, Option<TraceHandle>)>,
     /// The time that the program sees, which is that of the event.
     pub(super) clock: Nanos,
     /// All events before this time have happened.
@@ -88,6 +89,7 @@ pub struct Switch {
     pub(super) emitted: Emitted,
     pub(super) drops: SwitchDrops,
     pub(super) cpu: CpuStats,
+    pub(super) tracer: Tracer,
 }
 
 impl Switch {
@@ -119,6 +121,7 @@ impl Switch {
             emitted: Emitted::default(),
             drops: SwitchDrops::default(),
             cpu: CpuStats::default(),
+            tracer: Tracer::default(),
         };
         for (port, change) in &config.links {
             switch.change_link(*port, change)?;
@@ -164,6 +167,7 @@ impl Switch {
         let waiting: u64 = self.ports.iter_mut().map(|port| port.flush()).sum();
         self.drops.reloaded += waiting + self.loopback.len() as u64;
         self.loopback.clear();
+        self.tracer.clear();
         let reached = self.reached;
         self.forwarding = Some(forwarding);
         self.change_generators(|generators, _| generators.start(reached));
@@ -193,6 +197,11 @@ impl Switch {
         self.ports[usize::from(place)].change_link(change);
         self.reshare(place);
         Ok(())
+    }
+
+    /// The traces of packets, to choose packets and to take what was recorded.
+    pub fn tracer(&mut self) -> &mut Tracer {
+        &mut self.tracer
     }
 
     /// Takes a frame that arrives at a port's interface, after the events that are due before.

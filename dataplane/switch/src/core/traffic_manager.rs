@@ -8,6 +8,7 @@ use super::queue::{Depth, Queue, QueueCounters};
 use super::queue_settings::QueueSettings;
 use super::scheduler::{Mask, Scheduler, Share};
 use super::shaper::QueueShaper;
+use super::tracer::TraceHandle;
 
 /// A packet that waits for egress.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Queued {
     pub enqueued_at: Nanos,
     /// Packets in the queue when this one joined.
     pub enqueue_depth: u32,
+    /// The trace of the packet, if it is traced.
+    pub trace: Option<TraceHandle>,
 }
 
 /// The reason why the traffic manager refused a packet.

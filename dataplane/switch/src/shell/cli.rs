@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
-use super::control::{ask, ControlRequest};
+use super::control::{ask, trace_switch, ControlRequest, TraceRequest};
 use super::error::ShellError;
 use super::ignored::Ignored;
 use super::lateness::LatenessLimits;
 use super::report::render;
 use super::run::{run, SwitchOptions};
+use super::trace_text::{bmv2_messages, render_trace};
 use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
     NOMINAL_PACKET,
@@ -75,7 +76,7 @@ struct SwitchArgs {
     /// Least time between two physical movements of frames; their times stay exact
     #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
     quantum: Nanos,
-    /// Socket by which `gfswitch stats`, `link`, `queue` and `port` reach this switch, or none [default:
+    /// Socket by which `gfswitch stats`, `trace`, `link`, `queue` and `port` reach this switch, or none [default:
     /// /tmp/gfswitch-<device id>.sock]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
@@ -114,6 +115,30 @@ enum Command {
         #[arg(long)]
         reset: bool,
     },
+    /// Show the way of packets through a running switch
+    Trace {
+        #[command(flatten)]
+        target: RunningSwitch,
+        /// Only packets that arrive at this port
+        #[arg(long, value_name = "PORT")]
+        port: Option<u16>,
+        /// Only packets of this session
+        #[arg(long, value_name = "ID")]
+        session: Option<u32>,
+        /// Only packets with this field: ipv4.dst=10.0.0.1, ethernet.type=0x800, ipv4.src=10.0.0.0/0xff000000
+        /// (repeat)
+        #[arg(long = "match", value_name = "HEADER.FIELD=VALUE")]
+        fields: Vec<String>,
+        /// Only packets of which a copy is dropped
+        #[arg(long)]
+        dropped: bool,
+        /// The number of packets
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        next: u64,
+        /// Text for people, a JSON object a line, or BMv2's trace messages
+        #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
+        format: TraceFormat,
+    },
     /// Change a link of a running switch
     Link {
         #[command(flatten)]
@@ -146,6 +171,13 @@ enum Command {
     },
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum TraceFormat {
+    Text,
+    Json,
+    Bmv2,
+}
+
 #[derive(Debug, Args)]
 struct RunningSwitch {
     /// The switch's control socket
@@ -170,6 +202,10 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
+        Some(Command::Trace { target, port, session, fields, dropped, next, format }) => {
+            let request = TraceRequest { port, session, fields, dropped, next };
+            trace_switch(&target.path(), request, |trace| print_trace(trace, format))
+        }
         Some(Command::Link { target, port, spec }) => {
             ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
         }
@@ -219,6 +255,14 @@ fn usage(error: &clap::Error) -> ExitCode {
     let message = message.split(" For more information").next().unwrap_or(message);
     eprintln!("gfswitch: {message} (see gfswitch --help)");
     ExitCode::from(2)
+}
+
+fn print_trace(trace: &serde_json::Value, format: TraceFormat) {
+    match format {
+        TraceFormat::Text => println!("{}", render_trace(trace)),
+        TraceFormat::Json => println!("{trace}"),
+        TraceFormat::Bmv2 => bmv2_messages(trace).iter().for_each(|message| println!("{message}")),
+    }
 }
 
 fn stats(target: &RunningSwitch, json: bool, reset: bool) -> Result<(), ShellError> {

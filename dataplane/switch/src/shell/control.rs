@@ -7,15 +7,18 @@ use std::sync::Arc;
 use groupflow_pipeline::Port;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::error::ShellError;
 use super::report::report;
 use super::shared::Shared;
-use crate::core::{ConfigError, LinkChange, QueueChange, Switch};
+use crate::core::{ConfigError, LinkChange, QueueChange, Switch, TraceFilter, FILTER_LIMIT};
 
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
+/// How often traces are collected for a client.
+const TRACE_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// A request in the form in which it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +46,8 @@ pub enum ControlRequest {
         /// The change, as [`QueueChange`] reads it.
         spec: String,
     },
+    /// Traces of packets, each a line, until the client closes the connection or `next` are sent.
+    Trace(TraceRequest),
     /// A change of a port's settings.
     Port {
         /// The port.
@@ -50,6 +55,31 @@ pub enum ControlRequest {
         /// Bytes of a packet where packets/s are computed from the bit rate.
         nominal_packet: u32,
     },
+}
+
+/// The packets to trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceRequest {
+    /// Only packets that arrive at this port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Only packets of this session: `group.session=ID` of groupflow's program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<u32>,
+    /// Only packets with these fields, as [`groupflow_pipeline::Pipeline::field_match`] reads them.
+    #[serde(default, rename = "match")]
+    pub fields: Vec<String>,
+    /// Only packets of which a copy is dropped.
+    #[serde(default)]
+    pub dropped: bool,
+    /// The number of packets.
+    #[serde(default = "one")]
+    pub next: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// A control socket, whose file is removed at the end.
@@ -108,6 +138,9 @@ async fn serve_client(client: UnixStream, shared: Arc<Shared>, device_id: u64) {
         if !matches!(read, Ok(1..)) {
             return;
         }
+        if let Ok(ControlRequest::Trace(request)) = serde_json::from_str(&line) {
+            return trace(&shared, device_id, &request, &mut reader, &mut write).await;
+        }
         let mut answer = answer(&shared, device_id, &line);
         answer.push('\n');
         if write.write_all(answer.as_bytes()).await.is_err() {
@@ -126,6 +159,7 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
             let report = report(shared, device_id, reset);
             serde_json::to_string(&report).unwrap_or_else(|error| refusal(&error.to_string()))
         }
+        ControlRequest::Trace(_) => refusal("a trace needs a connection of its own"),
         ControlRequest::Link { port, spec } => change(shared, || {
             let change: LinkChange = spec.parse().map_err(to_text)?;
             Ok(move |switch: &mut Switch| switch.change_link(Port(port), &change))
@@ -138,6 +172,50 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
             Ok(move |switch: &mut Switch| switch.set_nominal_packet(Port(port), nominal_packet))
         }),
     }
+}
+
+/// Sends traces until there are no more, or the client has gone.
+async fn trace(
+    shared: &Shared, device_id: u64, request: &TraceRequest, reader: &mut BufReader<OwnedReadHalf>,
+    write: &mut OwnedWriteHalf,
+) {
+    let armed = arm(&mut shared.switch(), request);
+    let filter = match armed {
+        Ok(filter) => filter,
+        Err(message) => return drop(write.write_all(format!("{}\n", refusal(&message)).as_bytes()).await),
+    };
+    let mut line = String::new();
+    let closed = reader.read_line(&mut line);
+    tokio::pin!(closed);
+    loop {
+        tokio::select! {
+            _ = &mut closed => break,
+            () = tokio::time::sleep(TRACE_INTERVAL) => {}
+        }
+        let taken = shared.switch().tracer().take(filter);
+        let Some(traces) = taken else { break };
+        let lines = traces.iter().map(|trace| {
+            let mut line = serde_json::to_value(trace).unwrap_or_default();
+            line["switch"] = device_id.into();
+            format!("{line}\n")
+        });
+        if write.write_all(lines.collect::<String>().as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    shared.switch().tracer().disarm(filter);
+}
+
+/// Begins to trace; returns the number of the filter.
+fn arm(switch: &mut Switch, request: &TraceRequest) -> Result<u64, String> {
+    let forwarding = switch.forwarding().ok_or("the switch has no program yet; set one over P4Runtime")?;
+    let session = request.session.map(|session| format!("group.session={session}"));
+    let fields = request.fields.iter().chain(&session);
+    let fields = fields.map(|text| forwarding.pipeline.field_match(text)).collect::<Result<_, _>>();
+    let fields = fields.map_err(to_text)?;
+    let filter = TraceFilter { port: request.port.map(Port), fields, dropped: request.dropped };
+    let full = || format!("{FILTER_LIMIT} traces run already; end one of them");
+    switch.tracer().arm(filter, request.next).ok_or_else(full)
 }
 
 /// Parses a change and carries it out as of now.
@@ -166,22 +244,42 @@ fn refusal(message: &str) -> String {
     serde_json::json!({ "error": message }).to_string()
 }
 
-/// Sends a request to a running switch.
+/// Sends a request to a running switch, whose answer is one line.
 pub fn ask(path: &Path, request: &ControlRequest) -> Result<serde_json::Value, ShellError> {
-    use std::io::{BufRead, Write};
+    let failed = |error| ShellError::Control(path.into(), error);
+    let socket = send(path, request)?;
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).map_err(failed)?;
+    let mut answer = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(socket), &mut answer).map_err(failed)?;
+    parse_answer(&answer)
+}
+
+/// Sends a request for traces to a running switch; `show` gets each, until there are no more.
+pub fn trace_switch(
+    path: &Path, request: TraceRequest, mut show: impl FnMut(&serde_json::Value),
+) -> Result<(), ShellError> {
+    let socket = send(path, &ControlRequest::Trace(request))?;
+    for line in std::io::BufRead::lines(std::io::BufReader::new(socket)) {
+        show(&parse_answer(&line.map_err(|error| ShellError::Control(path.into(), error))?)?);
+    }
+    Ok(())
+}
+
+fn send(path: &Path, request: &ControlRequest) -> Result<std::os::unix::net::UnixStream, ShellError> {
     let failed = |error| ShellError::Control(path.into(), error);
     let mut socket = std::os::unix::net::UnixStream::connect(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => ShellError::NoSwitch(path.into()),
         _ => failed(error),
     })?;
-    socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).map_err(failed)?;
     let mut line = serde_json::to_string(request).map_err(|e| ShellError::Refused(e.to_string()))?;
     line.push('\n');
-    socket.write_all(line.as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    std::io::BufReader::new(socket).read_line(&mut answer).map_err(failed)?;
+    std::io::Write::write_all(&mut socket, line.as_bytes()).map_err(failed)?;
+    Ok(socket)
+}
+
+fn parse_answer(answer: &str) -> Result<serde_json::Value, ShellError> {
     let answer: serde_json::Value =
-        serde_json::from_str(&answer).map_err(|e| ShellError::Refused(format!("bad answer: {e}")))?;
+        serde_json::from_str(answer).map_err(|e| ShellError::Refused(format!("bad answer: {e}")))?;
     match answer["error"].as_str() {
         Some(error) => Err(ShellError::Refused(error.into())),
         None => Ok(answer),

@@ -10,6 +10,7 @@
 //! | `shared` | state that the data path's thread and the control plane share |
 //! | `server`, `streams` | P4Runtime over gRPC; the clients' open streams |
 //! | `control`, `report` | the control socket; the output of `gfswitch stats` |
+//! | `trace_text` | the output of `gfswitch trace` |
 
 mod cli;
 mod clock;
@@ -28,10 +29,11 @@ mod server;
 mod shared;
 mod socket;
 mod streams;
+mod trace_text;
 mod tx;
 
 pub use cli::main;
-pub use control::{ask, ControlRequest, ControlSocket};
+pub use control::{ask, trace_switch, ControlRequest, ControlSocket, TraceRequest};
 pub use error::ShellError;
 pub use lateness::LatenessLimits;
 pub use report::render;
@@ -39,4 +41,5 @@ pub use ring::{Ring, RingSlot};
 pub use server::P4RuntimeService;
 pub use shared::{Shared, ToControlPlane};
 pub use socket::{bind, interface_index, packet_socket, set_option};
+pub use trace_text::{bmv2_messages, render_trace};
 pub use tx::Transmitter;

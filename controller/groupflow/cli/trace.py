@@ -1,0 +1,53 @@
+"""`groupflow trace`: the way of packets through a switch of a running network, step by step."""
+
+import argparse
+import os
+
+from groupflow.cli.command import CommandError, Subparsers, add_command, failing_with
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "trace",
+        "show the way of packets through a switch: headers, tables, queues, and why one was dropped (root)",
+        example="sudo groupflow trace s1 --dropped\n"
+        "         sudo groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --format json",
+    )
+    add = parser.add_argument
+    add("switch", metavar="SWITCH", help="a switch of the network: s1")
+    add("--net", metavar="NAME", help="the network (default: the only one that runs)")
+    add("--port", type=int, help="only packets that arrive at this port")
+    add("--session", type=int, metavar="ID", help="only packets of this session")
+    add(
+        "--match", action="append", default=[], metavar="HEADER.FIELD=VALUE",
+        help="only packets with this field: ipv4.dst=10.0.2.1, ethernet.ethertype=0x800/0xff00; repeatable",
+    )  # fmt: skip
+    add("--dropped", action="store_true", help="only packets of which a copy is dropped")
+    add("--next", type=int, default=1, metavar="N", help="number of packets (default: %(default)s)")
+    add(
+        "--format", choices=("text", "json", "bmv2"), default="text",
+        help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from groupflow.endpoint.programs import find_program
+    from groupflow.lab.leftovers import RUN_FOLDER
+    from groupflow.lab.registry import RegistryError, find
+
+    with failing_with(RegistryError):
+        entry = find(args.net)
+    if args.switch not in entry.switches:
+        raise CommandError(f"no switch {args.switch} in {entry.name}; there are {', '.join(entry.switches)}")
+    if entry.switch != "gfswitch":
+        raise CommandError(f"{entry.name} runs {entry.switch}, which tells no traces; use gfswitch")
+    command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{args.switch}.sock")]
+    for option in ("port", "session", "next", "format"):
+        if (value := getattr(args, option)) is not None:
+            command += [f"--{option}", str(value)]
+    command += [word for text in args.match for word in ("--match", text)]
+    launcher = ("mnexec", "-a", str(entry.pid))
+    with failing_with(OSError):
+        os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if args.dropped else ())])

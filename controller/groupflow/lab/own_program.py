@@ -1,0 +1,147 @@
+"""P4 programs of one's own on the switches of a network, with the entries of their tables at first.
+
+Modules of P4Runtime are imported where they are needed: that takes long, and most networks run groupflow's
+program.
+"""
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from groupflow.network.topology import Switch, Topology, TopologyError
+
+if TYPE_CHECKING:
+    from finsy.proto import p4r
+
+    from groupflow.p4rt.program import Program
+
+_P4INFO_SUFFIXES = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
+_COMPILERS = ("p4c-bm2-ss", "p4c")
+
+
+class Work(NamedTuple):
+    """Entries to write to a switch when it runs."""
+
+    switch: Switch
+    program: "Program"
+    updates: "Sequence[p4r.Update]"
+
+
+def prepare(topology: Topology, folder: Path) -> tuple[Topology, list[Work]]:
+    """The topology with what p4c made of each program, and the entries to write. p4c writes to `folder`.
+
+    Raises TopologyError.
+    """
+    switches = dict(topology.switches)
+    work: list[Work] = []
+    for name, switch in switches.items():
+        if switch.program is None:
+            if switch.entries:
+                raise TopologyError(f"switches.{name}.entries: of no program; name one: --p4 FILE")
+            continue
+        blob = _compiled(switch.program, folder)
+        ready = switches[name] = replace(switch, program=blob, p4info=_p4info(switch, blob))
+        if switch.entries is None:
+            continue
+        if ready.p4info is None:
+            raise TopologyError(f"{blob}: no P4Info beside it, which entries need; write p4info: FILE")
+        work.append(_work(ready, ready.p4info, blob, switch.entries))
+    return replace(topology, switches=MappingProxyType(switches)), work
+
+
+def _work(switch: Switch, p4info: Path, blob: Path, entries: Path) -> Work:
+    from groupflow.p4rt.program import Program
+    from groupflow.p4rt.runtime_file import load_entries
+
+    with _refusing():
+        program = Program.of(p4info, blob)
+        return Work(switch, program, load_entries(entries, program))
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """Turns a ProgramError of the block into a TopologyError."""
+    from groupflow.p4rt.program import ProgramError
+
+    try:
+        yield
+    except ProgramError as error:
+        raise TopologyError(str(error)) from None
+
+
+def is_groupflows(switches: Mapping[str, Switch]) -> bool:
+    """Whether groupflow's controller can control these switches: they have one program, with its tables."""
+    programs = {(switch.p4info, switch.program) for switch in switches.values()}
+    p4info, blob = programs.pop()
+    if blob is None or p4info is None or programs:
+        return not programs and blob is None
+    from groupflow.p4rt.program import Program, ProgramError
+
+    try:
+        Program.load(p4info, blob)
+    except ProgramError:
+        return False
+    return True
+
+
+def write(work: Sequence[Work]) -> None:
+    """Writes entries to running switches. Raises TopologyError."""
+    if not work:
+        return
+    from groupflow.p4rt.connection import ConnectionFailedError
+    from groupflow.p4rt.program import ProgramError
+    from groupflow.p4rt.runtime_file import write_entries
+
+    async def write_all() -> None:
+        for switch, program, updates in work:
+            try:
+                await write_entries(switch.grpc, switch.device_id, program, updates)
+            except (ProgramError, ConnectionFailedError) as error:
+                raise TopologyError(f"{switch.name}: {switch.entries}: {error}") from None
+
+    asyncio.run(write_all())
+
+
+@cache  # one run of p4c for all switches
+def _compiled(path: Path, folder: Path) -> Path:
+    if not path.is_file():
+        raise TopologyError(f"{path}: no such file; name a P4 program, or the JSON that p4c made of it")
+    if path.suffix != ".p4":
+        return path
+    compiler = next(filter(shutil.which, _COMPILERS), None)
+    if compiler is None:
+        raise TopologyError(
+            f"{path}: p4c is not on PATH; install it, or name the JSON that it made elsewhere"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    blob = folder / f"{path.stem}.json"
+    command = [compiler, "--p4runtime-files", str(blob.with_suffix(".p4info.txtpb")), str(path)]
+    command += ["-o", str(blob)] if compiler == _COMPILERS[0] else ["-b", "bmv2", "-o", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or not blob.is_file():
+        told = done.stderr.strip().splitlines()
+        first = next((line for line in told if "error" in line), told[0] if told else "it made no JSON")
+        raise TopologyError(f"{compiler}: {first}")
+    return blob
+
+
+def _p4info(switch: Switch, blob: Path) -> Path | None:
+    """The P4Info that is named, or beside the program, or named by the entries."""
+    if switch.p4info is not None:
+        return switch.p4info
+    beside = (blob.with_name(blob.stem + suffix) for suffix in _P4INFO_SUFFIXES)
+    if (found := next((path for path in beside if path.is_file()), None)) or switch.entries is None:
+        return found
+    from groupflow.p4rt.runtime_file import named_p4info
+
+    with _refusing():
+        named = named_p4info(switch.entries)
+    places = (switch.entries.parent, Path(), *switch.entries.parents)
+    return next((place / named for place in places if named and (place / named).is_file()), None)

@@ -1,0 +1,76 @@
+//! Traced packets: they run in the interpreter, which records their steps.
+
+use groupflow_base::Nanos;
+
+use crate::error::FieldMatchError;
+use crate::interpret;
+use crate::packet::{Arrival, Departure, EgressOutcome, Frame, Ingress, Packet};
+use crate::pipeline::Pipeline;
+use crate::program::phv::mask;
+use crate::trace::{number, FieldMatch, Recording, Step};
+
+impl Pipeline {
+    /// Runs ingress, as [`Pipeline::ingress`], and records its steps.
+    pub fn trace_ingress(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> (Ingress, Vec<Step>) {
+        self.externs.recording = Some(Box::default());
+        let done = interpret::ingress(self.parts().0, now, arrival, bytes);
+        (done, self.recorded(crate::packet::wire_length(bytes, arrival.tail)))
+    }
+
+    /// Runs egress, as [`Pipeline::egress_into`], and records its steps.
+    pub fn trace_egress(
+        &mut self, now: Nanos, packet: Packet, departure: &Departure, frame: &mut Frame,
+    ) -> (EgressOutcome, Vec<Step>) {
+        let received = packet.0.received;
+        self.externs.recording = Some(Box::default());
+        let done = interpret::egress(self.parts().0, now, packet, departure, frame);
+        (done, self.recorded(received))
+    }
+
+    /// The end of a recording. Native code has direct counters of its own.
+    fn recorded(&mut self, received: u32) -> Vec<Step> {
+        let Recording { steps, counted, .. } = *self.externs.recording.take().unwrap_or_default();
+        if let Some(native) = &mut self.native {
+            for (table, place) in counted {
+                let table = &mut native.tables[table as usize];
+                let mut value = table.counter(place);
+                value.add(received);
+                table.set_counter(place, value);
+            }
+        }
+        steps
+    }
+
+    /// Whether a packet's fields have these values.
+    pub fn packet_matches(
+        &mut self, now: Nanos, arrival: &Arrival, bytes: &[u8], wanted: &[FieldMatch],
+    ) -> bool {
+        wanted.is_empty() || interpret::matches(self.parts().0, now, arrival, bytes, wanted)
+    }
+
+    /// Reads `header.field=value` or `header.field=value/mask`, numbers being decimal, hexadecimal or IPv4.
+    pub fn field_match(&self, text: &str) -> Result<FieldMatch, FieldMatchError> {
+        let wrong = |reason: String| FieldMatchError { text: text.to_owned(), reason };
+        let shape = || wrong("write header.field=value or header.field=value/mask".to_owned());
+        let (name, value) = text.split_once('=').ok_or_else(shape)?;
+        let (value, bits) = match value.split_once('/') {
+            Some((value, bits)) => (number(value), number(bits)),
+            None => (number(value), Some(u128::MAX)),
+        };
+        let (Some(value), Some(bits)) = (value, bits) else { return Err(shape()) };
+        let unknown = || {
+            let headers = self.program.names.headers.iter().zip(&self.program.layout.headers);
+            let packet = headers.filter(|(_, slots)| !slots.metadata).map(|((name, _), _)| name.as_str());
+            wrong(format!(
+                "the program extracts no such field; its headers are {}",
+                packet.collect::<Vec<_>>().join(", ")
+            ))
+        };
+        let (header, field) = self.program.names.field(name).ok_or_else(unknown)?;
+        let all = mask(self.program.layout.headers[header].fields[field].width);
+        if value & !all != 0 {
+            return Err(wrong(format!("the value does not fit the field's {} bits", all.count_ones())));
+        }
+        Ok(FieldMatch { header, field, value: value & bits & all, mask: bits & all })
+    }
+}

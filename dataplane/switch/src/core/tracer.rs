@@ -1,0 +1,290 @@
+//! Traces: the way of chosen packets through the switch, copies as branches of a tree.
+//!
+//! A traced packet carries a [`TraceHandle`] through queues and loops. A trace is complete when the last of
+//! its branches has ended. Memory is bounded: a filter whose reader is slow, or that chooses more packets than
+//! can be traced at once, misses packets and says how many.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use groupflow_base::Nanos;
+use groupflow_pipeline::{DropReason, FieldMatch, Instance, Port, Step};
+use serde::Serialize;
+
+/// The most filters at once.
+pub const FILTER_LIMIT: usize = 8;
+/// The most packets that are traced at once.
+const OPEN_LIMIT: usize = 64;
+/// The most traces that wait for their reader.
+const KEPT_LIMIT: usize = 64;
+/// The most branches of one trace.
+const BRANCH_LIMIT: usize = 256;
+/// The most bytes of a packet that a trace shows.
+const SHOWN_BYTES: usize = 256;
+
+/// The packets that are to be traced.
+#[derive(Debug, Clone, Default)]
+pub struct TraceFilter {
+    /// Only packets that arrive at this port.
+    pub port: Option<Port>,
+    /// Only packets whose fields have these values.
+    pub fields: Vec<FieldMatch>,
+    /// Only packets of which a copy was dropped.
+    pub dropped: bool,
+}
+
+/// The branch of a trace that a packet is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceHandle {
+    trace: u64,
+    branch: u32,
+}
+
+/// One pass of a packet through ingress or egress.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Branch {
+    /// `ingress` or `egress`.
+    pub pass: &'static str,
+    /// The origin of the packet: `arrival`, `unicast`, `multicast`, `clone`, `resubmit` or `recirculate`.
+    pub cause: &'static str,
+    /// When the pass began.
+    pub time: Nanos,
+    /// The queue from which the packet came to egress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueuePass>,
+    /// The steps in parser, controls and deparser.
+    pub steps: Vec<Step>,
+    /// The end of the pass, such as `sent` or `dropped`, with the reason of a drop.
+    pub verdict: String,
+    /// Whether the packet was dropped here.
+    pub dropped: bool,
+    /// Bytes of the frame that was sent; 0: none was.
+    pub sent_bytes: usize,
+    /// The passes of the packet, or of its copies, that follow.
+    pub copies: Vec<Branch>,
+}
+
+/// A packet's stay in a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueuePass {
+    /// The port.
+    pub port: u16,
+    /// The queue at the port.
+    pub queue: u8,
+    /// The instance of the copy in its multicast group or clone session.
+    pub rid: u16,
+    /// Packets in the queue when this one joined.
+    pub depth: u32,
+    /// Nanoseconds that the packet waited.
+    pub waited: Nanos,
+}
+
+/// The trace of one packet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trace {
+    /// When the packet came to ingress.
+    pub time: Nanos,
+    /// The port by which the packet came.
+    pub port: u16,
+    /// The packet's length in bytes.
+    pub length: usize,
+    /// The packet's first bytes, in hexadecimal digits.
+    pub packet: String,
+    /// Packets that the filter chose since the trace before, and that were not traced.
+    pub missed: u64,
+    /// The pass through ingress, and all that follows.
+    #[serde(flatten)]
+    pub root: Branch,
+}
+
+#[derive(Debug)]
+struct Armed {
+    filter: TraceFilter,
+    left: u64,
+    missed: u64,
+    done: VecDeque<Trace>,
+}
+
+#[derive(Debug)]
+struct Open {
+    filter: u64,
+    trace: Trace,
+    /// Each branch with the branch from which it came.
+    branches: Vec<(u32, Branch)>,
+    /// Branches that have not ended.
+    live: u32,
+}
+
+/// The filters of a switch and its traces.
+#[derive(Debug, Default)]
+pub struct Tracer {
+    armed: BTreeMap<u64, Armed>,
+    open: BTreeMap<u64, Open>,
+    next: u64,
+}
+
+impl Tracer {
+    /// Whether no packet has to be looked at.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.armed.is_empty()
+    }
+
+    /// Traces the next `count` packets that a filter chooses; `None`: there are too many filters.
+    pub fn arm(&mut self, filter: TraceFilter, count: u64) -> Option<u64> {
+        if self.armed.len() >= FILTER_LIMIT {
+            return None;
+        }
+        self.next += 1;
+        self.armed.insert(self.next, Armed { filter, left: count, missed: 0, done: VecDeque::new() });
+        Some(self.next)
+    }
+
+    /// Forgets a filter and its traces.
+    pub fn disarm(&mut self, filter: u64) {
+        self.armed.remove(&filter);
+        self.open.retain(|_, open| open.filter != filter);
+    }
+
+    /// Forgets all filters: they are of another program.
+    pub fn clear(&mut self) {
+        self.armed.clear();
+        self.open.clear();
+    }
+
+    /// The traces of a filter that are complete; `None`: no more will come.
+    pub fn take(&mut self, filter: u64) -> Option<Vec<Trace>> {
+        let armed = self.armed.get_mut(&filter)?;
+        let done: Vec<Trace> = armed.done.drain(..).collect();
+        if armed.left == 0 && done.is_empty() && !self.open.values().any(|open| open.filter == filter) {
+            self.armed.remove(&filter);
+            return None;
+        }
+        Some(done)
+    }
+
+    /// Begins a trace of a packet at ingress, if a filter wants one; `matches` compares the packet's fields.
+    pub fn begin(
+        &mut self, now: Nanos, port: Port, bytes: &[u8], length: usize,
+        mut matches: impl FnMut(&[FieldMatch]) -> bool,
+    ) -> Option<TraceHandle> {
+        let full = self.open.len() >= OPEN_LIMIT;
+        for (number, armed) in &mut self.armed {
+            let filter = &armed.filter;
+            if armed.left == 0 || filter.port.is_some_and(|wanted| wanted != port) {
+                continue;
+            }
+            if full || armed.done.len() >= KEPT_LIMIT {
+                armed.missed += u64::from(filter.fields.is_empty());
+                continue;
+            }
+            if !matches(&filter.fields) {
+                continue;
+            }
+            armed.left -= u64::from(!filter.dropped);
+            self.next += 1;
+            let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
+            let trace = Trace {
+                time: now,
+                port: port.0,
+                length,
+                packet: shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+                missed: 0,
+                root: Branch::default(),
+            };
+            let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
+            let open = Open { filter: *number, trace, branches: vec![(0, root)], live: 1 };
+            self.open.insert(self.next, open);
+            return Some(TraceHandle { trace: self.next, branch: 0 });
+        }
+        None
+    }
+
+    /// A branch for a packet that goes on; `None` where its trace is full or gone.
+    pub fn branch(&mut self, from: Option<TraceHandle>, cause: &'static str) -> Option<TraceHandle> {
+        let from = from?;
+        let open = self.open.get_mut(&from.trace)?;
+        if open.branches.len() >= BRANCH_LIMIT {
+            return None;
+        }
+        let branch = open.branches.len() as u32;
+        open.branches.push((from.branch, Branch { pass: "egress", cause, ..Branch::default() }));
+        open.live += 1;
+        Some(TraceHandle { trace: from.trace, branch })
+    }
+
+    /// The branch of a handle, to add to it.
+    pub fn of(&mut self, handle: Option<TraceHandle>) -> Option<&mut Branch> {
+        let handle = handle?;
+        let open = self.open.get_mut(&handle.trace)?;
+        open.branches.get_mut(handle.branch as usize).map(|(_, branch)| branch)
+    }
+
+    /// Says what became of a packet on this branch.
+    pub fn verdict(&mut self, handle: Option<TraceHandle>, dropped: bool, verdict: impl FnOnce() -> String) {
+        if let Some(branch) = self.of(handle) {
+            branch.verdict = verdict();
+            branch.dropped = dropped;
+        }
+    }
+
+    /// Says that a pipeline dropped the packet, and where in the source.
+    pub fn dropped(&mut self, handle: Option<TraceHandle>, reason: DropReason) {
+        if let Some(branch) = self.of(handle) {
+            let marked = branch.steps.iter().rev().find_map(|step| match step {
+                Step::MarkToDrop { at } | Step::AssertFailed { at } if !at.is_empty() => {
+                    Some(format!(" ({at})"))
+                }
+                _ => None,
+            });
+            branch.verdict = format!("dropped: {reason}{}", marked.unwrap_or_default());
+            branch.dropped = true;
+        }
+    }
+
+    /// Says why the packet on this branch was dropped, and ends the branch.
+    pub fn drop(&mut self, handle: Option<TraceHandle>, reason: &str) {
+        self.verdict(handle, true, || format!("dropped: {reason}"));
+        self.end(handle);
+    }
+
+    /// Ends a branch. The last one completes its trace.
+    pub fn end(&mut self, handle: Option<TraceHandle>) {
+        let Some(handle) = handle else { return };
+        let Some(open) = self.open.get_mut(&handle.trace) else { return };
+        open.live = open.live.saturating_sub(1);
+        if open.live > 0 {
+            return;
+        }
+        let Some(open) = self.open.remove(&handle.trace) else { return };
+        let Some(armed) = self.armed.get_mut(&open.filter) else { return };
+        if armed.filter.dropped {
+            if armed.left == 0 || !open.branches.iter().any(|(_, branch)| branch.dropped) {
+                return;
+            }
+            armed.left -= 1;
+        }
+        let missed = std::mem::take(&mut armed.missed);
+        armed.done.push_back(Trace { root: nested(open.branches), missed, ..open.trace });
+    }
+}
+
+/// The tree of branches, each of which stands behind the one from which it came.
+fn nested(mut branches: Vec<(u32, Branch)>) -> Branch {
+    while branches.len() > 1 {
+        if let Some((parent, branch)) = branches.pop() {
+            branches[parent as usize].1.copies.insert(0, branch);
+        }
+    }
+    branches.pop().map(|(_, branch)| branch).unwrap_or_default()
+}
+
+/// The origin of a packet, by its instance.
+pub fn cause(instance: Instance) -> &'static str {
+    match instance {
+        Instance::Normal => "unicast",
+        Instance::Replication => "multicast",
+        Instance::CloneIngress | Instance::CloneEgress => "clone",
+        Instance::Recirculated => "recirculate",
+        Instance::Resubmit => "resubmit",
+    }
+}

@@ -1,0 +1,167 @@
+//! Traces as text for people, and in the form of BMv2's trace messages.
+
+use std::fmt::Write;
+
+use serde_json::{json, Value};
+
+/// One trace as text.
+pub fn render_trace(trace: &Value) -> String {
+    let mut text = String::new();
+    if trace["missed"] != 0 {
+        line(&mut text, 0, format_args!("({} packets before were not traced)", trace["missed"]));
+    }
+    let seconds = trace["time"].as_f64().unwrap_or_default() / 1e9;
+    let (switch, port, length) = (&trace["switch"], &trace["port"], &trace["length"]);
+    line(&mut text, 0, format_args!("{length} bytes at port {port} of switch {switch}, {seconds:.6} s"));
+    branch(&mut text, 1, trace);
+    text
+}
+
+fn line(text: &mut String, depth: usize, content: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{:1$}{content}", "", 2 * depth);
+}
+
+fn branch(text: &mut String, depth: usize, pass: &Value) {
+    let queue = &pass["queue"];
+    let waited = queue["waited"].as_f64().unwrap_or_default() / 1e3;
+    let (number, port, ahead) = (&queue["queue"], &queue["port"], &queue["depth"]);
+    let stay = match queue.is_null() {
+        true => String::new(),
+        false => format!(", queue {number} of port {port}, {ahead} packets ahead, {waited:.1} us"),
+    };
+    line(text, depth, format_args!("{} ({}){stay}", word(&pass["pass"]), word(&pass["cause"])));
+    for each in pass["steps"].as_array().into_iter().flatten() {
+        step(text, depth + 1, each);
+    }
+    line(text, depth + 1, format_args!("=> {}", word(&pass["verdict"])));
+    for copy in pass["copies"].as_array().into_iter().flatten() {
+        branch(text, depth + 1, copy);
+    }
+}
+
+fn step(text: &mut String, depth: usize, step: &Value) {
+    let get = |name: &str| word(&step[name]);
+    let what = match get("step") {
+        "state" => format!("state     {}", get("name")),
+        "extract" => format!("extract   {}  {}", get("header"), values(&step["fields"])),
+        "parser_error" => format!("error     {} ends the parser", get("error")),
+        "checksum_error" => "error     a checksum is wrong".into(),
+        "condition" => format!("if        {}  {}", get("text"), step["result"]),
+        "table" => {
+            let hit = if step["hit"] == true { "hit" } else { "miss" };
+            let action = if get("action").is_empty() { "no action" } else { get("action") };
+            let (key, arguments) = (values(&step["key"]), values(&step["arguments"]));
+            format!("table     {}  {key}  {hit}: {action}({arguments})", get("table"))
+        }
+        "action" => format!("action    {}", get("action")),
+        "register_read" => format!("read      {}[{}] is {}", get("register"), get("index"), get("value")),
+        "register_write" => format!("write     {}[{}] = {}", get("register"), get("index"), get("value")),
+        "count" => format!("count     {}[{}]", get("counter"), get("index")),
+        "meter" => format!("meter     {}[{}] colour {}", get("meter"), get("index"), get("colour")),
+        "clone" => format!("clone     to session {}", step["session"]),
+        "digest" => format!("digest    {}", get("digest")),
+        "truncate" => format!("truncate  to {} bytes", step["bytes"]),
+        "cut" => "... further steps are not shown".into(),
+        other => other.replace('_', " "),
+    };
+    let at = get("at");
+    let at = if at.is_empty() { String::new() } else { format!("   {at}") };
+    line(text, depth, format_args!("{}{at}", what.trim_end()));
+}
+
+fn values(pairs: &Value) -> String {
+    let pair = |pair: &Value| format!("{}={}", word(&pair[0]), word(&pair[1]));
+    pairs.as_array().into_iter().flatten().map(pair).collect::<Vec<_>>().join(" ")
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A trace as BMv2's `PacketTrace` messages in JSON. These have no branches: there is one for each copy.
+pub fn bmv2_messages(trace: &Value) -> Vec<Value> {
+    let mut messages = Vec::new();
+    let input = json!({ "packetId": trace["time"].to_string(), "ingressPort": trace["port"] });
+    walk(trace, &mut Vec::new(), &mut |events, outcome| {
+        let mut root = json!({ "events": events });
+        if let (Some(root), Some(outcome)) = (root.as_object_mut(), outcome.as_object()) {
+            root.extend(outcome.clone());
+        }
+        messages.push(json!({ "input": input, "root": root }));
+    });
+    messages
+}
+
+fn walk(pass: &Value, events: &mut Vec<Value>, end: &mut impl FnMut(&[Value], Value)) {
+    let kept = events.len();
+    let ingress = pass["pass"] == "ingress";
+    let stages: [(&str, &str); 2] = if ingress {
+        [("parser", "PARSER"), ("ingress", "CONTROL")]
+    } else {
+        [("egress", "CONTROL"), ("deparser", "DEPARSER")]
+    };
+    let dropped = pass["dropped"] == true;
+    for (name, kind) in stages.into_iter().filter(|(name, _)| !(dropped && *name == "deparser")) {
+        for direction in ["ENTER", "EXIT"] {
+            let stage = json!({ "stageName": name, "stageKind": kind, "direction": direction });
+            events.push(json!({ "pipelineStage": stage }));
+        }
+    }
+    let copies = pass["copies"].as_array().map_or(&[][..], Vec::as_slice);
+    copies.iter().for_each(|copy| walk(copy, events, end));
+    if dropped {
+        end(events, json!({ "drop": {} }));
+    } else if pass["sent_bytes"] != 0 {
+        let (port, size) = (&pass["queue"]["port"], &pass["sent_bytes"]);
+        end(events, json!({ "transmit": { "egressPort": port, "packetSize": size } }));
+    }
+    events.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace() -> Value {
+        let fields = json!([["dst", "0xa"], ["type", "0x800"]]);
+        let egress = json!({ "pass": "egress", "cause": "unicast", "verdict": "sent", "dropped": false,
+            "queue": { "port": 2, "queue": 0, "depth": 3, "waited": 12_000 }, "steps": [], "copies": [],
+            "sent_bytes": 64 });
+        json!({ "switch": 1, "time": 1_500_000_000_u64, "port": 1, "length": 64, "missed": 2,
+            "pass": "ingress", "cause": "arrival", "verdict": "to port 2", "dropped": false, "sent_bytes": 0,
+            "steps": [
+                { "step": "extract", "header": "ethernet", "fields": fields },
+                { "step": "table", "table": "I.route", "key": [["dst", "0xa"]], "hit": true, "action": "I.go",
+                  "arguments": [["port", "0x2"]], "at": "a.p4:7" },
+                { "step": "mark_to_drop", "at": "" },
+            ],
+            "copies": [egress] })
+    }
+
+    #[test]
+    fn a_trace_reads_as_text() {
+        let text = "(2 packets before were not traced)\n\
+                    64 bytes at port 1 of switch 1, 1.500000 s\n  \
+                      ingress (arrival)\n    \
+                        extract   ethernet  dst=0xa type=0x800\n    \
+                        table     I.route  dst=0xa  hit: I.go(port=0x2)   a.p4:7\n    \
+                        mark to drop\n    \
+                        => to port 2\n    \
+                        egress (unicast), queue 0 of port 2, 3 packets ahead, 12.0 us\n      \
+                          => sent\n";
+        assert_eq!(render_trace(&trace()), text);
+    }
+
+    #[test]
+    fn each_copy_is_a_message_of_bmv2() {
+        let messages = bmv2_messages(&trace());
+        assert_eq!(messages.len(), 1);
+        let root = &messages[0]["root"];
+        assert_eq!(root["transmit"], json!({ "egressPort": 2, "packetSize": 64 }));
+        let stages = root["events"].as_array().expect("events").iter();
+        let names: Vec<&str> = stages.map(|event| word(&event["pipelineStage"]["stageName"])).collect();
+        let passed = ["parser", "parser", "ingress", "ingress", "egress", "egress", "deparser", "deparser"];
+        assert_eq!(names, passed);
+    }
+}

@@ -1,0 +1,91 @@
+"""Programs of one's own: found with their P4Info, compiled by p4c where it is, refused in one line."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from groupflow.data import P4_JSON, P4INFO
+from groupflow.lab import own_program
+from groupflow.network.topology import Topology, TopologyError, load
+from tests.support import exercise
+
+P4C = """#!/bin/sh
+# p4c-bm2-ss --p4runtime-files INFO SOURCE -o JSON
+grep -q broken "$3" && { echo "$3(1): [--Werror=x] error: broken" >&2; exit 1; }
+cp build/basic.p4.p4info.txtpb "$2"; cp build/basic.json "$5"; echo "$3" >>runs
+"""
+
+
+@pytest.fixture
+def topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Topology:
+    """Of an exercise, which is in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    (tmp_path / "bin").mkdir()
+    return load(exercise.write(tmp_path))
+
+
+def running(topology: Topology, program: str) -> Topology:
+    switches = {name: replace(each, program=Path(program)) for name, each in topology.switches.items()}
+    return replace(topology, switches=switches)
+
+
+def test_p4info_beside_the_program_is_found(topology: Topology, tmp_path: Path) -> None:
+    ready, work = own_program.prepare(running(topology, "build/basic.json"), tmp_path)
+    assert ready.switches["s1"].p4info == Path("build/basic.p4.p4info.txtpb")
+    assert [(each.switch.name, len(each.updates)) for each in work] == [("s1", 4), ("s2", 4)]
+    assert not own_program.is_groupflows(ready.switches)
+
+
+def test_p4info_that_the_entries_name_is_found(topology: Topology, tmp_path: Path) -> None:
+    (tmp_path / "basic.json").write_text(json.dumps(exercise.program()))
+    ready, _ = own_program.prepare(running(topology, "basic.json"), tmp_path)
+    found = ready.switches["s1"].p4info
+    assert found and found.resolve() == tmp_path / "build/basic.p4.p4info.txtpb"
+
+
+def test_p4c_runs_once_for_all_switches(topology: Topology, tmp_path: Path) -> None:
+    compiler = tmp_path / "bin/p4c-bm2-ss"
+    compiler.write_text(P4C)
+    compiler.chmod(0o755)
+    (tmp_path / "mine.p4").touch()
+    ready, _ = own_program.prepare(running(topology, "mine.p4"), tmp_path / "made")
+    assert {switch.program for switch in ready.switches.values()} == {tmp_path / "made/mine.json"}
+    assert (tmp_path / "runs").read_text() == "mine.p4\n"
+    (tmp_path / "bad.p4").write_text("broken")
+    with pytest.raises(TopologyError, match=r"^p4c-bm2-ss: bad\.p4\(1\): .* error: broken$"):
+        own_program.prepare(running(topology, "bad.p4"), tmp_path / "made")
+
+
+def test_groupflows_own_program_is_known(topology: Topology) -> None:
+    switch = replace(topology.switches["s1"], program=P4_JSON, p4info=P4INFO)
+    assert own_program.is_groupflows({"s1": switch})
+    assert own_program.is_groupflows(load("fig5").switches)
+    assert not own_program.is_groupflows({"s1": switch, "s2": topology.switches["s2"]})
+
+
+def test_entries_that_cannot_be_read_are_one_line(topology: Topology, tmp_path: Path) -> None:
+    (tmp_path / "basic.json").write_text(json.dumps(exercise.program()))
+    (tmp_path / "topo/s1-runtime.json").write_text("{")
+    with pytest.raises(TopologyError, match=r"s1-runtime\.json: not JSON"):
+        own_program.prepare(running(topology, "basic.json"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("", "switches.s1.entries: of no program; name one: --p4 FILE"),
+        ("no.json", "no.json: no such file; name a P4 program"),
+        ("topo/topology.json", "topo/topology.json: no 'pipelines' in it"),
+        ("bin", "bin: no such file"),
+        ("mine.p4", "mine.p4: p4c is not on PATH; install it, or name the JSON"),
+    ],
+)
+def test_a_bad_program_is_one_line(topology: Topology, tmp_path: Path, program: str, error: str) -> None:
+    (tmp_path / "mine.p4").touch()
+    asked = running(topology, program) if program else topology
+    with pytest.raises(TopologyError) as refused:
+        own_program.prepare(asked, tmp_path)
+    assert str(refused.value).startswith(error)
