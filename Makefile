@@ -7,7 +7,7 @@ P4C ?= p4c-bm2-ss
 # Variables of `make demo`.
 FILE ?=
 MEMBERS ?= 5
-LOSS ?= 0
+LOSS ?= 0.01
 MODE ?= e2e
 POLICY ?= strict
 SWITCH ?= gfswitch

@@ -12,11 +12,11 @@ from experiments.demo.scenario import Scenario
 
 
 def _one(members: int, out: Path) -> Figure:
-    options = Options(members=members, baseline=False, out=out)
+    options = Options(members=members, loss=0, baseline=False, out=out)
     report = Scenario(options, Console(quiet=True)).run()
-    slowest = max(receiver.seconds or 0.0 for receiver in report.receivers)
-    note = f"{slowest / report.ideal_seconds:.3f} of size/rate + delay"
-    if any(verdict.cpu_bound for verdict in report.health):
+    slowest = report.runs[0].group.seconds or 0.0
+    note = f"{slowest / report.parameters.ideal_seconds:.3f} of size/rate + delay"
+    if report.cpu_bound:
         note += ", CPU-bound: about this machine"
     return Figure(f"64 MiB to {3 * members} receivers", round(slowest, 2), "s", note)
 

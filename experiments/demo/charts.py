@@ -1,110 +1,179 @@
-"""The report's charts: progress over time, and bars that compare with the baseline."""
+"""The report's pictures: SVG by matplotlib, for wide screens and for phones, in the page's colours."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from html import escape
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, TypeAlias
 
-from experiments.demo import svg
-from experiments.demo.results import ReceiverResult, Sample
+from experiments.demo.results import Report, Run, Transport
+from groupflow.network import variants
+from groupflow.network.topology import Topology
+from groupflow.study.drawing import blank, vector
 
-_WIDTH = 1120.0
-_MIB = 1 << 20
-
-
-@dataclass(frozen=True)
-class Bar:
-    label: str
-    value: float
-    caption: str
-    kind: str
-    """CSS class: `ours`, `tcp` or `ideal`"""
-
-
-@dataclass(frozen=True)
-class BarGroup:
-    label: str
-    bars: tuple[Bar, ...]
+Axes: TypeAlias = Any
+Point: TypeAlias = tuple[float, float]
+_NAMES = ("ink", "soft", "grid", "panel", "wire", "group", "tcp", "lost", "full")
+_COLOURS = {name: f"#0000{number:02x}" for number, name in enumerate(_NAMES, 0xE0)}
+"""stand for the style sheet's variables, which differ between light and dark"""
+_KINDS = {"groupflow": _COLOURS["group"], "TCP": _COLOURS["tcp"]}
+_STYLE = {
+    "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlelocation": "left", "axes.titlesize": 9, "axes.titleweight": "bold", "axes.axisbelow": True,
+    "grid.color": _COLOURS["grid"], "axes.edgecolor": _COLOURS["soft"], "text.color": _COLOURS["ink"],
+    "xtick.color": _COLOURS["soft"], "ytick.color": _COLOURS["soft"], "axes.labelcolor": _COLOURS["soft"],
+}  # fmt: skip
 
 
-def progress(receivers: Sequence[ReceiverResult], file_bytes: int, ideal_seconds: float) -> str:
-    """A chart of bytes in each receiver's file over the time since the sender's first packet."""
-    left, right, top, bottom, height = 62.0, 150.0, 16.0, 46.0, 380.0
-    last = max(
-        [r.seconds or 0.0 for r in receivers] + [s.seconds for r in receivers for s in r.series] + [0.1]
+def picture(title: str, draw: Callable[[Any, bool], None], wide: Point, narrow: Point) -> str:
+    """A figure of both sizes (inches); the style sheet shows the one that fits."""
+    return "".join(
+        _svg(title, size, kind, lambda figure, kind=kind: draw(figure, kind == "wide"))
+        for kind, size in (("wide", wide), ("narrow", narrow))
     )
-    x_max, y_max = max(last, ideal_seconds) * 1.03, file_bytes * 1.04
-
-    def x(seconds: float) -> float:
-        return left + (_WIDTH - left - right) * seconds / x_max
-
-    def y(count: float) -> float:
-        return height - bottom - (height - bottom - top) * count / y_max
-
-    parts: list[str] = []
-    for value in svg.ticks(y_max / _MIB):
-        at = y(value * _MIB)
-        parts.append(svg.element("line", x1=left, x2=_WIDTH - right, y1=at, y2=at, class_="grid"))
-        parts.append(svg.text(left - 8, at + 4, f"{value:g}", "axis", "end"))
-    for value in svg.ticks(x_max, 8):
-        parts.append(svg.text(x(value), height - bottom + 20, f"{value:g}", "axis", "middle"))
-    axis = height - bottom
-    parts.append(svg.element("line", x1=left, x2=_WIDTH - right, y1=axis, y2=axis, class_="base"))
-    parts.append(svg.text(x(0), top - 4, "MiB received", "axis"))
-    parts.append(svg.text(_WIDTH - right, height - 8, "seconds since the first packet", "axis", "end"))
-    ideal = f"M{x(0):.1f} {y(0):.1f}L{x(ideal_seconds):.1f} {y(file_bytes):.1f}"
-    parts.append(svg.element("path", d=ideal, class_="ideal-line"))
-    parts += [_curve(receiver, file_bytes, x, y) for receiver in receivers]
-    return svg.picture(_WIDTH, height, "".join(parts) + _legend(receivers, _WIDTH - right + 22), "Progress")
 
 
-def _curve(
-    receiver: ReceiverResult, file_bytes: int, x: Callable[[float], float], y: Callable[[float], float]
-) -> str:
-    samples = [Sample(0.0, 0), *receiver.series]
-    if receiver.ok and receiver.seconds is not None:
-        samples = [s for s in samples if s.seconds < receiver.seconds] + [
-            Sample(receiver.seconds, file_bytes)
-        ]
-    points = " ".join(f"{x(s.seconds):.1f},{y(s.bytes):.1f}" for s in samples)
-    when = f"complete after {receiver.seconds:.2f} s" if receiver.seconds is not None else "not complete"
-    title = svg.element("title", f"{receiver.name}: {when}")
-    return svg.element("polyline", title, points=points, class_=f"curve net-{receiver.name[1]}")
+def _svg(title: str, size: Point, kind: str, draw: Callable[[Any], None]) -> str:
+    matplotlib: Any = import_module("matplotlib")
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title + kind}):
+        figure = blank(size)
+        draw(figure)
+        drawn = vector(figure)
+    drawn = drawn[drawn.index("<svg") + 4 :].replace(' version="1.1"', "", 1)
+    for name, colour in _COLOURS.items():
+        drawn = drawn.replace(colour, f"var(--{name})")
+    return f'<svg class="{kind}" role="img" aria-label="{escape(title, quote=True)}"{drawn}'
 
 
-def _legend(receivers: Sequence[ReceiverResult], x: float) -> str:
-    networks: dict[str, int] = {}
-    for receiver in receivers:
-        networks[receiver.name[1]] = networks.get(receiver.name[1], 0) + 1
-    parts: list[str] = []
-    at = 40.0
-    for letter, count in networks.items():
-        parts.append(svg.element("line", x1=x, x2=x + 22, y1=at - 4, y2=at - 4, class_=f"curve net-{letter}"))
-        parts.append(svg.text(x + 30, at, f"network {letter} ({count})", "label"))
-        at += 24
-    parts.append(svg.element("line", x1=x, x2=x + 22, y1=at - 4, y2=at - 4, class_="ideal-line"))
-    parts.append(svg.text(x + 30, at, "link rate", "label"))
-    return "".join(parts)
+def network(report: Report, topology: Topology) -> str:
+    """Copies of the file on each link, by groupflow beside TCP; the hosts of a network are one box."""
+    run = report.runs[0]
+    measured = list(run.measured)
+
+    def draw(figure: Any, wide: bool) -> None:
+        shape = (1, len(measured)) if wide else (len(measured), 1)
+        for axis, (name, each) in zip(figure.subplots(*shape, squeeze=False).flat, measured, strict=True):
+            axis.set_title(f"{name}, {run.name}")
+            _links(axis, topology, each, _KINDS[name])
+
+    return picture("Copies of the file on each link", draw, (11, 3.1), (4.2, 2.9 * len(measured)))
 
 
-def bars(groups: Sequence[BarGroup], title: str) -> str:
-    """Horizontal bars from zero, each with its figure at the end."""
-    left, right, thick, gap = 190.0, 190.0, 18.0, 16.0
-    top = max((bar.value for group in groups for bar in group.bars), default=1.0) or 1.0
-    scale = (_WIDTH - left - right) / top
-    parts: list[str] = []
-    y = 4.0
-    for group in groups:
-        middle = y + len(group.bars) * (thick + 3) / 2
-        parts.append(svg.text(left - 14, middle + 3, group.label, "label", "end"))
-        for bar in group.bars:
-            width = max(bar.value * scale, 1.5)
-            tip = svg.element("title", f"{group.label}, {bar.label}: {bar.caption}")
-            parts.append(
-                svg.element(
-                    "rect", tip, x=left, y=y, width=width, height=thick, rx=2, class_=f"bar {bar.kind}"
-                )
-            )
-            parts.append(svg.text(left + width + 8, y + thick - 5, bar.caption, "figure"))
-            y += thick + 3
-        y += gap
-    base = svg.element("line", x1=left, x2=left, y1=0, y2=y - gap + 4, class_="base")
-    return svg.picture(_WIDTH, y - gap + 8, "".join(parts) + base, title)
+def _links(axis: Axes, topology: Topology, each: Transport, colour: str) -> None:
+    boxes, links = _boxes(topology)
+    for (one, other), (source, target) in links.items():
+        copies = max(use.copies for use in each.links if (use.source, use.target) in _pairs(source, target))
+        (x1, y1), (x2, y2) = boxes[one], boxes[other]
+        used = {"color": colour if copies >= 0.5 else _COLOURS["wire"], "linewidth": 1 + 0.75 * copies}
+        axis.plot((x1, x2), (y1, y2), solid_capstyle="butt", zorder=1, **used)
+        label = f"{copies:.2f}×" if copies >= 0.005 else "0×"
+        place = {"ha": "center", "va": "center", "weight": "bold", "fontsize": 9, "zorder": 2}
+        back = {"facecolor": _COLOURS["panel"], "edgecolor": "none", "pad": 1.5}
+        axis.text((x1 + x2) / 2, (y1 + y2) / 2, label, bbox=back, **place)
+    for name, (x, y) in boxes.items():
+        switch = name in topology.switches
+        box = {"boxstyle": "round,pad=0.45", "edgecolor": _COLOURS["ink"]}
+        box["facecolor"] = _COLOURS["ink" if switch else "panel"]
+        text = {"color": _COLOURS["panel" if switch else "ink"], "ha": "center", "va": "center"}
+        axis.text(x, y, name, bbox=box, zorder=3, **text)
+    axis.set_xlim(-1.5, 2.5)
+    axis.set_ylim(-1.1, 1.35)
+    axis.set_axis_off()
+
+
+def _boxes(topology: Topology) -> tuple[dict[str, Point], dict[tuple[str, str], tuple[list[str], list[str]]]]:
+    """Places of the boxes of Fig. 5, and between which boxes data flow: from these nodes, to those."""
+    agents = variants.agents(topology)
+    groups: dict[str, list[str]] = {}
+    for name in topology.hosts:
+        if name not in agents:
+            groups.setdefault(name[:2], []).append(name)
+    boxes: dict[str, Point] = {name: (float(at), 0.0) for at, name in enumerate(topology.switches)}
+    links = {("s1", "s2"): (["s1"], ["s2"])}
+    for at, (hosts, home) in enumerate((group, topology.hosts[group[0]].switch) for group in groups.values()):
+        name = hosts[0] if len(hosts) == 1 else f"{hosts[0]}–{hosts[-1][2:]}"
+        boxes[name] = (-1.1 if home == "s1" else 2.1, 0.8 - 1.6 * (at % 2))
+        links[name, home] = (hosts, [home]) if at == 0 else ([home], hosts)
+    for agent in sorted(agents):
+        home = topology.hosts[agent].switch
+        boxes[agent] = (boxes[home][0], 1.1)
+        links[home, agent] = ([home], [agent])
+    return boxes, links
+
+
+def _pairs(sources: Sequence[str], targets: Sequence[str]) -> set[tuple[str, str]]:
+    return {(source, target) for source in sources for target in targets}
+
+
+def lanes(report: Report) -> str:
+    """The rate of each receiver over time, in a lane of its own, with its time and repairs."""
+    count, runs = len(report.runs[0].receivers), report.runs
+    last = max(each.group.seconds or each.receivers[0].series[-1][0] for each in runs if each.receivers)
+
+    def draw(figure: Any, wide: bool) -> None:
+        shape = (1, len(runs)) if wide else (len(runs), 1)
+        for axis, run in zip(figure.subplots(*shape, squeeze=False).flat, runs, strict=True):
+            _lanes(axis, run, report.parameters.rate_bps)
+            axis.set_xlim(0, last)
+
+    height = 0.9 + 0.21 * count
+    return picture("Rate of each receiver over time", draw, (11, height), (4.2, height * len(runs)))
+
+
+def _lanes(axis: Axes, run: Run, rate_bps: int) -> None:
+    for lane, each in enumerate(reversed(run.receivers)):
+        points = [(0.0, 0), *((t, b) for t, b in each.series if t > 0)]
+        spans = [(t0, t1, (b1 - b0) * 8 / (t1 - t0)) for (t0, b0), (t1, b1) in pairwise(points) if t1 > t0]
+        times = [at for start, end, _ in spans for at in (start, end)]
+        tops = [lane + 0.85 * min(1.0, rate / rate_bps) for _, _, rate in spans for _ in range(2)]
+        axis.fill_between(times, lane, tops, color=_COLOURS["group"], linewidth=0)
+        axis.axhline(lane, color=_COLOURS["grid"], linewidth=0.6)
+        told = "not complete" if each.seconds is None else f"{each.seconds:.2f} s · {each.repaired_packets:,}"
+        axis.text(1.01, lane + 0.4, told, transform=axis.get_yaxis_transform(), va="center", fontsize=8)
+    axis.set_yticks(
+        [lane + 0.4 for lane in range(len(run.receivers))], [r.name for r in reversed(run.receivers)]
+    )
+    axis.tick_params(axis="y", length=0, labelcolor=_COLOURS["ink"])
+    axis.set_ylim(0, len(run.receivers))
+    axis.set_title(f"{run.name}: seconds · packets repaired", loc="right")
+    axis.set_xlabel("seconds")
+
+
+def queues(report: Report) -> str:
+    """The fullest queue and the drops over time; groupflow and TCP have a panel each."""
+    rows: list[tuple[str, str]] = [("waiting", name) for name, _ in report.runs[0].measured]
+    rows += [("drops", name) for name, _ in report.runs[0].measured]
+
+    def draw(figure: Any, wide: bool) -> None:
+        shape = (len(rows), len(report.runs)) if wide else (len(rows) * len(report.runs), 1)
+        axes = figure.subplots(*shape, squeeze=False).flat
+        cells = [(run, row) for row in rows for run in report.runs]
+        if not wide:
+            cells = [(run, row) for run in report.runs for row in rows]
+        for axis, (run, (what, name)) in zip(axes, cells, strict=True):
+            _over_time(axis, run, what, name)
+
+    cells = len(rows) * len(report.runs)
+    return picture("Queues and drops over time", draw, (11, 1.35 * len(rows)), (4.2, 1.35 * cells))
+
+
+def _over_time(axis: Axes, run: Run, what: str, name: str) -> None:
+    samples = dict(run.measured)[name].queues
+    times = [sample.seconds for sample in samples]
+    if what == "waiting":
+        waiting = [sample.waiting for sample in samples]
+        axis.fill_between(times, 0, waiting, step="post", color=_KINDS[name], linewidth=0)
+        title = f"most {max(waiting, default=0)} packets in a queue"
+        axis.set_ylim(0, 210)  # the queues of Fig. 5 hold 200
+    else:
+        counts = {"full": [sample.full for sample in samples], "lost": [sample.lost for sample in samples]}
+        colours = [_COLOURS[kind] for kind in counts]
+        axis.stackplot(times, *counts.values(), colors=colours, linewidth=0)
+        ends = {kind: count[-1] if count else 0 for kind, count in counts.items()}
+        title = f"{ends['full']:,} refused, {ends['lost']:,} lost"
+        axis.set_ylim(bottom=0, top=None if sum(ends.values()) else 1)
+        axis.locator_params(axis="y", nbins=3, integer=True)
+    axis.set_title(f"{name}, {run.name}: {title}")
+    axis.set_xlim(0, times[-1] if times else 1)
+    axis.margins(x=0)
+    axis.grid(visible=True)

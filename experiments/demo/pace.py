@@ -24,7 +24,7 @@ def measure(
     scenario = new(options, console)
     report = scenario.run()
     for _ in range(1, ATTEMPTS):
-        if not report.cpu_bound_at_all or options.rate is not None or options.switch != "gfswitch":
+        if not report.cpu_bound or options.rate is not None or options.switch != "gfswitch":
             break
         tried = report.parameters.rate_bps
         slower = tried // 2

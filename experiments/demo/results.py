@@ -1,30 +1,24 @@
-"""Results of a run of the demo. `Report.to_json` is out/demo/report.json."""
+"""Results of the demo. `Report.to_json` is out/demo/report.json."""
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 from groupflow.lab.measure import LinkUse, SwitchHealth
 
-
-@dataclass(frozen=True)
-class Sample:
-    seconds: float
-    """time since the sender's first packet"""
-    bytes: int
+Series: TypeAlias = tuple[tuple[float, int], ...]
+"""seconds since the sender's first packet, and bytes then"""
 
 
 @dataclass(frozen=True)
 class ReceiverResult:
     name: str
-    ok: bool
-    """whether the file is complete, with the sender's SHA-256"""
     seconds: float | None
     """from the sender's first packet to the last byte in this receiver's file; None: never"""
-    goodput_bps: int
-    repaired_packets: int
-    sha256: str = ""
+    repaired_packets: int = 0
     error: str = ""
-    """why the receiver is not `ok`"""
-    series: tuple[Sample, ...] = ()
+    """why the file is not complete, or not the sender's; empty: it is both"""
+    series: Series = ()
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,6 @@ class AgentResult:
     name: str
     cache_peak_bytes: int
     """most bytes held at once that some branch had not acknowledged"""
-    repairs: int
     repairs_unicast: int
     repairs_multicast: int
     requests: int
@@ -40,49 +33,76 @@ class AgentResult:
 
 
 @dataclass(frozen=True)
-class SenderResult:
-    name: str
+class QueueSample:
     seconds: float
-    """time from its first packet to the last byte acknowledged by the whole group"""
-    packets: int
-    retransmitted: int
-    nacks: int
-    """repair requests that no cache could answer"""
+    waiting: int
+    """packets in the fullest queue"""
+    full: int
+    """packets refused by full queues so far"""
+    lost: int
+    """packets lost on links so far"""
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """The same topology with one TCP connection for each receiver."""
+class Transport:
+    """What the switches saw, of groupflow or of TCP."""
 
+    seconds: float | None
+    """time until the last receiver had all bytes"""
     file_bytes: int
-    seconds: float
-    """time until the last receiver had the whole file"""
-    receiver_seconds: dict[str, float]
     links: tuple[LinkUse, ...]
     health: tuple[SwitchHealth, ...]
-    congestion_control: str = "cubic"
+    queues: tuple[QueueSample, ...]
+
+    def copies(self, source: str, target: str) -> float:
+        """Of the file, on a link."""
+        return next(use.copies for use in self.links if (use.source, use.target) == (source, target))
+
+    @property
+    def drops(self) -> tuple[int, int]:
+        """Packets lost on links, and refused by full queues."""
+        return (self.queues[-1].lost, self.queues[-1].full) if self.queues else (0, 0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The file over a network with one loss, by groupflow and by TCP."""
+
+    loss: float
+    """of every link, a fraction"""
+    receivers: tuple[ReceiverResult, ...]
+    agents: tuple[AgentResult, ...]
+    retransmitted: int
+    """packets that the sender repeated"""
+    nacks: int
+    """repair requests that no cache could answer"""
+    group: Transport
+    tcp: Transport | None
+    """one connection to each receiver"""
     note: str = ""
+    """where TCP got less than the file"""
+
+    @property
+    def name(self) -> str:
+        return f"{self.loss * 100:g} % loss" if self.loss else "no loss"
 
     @property
     def cpu_bound(self) -> bool:
-        return any(switch.cpu_bound for switch in self.health)
+        return any(switch.cpu_bound for _, each in self.measured for switch in each.health)
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "file_bytes": self.file_bytes,
-            "seconds": round(self.seconds, 3),
-            "links": [link.to_json() for link in self.links],
-            "receiver_seconds": {name: round(s, 3) for name, s in self.receiver_seconds.items()},
-            "cpu_bound": self.cpu_bound,
-            "congestion_control": self.congestion_control,
-            "note": self.note,
-        }
+    @property
+    def repairs(self) -> int:
+        return sum(agent.repairs_unicast + agent.repairs_multicast for agent in self.agents)
+
+    @property
+    def measured(self) -> Iterator[tuple[str, Transport]]:
+        yield "groupflow", self.group
+        if self.tcp is not None:
+            yield "TCP", self.tcp
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of the run; rates in bit/s, loss as a fraction."""
-
     topology: str
     file: str
     file_bytes: int
@@ -91,11 +111,12 @@ class Parameters:
     mode: str
     policy: str
     switch: str
-    loss: float
     rate_bps: int
     """rate of the network's links; with BMv2, of the sender"""
     delay_ms: float
     """delay of the link between the split agents"""
+    ideal_seconds: float
+    """file size over link rate, plus the longest path's delay"""
     started: str
     """date and time, ISO 8601"""
 
@@ -103,73 +124,33 @@ class Parameters:
 @dataclass(frozen=True)
 class Report:
     parameters: Parameters
-    receivers: tuple[ReceiverResult, ...]
-    sender: SenderResult | None
-    links: tuple[LinkUse, ...]
-    agents: tuple[AgentResult, ...]
-    health: tuple[SwitchHealth, ...]
-    baseline: Baseline | None
-    ideal_seconds: float
-    """file size over link rate, plus the longest path's delay"""
-    notes: tuple[str, ...] = field(default=())
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
     """remarks that a reader needs to judge the figures"""
 
     @property
     def cpu_bound(self) -> bool:
-        return any(switch.cpu_bound for switch in self.health)
-
-    @property
-    def cpu_bound_at_all(self) -> bool:
-        """Whether a switch was CPU-bound, in the transfer or in the TCP baseline."""
-        return self.cpu_bound or (self.baseline is not None and self.baseline.cpu_bound)
-
-    @property
-    def slowest_seconds(self) -> float | None:
-        """Time when the last receiver was complete; None: some never were."""
-        times = [receiver.seconds for receiver in self.receivers]
-        return max((time for time in times if time is not None), default=None) if None not in times else None
+        return any(run.cpu_bound for run in self.runs)
 
     def problems(self) -> list[str]:
-        """Reasons why this run failed, one line each; empty if it did not."""
-        found = [f"{receiver.name}: {receiver.error}" for receiver in self.receivers if not receiver.ok]
-        found += _cpu_problems(self.health, "the transfer")
-        if self.baseline is not None:
-            found += _cpu_problems(self.baseline.health, "the TCP baseline")
-        return found
+        """Reasons why the demo failed, one line each; empty if it did not."""
+        found = [f"{each.name}: {each.error}" for run in self.runs for each in run.receivers if each.error]
+        return found + [
+            f"CPU-bound: {switch.name} could not keep its schedule with {name}, {run.name} "
+            f"({switch.detail}); lower RATE or MEMBERS, or end other programs"
+            for run in self.runs
+            for name, each in run.measured
+            for switch in each.health
+            if switch.cpu_bound
+        ]
 
     def to_json(self) -> dict[str, object]:
-        parameters = self.parameters
-        return {
-            "file_bytes": parameters.file_bytes,
-            "mode": parameters.mode,
-            "loss": parameters.loss,
-            "switch": parameters.switch,
-            "receivers": [_receiver_json(receiver) for receiver in self.receivers],
-            "links": [link.to_json() for link in self.links],
-            "agents": [asdict(agent) for agent in self.agents],
-            "baseline": self.baseline.to_json() if self.baseline else None,
-            "cpu_bound": self.cpu_bound_at_all,
-            "sender": asdict(self.sender) if self.sender else None,
-            "seconds": self.slowest_seconds,
-            "ideal_seconds": round(self.ideal_seconds, 3),
-            "parameters": asdict(parameters),
-            "switches": [asdict(switch) for switch in self.health],
-            "problems": self.problems(),
-            "notes": list(self.notes),
-        }
+        return {**asdict(self), "cpu_bound": self.cpu_bound, "problems": self.problems()}
 
 
-def _receiver_json(receiver: ReceiverResult) -> dict[str, object]:
-    form = asdict(receiver)
-    form["seconds"] = None if receiver.seconds is None else round(receiver.seconds, 3)
-    form["series"] = [[round(sample.seconds, 3), sample.bytes] for sample in receiver.series]
-    return form
-
-
-def _cpu_problems(health: tuple[SwitchHealth, ...], when: str) -> list[str]:
-    return [
-        f"CPU-bound: {switch.name} could not keep its schedule during {when} ({switch.detail}); "
-        "lower RATE or MEMBERS, or end other programs"
-        for switch in health
-        if switch.cpu_bound
-    ]
+def size(count: float) -> str:
+    """Bytes for a reader: `66.9 MiB`."""
+    for scale, unit, digits in ((1 << 30, "GiB", 2), (1 << 20, "MiB", 1), (1 << 10, "KiB", 1)):
+        if count >= scale:
+            return f"{count / scale:.{digits}f} {unit}"
+    return f"{count:.0f} B"

@@ -10,17 +10,18 @@ from rich.console import Console
 
 from experiments.demo import page
 from experiments.demo.baseline import BaselineError
-from experiments.demo.options import Options, add_options, read
+from experiments.demo.options import DEFAULT_LOSS, Options, add_options, read
 from experiments.demo.pace import measure
-from experiments.demo.progress import print_tables
+from experiments.demo.progress import print_table
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
 from groupflow.endpoint.events import EventError
 from groupflow.lab.measure import MeasureError
+from groupflow.lab.transfer import TransferError
 from groupflow.study.errors import StoppedError, StudyError
 from groupflow.study.experiment import ERRORS, Experiment
 
-FAILURES = (*ERRORS, DemoError, BaselineError, MeasureError, EventError)
+FAILURES = (*ERRORS, DemoError, TransferError, BaselineError, MeasureError, EventError)
 
 
 def run(args: Namespace) -> None:
@@ -37,7 +38,7 @@ def run(args: Namespace) -> None:
     except FAILURES as error:
         raise StudyError(str(error)) from error
     write(report, scenario)
-    print_tables(console, report)
+    print_table(console, report)
     console.print(f"report: {options.out / 'report.html'}", markup=False, soft_wrap=True)
     if problems := report.problems():
         raise StudyError("; ".join(problems))
@@ -50,7 +51,7 @@ def check(options: Options) -> str | None:
         return f"{options.file}: {problem}; set FILE to a file"
     if options.file is not None and options.file.stat().st_size == 0:
         return f"{options.file}: is empty; set FILE to a file that has content"
-    if options.switch == "bmv2" and (options.loss or options.delay_ns is not None):
+    if options.switch == "bmv2" and (options.loss not in (0, DEFAULT_LOSS) or options.delay_ns is not None):
         return "BMv2 does not emulate links; leave LOSS and DELAY out, or use SWITCH=gfswitch"
     if os.geteuid() != 0:
         return "root is needed to make network namespaces; use sudo"
@@ -65,7 +66,7 @@ def write(report: Report, scenario: Scenario) -> None:
 
 
 EXPERIMENT = Experiment(
-    "a file to a whole group over Fig. 5 of the split connection paper, then over TCP",
+    "a file to a whole group over Fig. 5 of the split connection paper and over TCP, without loss and with",
     run,
     add_options=add_options,
 )

@@ -1,33 +1,42 @@
-"""The demo from beginning to end: network, controller, caches, receivers, sender; baseline; report."""
+"""The demo from beginning to end: a network; for each loss caches, receivers and sender, then TCP."""
 
 import asyncio
 import hashlib
 import os
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
 from experiments.demo import baseline
 from experiments.demo.options import SENDER, Options
-from experiments.demo.progress import ProgressView, Track
-from experiments.demo.results import AgentResult, Baseline, Parameters, ReceiverResult, Report, SenderResult
+from experiments.demo.progress import ProgressView
+from experiments.demo.results import (
+    AgentResult,
+    Parameters,
+    QueueSample,
+    ReceiverResult,
+    Report,
+    Run,
+    Transport,
+    size,
+)
 from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError, ClientError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
-from groupflow.lab.controller_process import ControllerProcess, SessionAccess
-from groupflow.lab.measure import HealthCheck, link_bytes, usage
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.gfswitch import ControlError
+from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
-from groupflow.network import variants
+from groupflow.lab.transfer import Transfer, start_caches, statistics
+from groupflow.network import units, variants
 
-_POLL_SECONDS = 0.1
-_STALL_SECONDS = 60.0
-"""time without a byte at any receiver after which the demo gives up"""
+_SAMPLE_SECONDS = 0.1
+_MOST_SAMPLES = 300
+Done = TypeVar("Done")
 
 
 class DemoError(Exception):
@@ -35,17 +44,14 @@ class DemoError(Exception):
 
 
 class Scenario:
-    """One run. `run` blocks until all is measured and taken down."""
+    """`run` blocks until all is measured and taken down."""
 
     def __init__(self, options: Options, console: Console) -> None:
         self.options = options
         self.console = console
         self.topology = options.topology()
-        self.receivers = [
-            name
-            for name in self.topology.hosts
-            if name != SENDER and name not in variants.agents(self.topology)
-        ]
+        agents = variants.agents(self.topology)
+        self.receivers = [name for name in self.topology.hosts if name != SENDER and name not in agents]
         self._files = options.out / "files"
         self._logs = options.out / "logs"
 
@@ -58,7 +64,6 @@ class Scenario:
                 switches, hosts = len(self.topology.switches), len(self.topology.hosts)
                 self._say(f"{self.topology.name}: {switches} switches ({self.options.switch}), {hosts} hosts")
                 controller = ControllerProcess(network, self._logs).start()
-                self._say(f"controller ready, REST API at {controller.url}")
                 return asyncio.run(self._measure(network, controller, file, file.stat().st_size))
         finally:
             shutil.rmtree(self._files, ignore_errors=True)
@@ -69,22 +74,15 @@ class Scenario:
         try:
             self._files.mkdir(parents=True)
         except OSError as error:
-            raise DemoError(
-                f"{self.options.out}: cannot write there: {(error.strerror or '').lower()}"
-            ) from None
-        size = self.options.file.stat().st_size if self.options.file else self.options.size
-        needed = size * (len(self.receivers) + 2)
+            reason = (error.strerror or "").lower()
+            raise DemoError(f"{self.options.out}: cannot write there: {reason}") from None
+        count = self.options.file.stat().st_size if self.options.file else self.options.size
+        needed = count * (len(self.receivers) + 2)
         free = shutil.disk_usage(self.options.out).free
         if needed > free:
             raise DemoError(
                 f"{self.options.out}: {needed >> 20} MiB needed, {free >> 20} MiB free; set OUT elsewhere"
             )
-        for name in self.receivers:
-            prepare_part(self.received(name), size)
-
-    def received(self, name: str) -> Path:
-        """The path of a receiver's file."""
-        return (self._files / f"{name}.bin").resolve()
 
     def _file(self) -> Path:
         if self.options.file is not None:
@@ -96,246 +94,151 @@ class Scenario:
         return file.resolve()
 
     async def _measure(
-        self, network: Network, controller: ControllerProcess, file: Path, size: int
+        self, network: Network, controller: ControllerProcess, file: Path, count: int
     ) -> Report:
-        digest = await asyncio.to_thread(sha256, file)
-        started = datetime.now().astimezone()
+        digest, started = await asyncio.to_thread(sha256, file), datetime.now().astimezone()
+        runs: list[Run] = []
+        for loss in self.options.losses:
+            runs.append(await self._run(network, controller, file, count, digest, loss))
+            if runs[-1].cpu_bound:  # figures about the machine need no second run
+                break
+        network.check()
+        paths = [baseline.path_links(self.topology, SENDER, name) for name in self.receivers]
+        delay_ns = max(sum(link.delay_ns for link in links) for links in paths)
+        rate = self.topology.link_between(SENDER, "s1").spec.rate or 0
+        parameters = Parameters(
+            topology=self.topology.name,
+            file=str(self.options.file) if self.options.file else "random bytes",
+            file_bytes=count,
+            sha256=digest,
+            members=self.options.members,
+            mode=self.options.mode,
+            policy=self.options.policy,
+            switch=self.options.switch,
+            rate_bps=rate,
+            delay_ms=self.topology.link_between("s1", "s2").spec.delay_ns / 1e6,
+            ideal_seconds=count * 8 / rate + delay_ns / 1e9,
+            started=f"{started:%Y-%m-%d %H:%M:%S %Z}",
+        )
+        return Report(parameters, tuple(runs), _NOTES[self.options.switch])
+
+    async def _run(
+        self, network: Network, controller: ControllerProcess, file: Path, count: int, digest: str, loss: int
+    ) -> Run:
+        topology = variants.with_loss(self.topology, loss)
+        for link in topology.links if self.options.switch == "gfswitch" else ():
+            # Between two switches each emulates the frames that it sends.
+            direction = "out" if {link.a.node, link.b.node} <= topology.switches.keys() else "both"
+            change = f"loss={units.format_loss(link.spec.loss)},dir={direction}"
+            network.change_link(link.a.node, link.b.node, change)
+        self._say(f"with {units.format_loss(loss * 100)} % loss on every link:")
+        outputs = {name: (self._files / f"{name}.bin").resolve() for name in self.receivers}
+        for output in outputs.values():
+            await asyncio.to_thread(prepare_part, output, count)
         async with AsyncExitStack() as stack:
-            caches = await self._start_caches(network, stack)
+            caches = await start_caches(network, stack)
             session = controller.create_session(self.options.mode, self.options.policy)
-            self._say(f"session {session.id}: {self.options.mode}, {self.options.policy}")
-            transfer = Transfer(self, network, session, file)
-            before, health = link_bytes(network), HealthCheck(network)
-            await transfer.run()
-            links, verdicts = usage(self.topology, before, link_bytes(network), size), health.result()
+            transfer = Transfer(network, session, SENDER, file, outputs)
+            with ProgressView(self.console, list(transfer.tracks.values()), count) as view:
+                group = await _watched(network, transfer.run(view.refresh), count, lambda _: transfer.slowest)
             for cache in caches:
                 await cache.stop()
-        tcp = await self._baseline(network, file, size)
-        network.check()
-        receivers = await asyncio.to_thread(transfer.results, digest)
-        return Report(
-            parameters=Parameters(
-                topology=self.topology.name,
-                file=str(self.options.file) if self.options.file else "random bytes",
-                file_bytes=size,
-                sha256=digest,
-                members=self.options.members,
-                mode=self.options.mode,
-                policy=self.options.policy,
-                switch=self.options.switch,
-                loss=self.options.loss / 1e9,
-                rate_bps=self._rate(),
-                delay_ms=self.topology.link_between("s1", "s2").spec.delay_ns / 1e6,
-                started=f"{started:%Y-%m-%d %H:%M:%S %Z}",
-            ),
-            receivers=receivers,
-            sender=transfer.sender_result(),
-            links=links,
+        checked = [await asyncio.to_thread(_check, transfer, name, outputs[name], digest) for name in outputs]
+        told, tcp, note = transfer.complete, None, ""
+        if self.options.baseline:
+            paced = self.options.switch == "bmv2"
+            todo = baseline.plan(topology, SENDER, self.receivers, count, paced=paced)
+            note = todo.note
+            self._say(
+                f"TCP to each of {len(outputs)}: {size(todo.file_bytes)}, about {todo.seconds:.0f} s. {note}"
+            )
+            sent = baseline.run(network, SENDER, self.receivers, file, self._files.resolve(), todo)
+            tcp = await _watched(network, sent, todo.file_bytes, lambda seconds: seconds)
+        return Run(
+            loss=loss / units.PARTS,
+            receivers=tuple(checked),
             agents=tuple(agent_result(cache) for cache in caches),
-            health=verdicts,
-            baseline=tcp,
-            ideal_seconds=self._ideal_seconds(size),
-            notes=self._notes(),
+            retransmitted=told.integer("retransmitted") if told else 0,
+            nacks=told.integer("nacks") if told else 0,
+            group=group,
+            tcp=tcp,
+            note=note,
         )
-
-    async def _start_caches(self, network: Network, stack: AsyncExitStack) -> list[AgentProcess]:
-        caches = [
-            await stack.enter_async_context(
-                AgentProcess(CacheOptions(name=name), launcher=network.hosts[name].launcher())
-            )
-            for name in sorted(variants.agents(self.topology))
-        ]
-        for cache in caches:
-            await cache.wait_for("joined")
-        self._say(f"cache agents ready: {', '.join(cache.options.name for cache in caches)}")
-        return caches
-
-    async def _baseline(self, network: Network, file: Path, size: int) -> Baseline | None:
-        if not self.options.baseline:
-            return None
-        paced = self.options.switch == "bmv2"
-        todo = baseline.plan(self.topology, SENDER, self.receivers, size, paced=paced)
-        self._say(
-            f"baseline: one TCP connection to each of {len(self.receivers)} receivers, "
-            f"{todo.file_bytes >> 20} MiB, about {todo.seconds:.0f} s"
-        )
-        if todo.note:
-            self._say(f"  {todo.note}")
-        return await baseline.run(network, SENDER, self.receivers, file, self._files.resolve(), todo)
-
-    def _rate(self) -> int:
-        return self.topology.link_between(SENDER, "s1").spec.rate or 0
-
-    def _ideal_seconds(self, size: int) -> float:
-        delays = [
-            sum(link.delay_ns for link in baseline.path_links(self.topology, SENDER, name))
-            for name in self.receivers
-        ]
-        return size * 8 / self._rate() + max(delays) / 1e9
-
-    def _notes(self) -> tuple[str, ...]:
-        if self.options.switch == "bmv2":
-            return (
-                "BMv2 does not emulate links: rate, delay and loss of the topology do not apply. The sender "
-                "keeps to the rate; each TCP connection of the baseline is paced to its share of it.",
-            )
-        return ("gfswitch emulates rate, delay, loss and queues of all links, in both directions.",)
 
     def _say(self, line: str) -> None:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class Transfer:
-    """The transfer of the file through the session, to every receiver."""
+_NOTES = {
+    "bmv2": (
+        "BMv2 does not emulate links: rate, delay and loss of the topology do not apply. The sender keeps to "
+        "the rate; each TCP connection is paced to its share of it.",
+    ),
+    "gfswitch": ("gfswitch emulates rate, delay, loss and queues of all links, in both directions.",),
+}
 
-    def __init__(self, scenario: Scenario, network: Network, session: SessionAccess, file: Path) -> None:
-        self._scenario = scenario
-        self._network = network
-        self._session = session
-        self._file = file
-        self._size = file.stat().st_size
-        self._folder = scenario.options.out / "files"
-        self._tracks = {name: Track(name) for name in scenario.receivers}
-        self._sender: AgentProcess | None = None
-        self._started: float | None = None
 
-    async def run(self) -> None:
-        """Returns when all its processes have ended. Raises DaemonError when a switch or controller died."""
-        async with AsyncExitStack() as stack:
-            receivers = [await stack.enter_async_context(self._receiver(name)) for name in self._tracks]
-            for receiver in receivers:
-                await receiver.wait_for("joined")
-            self._sender = await stack.enter_async_context(self._new_sender())
-            stack.push_async_callback(AgentProcess.stop_all, (self._sender, *receivers))
-            with ProgressView(self._scenario.console, list(self._tracks.values()), self._size) as view:
-                work = [asyncio.create_task(self._finish(agent)) for agent in (self._sender, *receivers)]
-                try:
-                    await self._watch(work, view)
-                finally:
-                    for task in work:
-                        task.cancel()
+async def _watched(
+    network: Network, work: Awaitable[Done], count: int, seconds: Callable[[Done], float | None]
+) -> Transport:
+    """Lets the work be done, and measures what it does to the network."""
+    before, health, first = link_bytes(network), HealthCheck(network), queues(network)
+    started, samples = time.monotonic(), list[QueueSample]()
 
-    def results(self, digest: str) -> tuple[ReceiverResult, ...]:
-        """Reads every received file again and compares it with the sent file."""
-        return tuple(self._result(track, digest) for track in self._tracks.values())
+    async def sample() -> None:
+        with suppress(ControlError):  # the work finds out that a switch died, and how
+            while True:
+                now = await asyncio.to_thread(queues, network)
+                gone = now.full - first.full, now.lost - first.lost
+                samples.append(QueueSample(time.monotonic() - started, now.waiting, *gone))
+                await asyncio.sleep(_SAMPLE_SECONDS)
 
-    def sender_result(self) -> SenderResult | None:
-        complete = self._sender.latest.get("complete") if self._sender else None
-        if complete is None:
-            return None
-        return SenderResult(
-            name=SENDER,
-            seconds=complete.number("seconds"),
-            packets=complete.integer("packets"),
-            retransmitted=complete.integer("retransmitted"),
-            nacks=complete.integer("nacks"),
-        )
+    sampling = asyncio.create_task(sample())
+    try:
+        done = await work
+    finally:
+        sampling.cancel()
+        with suppress(asyncio.CancelledError):
+            await sampling
+    links = usage(network.topology, before, link_bytes(network), count)
+    thinned = samples[:: -(len(samples) // _MOST_SAMPLES + 1)][::-1]
+    return Transport(seconds(done), count, links, health.result(), tuple(thinned))
 
-    def _receiver(self, name: str) -> AgentProcess:
-        options = RecvOptions(
-            session=self._session.id,
-            token=self._session.token,
-            name=name,
-            output=self._scenario.received(name),
-        )
-        host = self._network.hosts[name]
-        return AgentProcess(options, launcher=host.launcher(), on_event=self._tracks[name].take)
 
-    def _new_sender(self) -> AgentProcess:
-        options = SendOptions(
-            session=self._session.id,
-            token=self._session.token,
-            name=SENDER,
-            file=self._file,
-            members=len(self._tracks),
-        )
-        host = self._network.hosts[SENDER]
-        return AgentProcess(options, launcher=host.launcher(), on_event=self._sender_event)
-
-    def _sender_event(self, event: Event) -> None:
-        if event.name == "started":
-            self._started = event.time
-
-    async def _finish(self, agent: AgentProcess) -> None:
-        """An agent that fails is reported at the end with its receiver; a failed sender ends the transfer."""
-        try:
-            await agent.finish()
-        except AgentError as error:
-            track = self._tracks.get(agent.options.name)
-            if track is None:
-                raise DemoError(f"sender {agent.options.name}: {error}") from None
-            track.error = track.error or str(error)
-
-    async def _watch(self, work: Sequence[asyncio.Task[None]], view: ProgressView) -> None:
-        progress, since = -1, time.monotonic()
-        pending = set(work)
-        while pending:
-            done, pending = await asyncio.wait(
-                pending, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION
-            )
-            for task in done:
-                task.result()
-            self._network.check()
-            view.refresh()
-            received = sum(track.bytes for track in self._tracks.values())
-            if received != progress:
-                progress, since = received, time.monotonic()
-            elif time.monotonic() - since > _STALL_SECONDS:
-                raise DemoError(
-                    f"no receiver got a byte for {_STALL_SECONDS:.0f} s; see {self._folder.parent}/logs"
-                )
-
-    def _result(self, track: Track, digest: str) -> ReceiverResult:
-        file = self._scenario.received(track.name)
-        found = sha256(file) if file.is_file() else ""
-        complete = track.complete
-        seconds = (
-            complete.time - self._started if complete is not None and self._started is not None else None
-        )
-        error = track.error
-        if not error and not found:
-            error = "no file was received"
-        elif not error and found != digest:
-            error = f"SHA-256 differs: {found[:16]}... instead of {digest[:16]}..."
-        return ReceiverResult(
-            name=track.name,
-            ok=not error and seconds is not None,
-            seconds=seconds,
-            goodput_bps=int(self._size * 8 / seconds) if seconds else 0,
-            repaired_packets=track.repaired,
-            sha256=found,
-            error=error,
-            series=track.series(self._started or 0.0),
-        )
+def _check(transfer: Transfer, name: str, file: Path, digest: str) -> ReceiverResult:
+    """Reads a received file again, and compares it with the sent file."""
+    track, found = transfer.tracks[name], sha256(file) if file.is_file() else ""
+    error = track.error
+    if not error and not found:
+        error = "no file was received"
+    elif not error and found != digest:
+        error = f"SHA-256 differs: {found[:16]}... instead of {digest[:16]}..."
+    series = [(when - (transfer.started or 0), count) for when, count in track.points]
+    thinned = series[:: -(len(series) // _MOST_SAMPLES + 1)][::-1]
+    return ReceiverResult(name, transfer.seconds(name), track.repaired, error, tuple(thinned))
 
 
 def agent_result(cache: AgentProcess) -> AgentResult:
     """The figures in a cache agent's last statistics. Raises ClientError."""
-    name = cache.options.name
-    stats = cache.latest.get("stats")
-    if stats is None:
-        raise ClientError(f"cache agent {name} sent no statistics; see its events")
-    unicast, multicast = stats.integer("repairs_unicast"), stats.integer("repairs_multicast")
-    return AgentResult(
-        name=name,
-        cache_peak_bytes=stats.integer("cache_peak_bytes"),
-        repairs=unicast + multicast,
-        repairs_unicast=unicast,
-        repairs_multicast=multicast,
-        requests=stats.integer("requests"),
-    )
+    stats = statistics(cache)
+    names = ("cache_peak_bytes", "repairs_unicast", "repairs_multicast", "requests")
+    return AgentResult(cache.options.name, *map(stats.integer, names))
 
 
-def prepare_part(file: Path, size: int) -> None:
+def prepare_part(file: Path, count: int) -> None:
     """Fills the part file that a receiver is going to overwrite.
 
     In a virtual machine the first use of a page of memory costs about six times a later one, because the host
     has to find it. Without this the receivers would pay for a gigabyte of them in the middle of the transfer.
     """
     block = bytes(1 << 20)
-    with file.with_name(file.name + ".part").open("wb") as out:
-        for start in range(0, size, len(block)):
-            out.write(block[: size - start])
+    part = file.with_name(file.name + ".part")
+    if file.exists():  # of the run before
+        file.replace(part)
+        return
+    with part.open("wb") as out:
+        for start in range(0, count, len(block)):
+            out.write(block[: count - start])
 
 
 def sha256(file: Path) -> str:

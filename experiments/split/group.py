@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from experiments.split.kernel import refused
 from experiments.split.plan import Message, Plan, Result
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
@@ -19,7 +18,7 @@ from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
 from groupflow.endpoint.processes import how_it_ended
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.measure import HealthCheck, link_bytes
+from groupflow.lab.measure import HealthCheck, link_bytes, queues
 from groupflow.lab.network import Network, running
 from papers.icn2011.paper import Case
 
@@ -75,7 +74,7 @@ async def _measure(
         stack.push_async_callback(AgentProcess.stop_all, everyone)
         for sender in senders.values():
             await sender.wait_for("started")
-        health, carried, dropped = HealthCheck(network), link_bytes(network), refused(network)
+        health, carried, dropped = HealthCheck(network), link_bytes(network), queues(network).full
         writing = [asyncio.create_task(_write(senders[name], messages[name])) for name in senders]
         await asyncio.sleep(plan.seconds)
         after = link_bytes(network)
@@ -90,7 +89,7 @@ async def _measure(
             throughput_bps={member: count * 8 / plan.seconds for member, count in got.items()},
             link_bytes={ends: after[ends] - carried[ends] for ends in plan.directions(case)},
             cache_peak_bytes={switch: _peak(agent) for switch, agent in caches.items()},
-            dropped=refused(network) - dropped,
+            dropped=queues(network).full - dropped,
             cpu_bound=health.lagging(),
         )
 

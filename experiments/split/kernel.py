@@ -14,8 +14,7 @@ from experiments.split.plan import CONTROLS, SENDER, Message, Plan, Result
 from groupflow.lab import split
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.daemon import Daemon
-from groupflow.lab.gfswitch import GfSwitch
-from groupflow.lab.measure import HealthCheck, link_bytes
+from groupflow.lab.measure import HealthCheck, link_bytes, queues
 from groupflow.lab.network import Network, running
 from papers.icn2011.paper import Case
 
@@ -35,14 +34,14 @@ def run(plan: Plan, case: Case, messages: Sequence[Message], logs: Path) -> Resu
         if case.method != "unicast":
             session = _Session(controller, network, case, logs)
             targets = [(session.address, SESSION_PORT)]
-        health, carried, dropped = HealthCheck(network), link_bytes(network), refused(network)
+        health, carried, dropped = HealthCheck(network), link_bytes(network), queues(network).full
         task = {"targets": targets, "control": CONTROLS[case.tcp], "messages": messages}
         sender = _program(network, logs, SENDER, "send", json.dumps(task))
         start = _samples(sender)[0]["start"]
         end = start + plan.seconds
         time.sleep(max(0.0, end - time.time()))
         after = link_bytes(network)
-        dropped = refused(network) - dropped
+        dropped = queues(network).full - dropped
         lagging = health.lagging()
         network.check()
         return Result(
@@ -102,14 +101,3 @@ def _received(listener: Daemon, until: float) -> int:
     """Bytes that a listener had received by a time."""
     counts = (sample["bytes"] for sample in _samples(listener) if sample["time"] <= until)
     return int(max(counts, default=0))
-
-
-def refused(network: Network) -> int:
-    """Packets that full queues have refused so far, in all switches."""
-    found = 0
-    for switch in network.switches.values():
-        assert isinstance(switch, GfSwitch)
-        for port in cast(list[Mapping[str, Any]], switch.stats()["ports"]):
-            queues = [*port["out"]["queues"], port["in"]["queue"]]
-            found += sum(queue["dropped"] for queue in queues if queue)
-    return found

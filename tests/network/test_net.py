@@ -131,6 +131,24 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
         assert (folder / f"out/net/hall/{name}-f.bin").read_bytes() == (folder / "f.bin").read_bytes()
 
 
+def test_a_packets_way_is_traced(folder: Path) -> None:
+    command = (*COMMAND[:-1], "trace", "s1", "--match", "ipv4.protocol=1", "--format", "json")
+    with up("hall.yaml"):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tracing:
+            assert tracing.stdout is not None
+            net("exec", "h1", "ping", "-c", "20", "-i", "0.2", "10.0.2.1")
+            trace = json.loads(tracing.stdout.readline())
+        assert tracing.wait(10) == 0
+        assert trace["verdict"].startswith("to port ") and trace["copies"][0]["verdict"] == "sent"
+        routed = [step for step in trace["steps"] if str(step.get("table")).endswith(".ipv4_route")]
+        assert routed[0]["hit"] and "stages/forwarding.p4:" in routed[0]["at"]
+        wrong = subprocess.run(
+            [*command[:-4], "--match", "ipv6.dst=1"], capture_output=True, text=True, check=False
+        )
+        assert wrong.returncode == 1 and len(wrong.stderr.splitlines()) == 1
+        assert "the program extracts no such field; its headers are " in wrong.stderr
+
+
 def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
     with up("hall.yaml", "--no-controller"):
         assert "runs without a controller" in net("status", code=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupflow import Switch
+from groupflow.switch import explain
 
 PROGRAM = Path(__file__).parents[2] / "dataplane" / "switch" / "tests" / "programs" / "queues.json"
 MS = 1_000_000
@@ -117,3 +118,26 @@ def test_a_program_that_changed_is_read_again(tmp_path: Path) -> None:
     json.write_text("{}")
     with pytest.raises(ValueError, match="there is no __meta__"):
         Switch.load(json, p4info)
+
+
+def test_a_packets_way_is_traced(switch: Switch) -> None:
+    assert len(switch.run(1, frame(2, 3), 2 * MS, trace=True)) + len(switch.advance(4 * MS)) == 1
+    (trace,) = switch.traces
+    assert (trace["port"], trace["length"], trace["verdict"]) == (1, 1514, "to port 2")
+    assert trace["copies"][0]["queue"] == {"port": 2, "queue": 3, "rid": 0, "depth": 0, "waited": 0}
+    lines = explain(trace).splitlines()
+    assert lines[0] == "1514 bytes at port 1 of switch 0, 0.002000 s"
+    assert lines[-1].strip() == "=> sent"
+
+
+def test_dropped_packets_alone_are_traced(switch: Switch) -> None:
+    with switch.traced(count=5, dropped=True):
+        switch.run(1, frame(2, 4))
+        switch.run(1, rate(2, 4, 7))
+    (trace,) = switch.traces
+    assert trace["verdict"].startswith("dropped: the program marked the packet to drop (")
+    with (
+        pytest.raises(ValueError, match="the program extracts no such field"),
+        switch.traced(match=["a.b=1"]),
+    ):
+        pass

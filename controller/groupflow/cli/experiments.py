@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
+from groupflow.cli import values
 from groupflow.cli.command import (
     FAILURE,
     INTERRUPTED,
     OK,
     REFUSED,
-    USAGE,
     CommandError,
     Parser,
     Subparsers,
@@ -110,19 +110,27 @@ def add_choice(
             )
 
 
+def add_jobs(parser: Parser) -> None:
+    cores = os.cpu_count() or 1
+    parser.add_argument("--jobs", type=values.count, default=cores, help="at once (default: all cores)")
+
+
+def add_dask(parser: Parser) -> None:
+    help = "scheduler of dask, whose workers run the simulations, instead of --jobs"
+    parser.add_argument("--dask", metavar="ADDRESS", help=help)
+
+
 def add_options(parser: Parser) -> None:
     """Those that papers and experiments share."""
+    add_jobs(parser)
     parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (default: all cores)")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")
     parser.add_argument("--out", type=Path, help="folder for data and figures")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
-    """The options of the command line; `out` is the folder where none was named. Raises CommandError."""
-    if args.jobs < 1:
-        raise CommandError(f"--jobs {args.jobs}: at least 1 is needed", USAGE)
+    """The options of the command line; `out` is the folder where none was named."""
     return ExperimentOptions(
         name=args.name,
         out=args.out or out,
@@ -130,6 +138,7 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
         studies=tuple(getattr(args, "study", ())),
         quick=args.quick,
         jobs=args.jobs,
+        dask=getattr(args, "dask", None),
         seed=args.seed,
         json=args.json,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupflow.cli.command import OK, USAGE, CommandError, Subparsers, add_command
-from groupflow.cli.experiments import add_choice, add_options, options, studying
+from groupflow.cli.experiments import add_choice, add_dask, add_options, options, studying
 from groupflow.study import checkout
 from groupflow.study.errors import StudyError
 
@@ -24,6 +24,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("name", metavar="PAPER", help="one of the papers below")
     add_choice(parser)
     add_options(parser)
+    add_dask(parser)
     parser.more = _listed
     parser.set_defaults(run=_run)
 

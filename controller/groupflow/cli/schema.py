@@ -9,6 +9,7 @@ from groupflow.cli.command import OK, Subparsers, add_command
 _FORMS = {
     "topology": "groupflow.network.reader:TopologyForm",
     "scenario": "groupflow.sim.forms:ScenarioForm",
+    "sweep": "groupflow.study.sweep.form:SweepForm",
     "clients": "groupflow.endpoint.gather.clients:ClientListForm",
 }
 

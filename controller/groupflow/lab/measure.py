@@ -29,15 +29,6 @@ class LinkUse:
     copies: float
     """bytes on the wire divided by bytes of the file"""
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "from": self.source,
-            "to": self.target,
-            "bytes": self.bytes,
-            "copies": round(self.copies, 4),
-        }
-
 
 @dataclass(frozen=True)
 class SwitchHealth:
@@ -66,6 +57,37 @@ def link_bytes(network: Network) -> dict[Direction, int]:
             by_switch = near.node in network.topology.switches  # else by a host: bytes received by the switch
             found[near.node, far.node] = _sent(stats, near) if by_switch else _received(stats, far)
     return found
+
+
+@dataclass(frozen=True)
+class Queues:
+    """Packets in the queues of all switches, and those that are gone."""
+
+    waiting: int
+    """in the fullest queue"""
+    full: int
+    """refused by full queues so far"""
+    lost: int
+    """lost on links so far"""
+
+    @property
+    def dropped(self) -> int:
+        return self.full + self.lost
+
+
+def queues(network: Network) -> Queues:
+    """Those of gfswitches: others do not tell."""
+    waiting, full, lost = 0, 0, 0
+    for switch in network.switches.values():
+        for port in ports(switch.stats()) if isinstance(switch, GfSwitch) else ():
+            sides = _mapping(port, "in"), _mapping(port, "out")
+            lost += sum(_integer(_mapping(side, "drops"), "loss") for side in sides)
+            for queue in (sides[0].get("queue"), *cast(list[object], sides[1].get("queues"))):
+                if queue is not None:
+                    counters = cast(Mapping[str, object], queue)
+                    waiting = max(waiting, _integer(counters, "packets"))
+                    full += _integer(counters, "dropped")
+    return Queues(waiting, full, lost)
 
 
 def usage(topology: Topology, before: Counters, after: Counters, file_bytes: int) -> tuple[LinkUse, ...]:
@@ -116,6 +138,13 @@ def switch_health(name: str, stats: Mapping[str, object]) -> SwitchHealth:
     return SwitchHealth(name, bound, detail)
 
 
+def ports(stats: Mapping[str, object]) -> list[Mapping[str, object]]:
+    found = stats.get("ports")
+    if not isinstance(found, list):
+        raise MeasureError(f"ports: {found!r} is no list")
+    return cast(list[Mapping[str, object]], found)
+
+
 @dataclass(frozen=True)
 class PortBytes:
     received: int
@@ -124,11 +153,8 @@ class PortBytes:
 
 def port_statistics(stats: Mapping[str, object]) -> dict[int, PortBytes]:
     """Bytes on the wire at each port of a gfswitch, from its statistics. Raises MeasureError."""
-    ports = stats.get("ports")
-    if not isinstance(ports, list):
-        raise MeasureError(f"ports: {ports!r} is no list")
     found: dict[int, PortBytes] = {}
-    for port in cast(list[Mapping[str, object]], ports):
+    for port in ports(stats):
         incoming, outgoing = _mapping(port, "in"), _mapping(port, "out")
         packets, received = _integer(incoming, "packets"), _integer(incoming, "bytes")
         lost = _integer(_mapping(incoming, "drops"), "loss")

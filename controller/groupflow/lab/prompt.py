@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from groupflow.endpoint.options import RecvOptions, SendOptions
 from groupflow.endpoint.programs import find_program
 from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
 from groupflow.lab.daemon import Daemon, DaemonError
-from groupflow.lab.gfswitch import ControlError
+from groupflow.lab.gfswitch import ControlError, GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import joined
 from groupflow.lab.network import Network, NetworkError
@@ -81,6 +82,18 @@ class Prompt(CLI):
             print(f"{' '.join(hosts)}: joined; files are {self._folder}/HOST-session{number}")
         except _TRANSFER_ERRORS as error:
             self._refuse(str(error))
+
+    def do_trace(self, line: str) -> None:
+        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of `groupflow
+        trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
+        name, *options = line.split() or [""]
+        switch = self._network.switches.get(name)
+        if not isinstance(switch, GfSwitch):
+            self._refuse(f"write: trace s1; gfswitches are {', '.join(self._network.switches)}")
+            return
+        with suppress(KeyboardInterrupt):
+            command = [str(find_program("gfswitch")), "trace", "--socket", str(switch.socket_path), *options]
+            subprocess.run(command, check=False)
 
     def do_iperf(self, line: str) -> None:
         """iperf [HOST HOST]: throughput of TCP from one host to another, over some seconds"""

@@ -26,11 +26,16 @@ def folder(name: str) -> Path:
     return path
 
 
+def at_hand() -> None:
+    """Lets this process import what stands in the checkout."""
+    if sys.path[0] != str(ROOT):
+        sys.path.insert(0, str(ROOT))
+
+
 def load(parent: str, name: str) -> ModuleType:
     """A module of a package in the checkout, like `takano.reproduction` of `papers`. Raises StudyError."""
     folder(parent)
-    if sys.path[0] != str(ROOT):
-        sys.path.insert(0, str(ROOT))
+    at_hand()
     try:
         found = import_module(parent).__file__
         if found is None or not Path(found).resolve().is_relative_to(ROOT):

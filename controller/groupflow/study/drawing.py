@@ -1,6 +1,7 @@
 """Figures: drawn without a display, saved whole. matplotlib is loaded when the first figure is drawn."""
 
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,6 +33,15 @@ def save(figure: Any, path: Path) -> None:
     with whole(path) as part:
         figure.savefig(part, dpi=DOTS_PER_INCH, format="png")
     _pyplot().close(figure)
+
+
+def vector(figure: Any) -> str:
+    """The figure as SVG, and releases it."""
+    out = StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(out, format="svg", transparent=True, metadata=nothing)
+    _pyplot().close(figure)
+    return out.getvalue()
 
 
 def _pyplot() -> Any:

@@ -17,6 +17,8 @@ class ExperimentOptions:
     quick: bool = False
     """short runs, which show that everything works, and are no verdict"""
     jobs: int = 1
+    dask: str | None = None
+    """address of a dask scheduler, whose workers run the simulations"""
     seed: int = 1
     json: bool = False
     """print the result for machines instead of a table"""

@@ -121,7 +121,8 @@ def _run(
         return simulations[outcome.run].title(outcome.run)
 
     jobs = [simulation.job(run, options.out) for run, simulation in simulations.items()]
-    with closing(run_all(jobs, cores=options.jobs, console=console, what=title)) as outcomes:
+    done = run_all(jobs, cores=options.jobs, dask=options.dask, console=console, what=title)
+    with closing(done) as outcomes:
         for outcome in outcomes:
             with into(options.out), ExitStack() as every:  # a part that cannot be drawn does not stop others
                 for part in reversed(parts):

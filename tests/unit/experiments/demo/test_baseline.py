@@ -11,25 +11,26 @@ import pytest
 
 from experiments.demo import baseline, tcp_copy
 from experiments.demo.options import Options
+from groupflow.network import variants
 
 MIB = 1 << 20
 
 
 def plan(options: Options, size: int, *, paced: bool = False) -> baseline.Plan:
-    topology = options.topology()
+    topology = variants.with_loss(options.topology(), options.losses[-1])
     receivers = [name for name in topology.hosts if name[0] == "m" and name != "ma1"]
     return baseline.plan(topology, "ma1", receivers, size, paced=paced)
 
 
 def test_a_baseline_that_is_quick_gets_the_whole_file() -> None:
-    small = plan(Options(members=1), 64 * MIB)
+    small = plan(Options(members=1, loss=0), 64 * MIB)
     assert small.file_bytes == 64 * MIB
     assert small.note == ""
     assert small.seconds == pytest.approx(64 * MIB * 8 / (100e6 * 1448 / 1514 / 3))
 
 
 def test_a_slow_one_gets_less_and_says_so() -> None:
-    large = plan(Options(members=5), 64 * MIB)
+    large = plan(Options(members=5, loss=0), 64 * MIB)
     assert large.file_bytes < 64 * MIB
     assert large.file_bytes % MIB == 0
     assert large.seconds <= baseline.MAX_SECONDS
@@ -37,14 +38,14 @@ def test_a_slow_one_gets_less_and_says_so() -> None:
 
 
 def test_loss_and_delay_slow_tcp_down() -> None:
-    lossless = plan(Options(members=1), 640 * MIB)
+    lossless = plan(Options(members=1, loss=0), 640 * MIB)
     lossy = plan(Options(members=1, loss=10_000_000), 640 * MIB)
     far = plan(Options(members=1, loss=10_000_000, delay_ns=100_000_000), 640 * MIB)
     assert lossless.file_bytes > lossy.file_bytes > far.file_bytes >= MIB
 
 
 def test_the_loss_limit_is_mathis_formula() -> None:
-    topology = Options(loss=10_000_000).topology()
+    topology = variants.with_loss(Options().topology(), 10_000_000)
     # 40 ms there and back over two links of 10 ms, each of which loses 1 %.
     expected = 1448 * 8 / 0.04 * (1.5 / (1 - 0.99**2)) ** 0.5
     assert baseline.loss_limit(topology, "ma1", "mb1") == pytest.approx(expected)

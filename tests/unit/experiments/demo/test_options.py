@@ -62,12 +62,17 @@ def test_bad_values_are_named(line: str, message: str, capsys: pytest.CaptureFix
 
 
 def test_the_topology_follows() -> None:
-    topology = Options(members=2, loss=7, rate=5_000_000, delay_ns=50_000_000).topology()
+    topology = Options(members=2, rate=5_000_000, delay_ns=50_000_000).topology()
     assert len(topology.hosts) == 1 + 3 * 2 + 2
-    assert topology.link_between("mb1", "s1").spec.loss == 7
     assert topology.link_between("ma1", "s1").spec.rate == 5_000_000
     assert topology.link_between("s1", "s2").spec.delay_ns == 50_000_000
     assert topology.link_between("ma1", "s1").spec.delay_ns == 10_000_000
+
+
+def test_a_run_with_loss_stands_beside_one_without() -> None:
+    assert Options().losses == (0, 10_000_000) and Options(loss=7).losses == (0, 7)
+    assert Options(loss=0).losses == Options(switch="bmv2").losses == (0,)
+    assert {link.spec.loss for link in Options(loss=7).topology().links} == {0}, "set for the second run"
 
 
 def test_bmv2_gets_a_rate_that_it_can_carry() -> None:

@@ -11,11 +11,9 @@ from experiments.demo.options import Options
 from experiments.demo.pace import measure
 from experiments.demo.results import Report
 from experiments.demo.scenario import Scenario
-from groupflow.lab.measure import SwitchHealth
 from tests.unit.experiments.demo import canned
 
 MBIT = 1_000_000
-BUSY = (SwitchHealth("s1", True, "99 % of packets left within 20 ms of their time"),)
 
 
 class Machine:
@@ -33,8 +31,9 @@ class Machine:
                 machine.runs.append(options.rate)
                 done = canned.report()
                 rate = options.rate or done.parameters.rate_bps
-                health = canned.HEALTHY if rate <= machine.bearable else BUSY
-                return replace(done, health=health, parameters=replace(done.parameters, rate_bps=rate))
+                health = canned.HEALTHY if rate <= machine.bearable else canned.BUSY
+                done = replace(done, parameters=replace(done.parameters, rate_bps=rate))
+                return canned.changed(done, group=replace(done.runs[0].group, health=health))
 
         return cast(Scenario, Run())
 

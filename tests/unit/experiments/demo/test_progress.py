@@ -5,10 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
-from experiments.demo import svg
-from experiments.demo.progress import ProgressView, Track, print_tables, summary
-from experiments.demo.results import Sample
+from experiments.demo.progress import ProgressView, print_table, summary
+from experiments.demo.results import size
 from groupflow.endpoint.events import Event
+from groupflow.lab.transfer import Track
 from tests.unit.experiments.demo import canned
 
 
@@ -26,26 +26,13 @@ def test_a_track_follows_its_events() -> None:
         track.take(event)
     assert (track.bytes, track.repaired) == (100, 3)
     assert track.complete is not None
-    seconds, counts = zip(*((s.seconds, s.bytes) for s in track.series(10.0)), strict=True)
-    assert seconds == pytest.approx((0.2, 0.5))
-    assert counts == (50, 100)
+    assert track.points == [(10.2, 50), (10.5, 100)]
 
 
 def test_an_error_is_kept() -> None:
     track = Track("mb1")
     track.take(Event("error", 1.0, {"cause": "wrong token"}))
     assert track.error == "wrong token"
-
-
-@pytest.mark.parametrize("events", [1, 299, 300, 301, 5000])
-def test_long_series_are_thinned_and_keep_their_end(events: int) -> None:
-    track = Track("mb1")
-    for i in range(events):
-        track.take(progress(float(i), i))
-    series = track.series(0.0, most=300)
-    assert len(series) <= 301
-    assert series[-1] == Sample(float(events - 1), events - 1)
-    assert list(series) == sorted(series, key=lambda sample: sample.seconds)
 
 
 def test_one_line_tells_the_slowest_and_how_many_are_complete() -> None:
@@ -76,13 +63,16 @@ def test_a_terminal_gets_a_bar_for_each_receiver() -> None:
     assert "mb1" in out.getvalue() and "mc1" in out.getvalue() and "complete" in out.getvalue()
 
 
-def test_the_tables_name_receivers_busy_links_and_agents() -> None:
+def test_the_table_has_a_row_for_each_transport_and_loss() -> None:
     out = io.StringIO()
-    print_tables(Console(file=out, width=120), canned.report(1))
-    text = out.getvalue()
-    assert "ma1 -> s1" in text and "1.05×" in text
-    assert "s1 -> ma1" not in text  # acknowledgements: no copy of the file
-    assert all(name in text for name in ("mb1", "mc1", "md1", "sa1", "sa2"))
+    print_table(Console(file=out, width=160), canned.report(1))
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.getvalue().splitlines()]
+    assert [row for row in rows if row] == [
+        ["groupflow, no loss", "64.0 MiB", "6.20", "1.05", "1.05", "0", "0", "0"],
+        ["TCP, no loss", "64.0 MiB", "24.30", "3.16", "2.10", "9876", "543", "-"],
+        ["groupflow, 1 % loss", "64.0 MiB", "6.20", "1.05", "1.05", "14321", "0", "1742"],
+        ["TCP, 1 % loss", "64.0 MiB", "24.30", "3.16", "2.10", "9876", "543", "-"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,18 +80,4 @@ def test_the_tables_name_receivers_busy_links_and_agents() -> None:
     [(0, "0 B"), (1023, "1023 B"), (2048, "2.0 KiB"), (67108864, "64.0 MiB"), (5 << 30, "5.00 GiB")],
 )
 def test_sizes(count: int, text: str) -> None:
-    assert svg.size(count) == text
-
-
-@pytest.mark.parametrize(
-    ("top", "values"),
-    [
-        (0, [0]),
-        (1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (66, [0, 20, 40, 60]),
-        (6.2, [0, 2, 4, 6]),
-        (100, [0, 20, 40, 60, 80, 100]),
-    ],
-)
-def test_axes_have_round_values(top: float, values: list[float]) -> None:
-    assert svg.ticks(top) == pytest.approx(values)
+    assert size(count) == text

@@ -1,0 +1,39 @@
+"""`groupflow sweep`: a scenario with many values of its parameters, each with many seeds."""
+
+import argparse
+from pathlib import Path
+
+from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command, failing_with
+from groupflow.cli.experiments import add_dask, add_jobs, studying
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "sweep",
+        "run a scenario with many values of its parameters and many seeds",
+        example="groupflow sweep experiment.yaml --jobs 2",
+    )
+    parser.add_argument("file", type=Path, metavar="EXPERIMENT", help="file of the sweep (YAML)")
+    add_jobs(parser)
+    add_dask(parser)
+    parser.add_argument("--out", type=Path, help="folder for results (default: out/sweep/NAME of the file)")
+    parser.add_argument("--again", action="store_true", help="also repeat runs that failed")
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Exit codes: 0: all ran; 1: a run failed or its switches lagged; 4: the file is refused."""
+    from groupflow.sim import ScenarioError
+    from groupflow.study.options import ExperimentOptions
+    from groupflow.study.sweep.form import read
+    from groupflow.study.sweep.runs import sweep
+
+    with failing_with(ScenarioError, code=REFUSED):
+        asked = read(args.file)
+    if asked.form.where == "real" and args.dask:
+        raise CommandError("--dask: real networks run on this machine; leave it out")
+    out = args.out or Path("out/sweep") / args.file.stem
+    with studying():
+        sweep(asked, ExperimentOptions("sweep", out, jobs=args.jobs, dask=args.dask), again=args.again)
+    return OK

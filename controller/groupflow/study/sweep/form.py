@@ -1,0 +1,212 @@
+"""The form of a sweep's file, and the runs that it asks for."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+
+import yaml
+from pydantic import Field, PlainValidator, model_validator
+
+from groupflow.network import forms, units, variants
+from groupflow.network.forms import Form, naming, refusal, refuse
+from groupflow.network.topology import TopologyError, load
+from groupflow.sim import Scenario, ScenarioError, parse
+
+MOST_RUNS = 100_000
+Metric: TypeAlias = Literal[
+    "goodput", "delivered", "sent", "retransmitted", "timeouts", "delay", "completed",
+    "dropped", "cache_peak", "simulated", "took",
+]  # fmt: skip
+OF_NETWORK: dict[Metric, str] = {"dropped": "packets", "cache_peak": "bytes", "simulated": "s", "took": "s"}
+METRICS: dict[Metric, str] = {
+    "goodput": "bit/s", "delivered": "bytes", "sent": "packets", "retransmitted": "packets", "timeouts": "1",
+    "delay": "s", "completed": "s", **OF_NETWORK,
+}  # fmt: skip
+"""what a run measures of each flow, and of the whole network, with the unit"""
+Value: TypeAlias = str | int | float | bool
+
+
+class RangeForm(Form):
+    start: float = Field(alias="from", description="a number")
+    to: float = Field(description="a number")
+    step: float | None = Field(None, gt=0, description="a number above 0")
+    count: int | None = Field(None, ge=2, le=MOST_RUNS, description="a number of values from 2 on")
+    spacing: Literal["linear", "log"] = "linear"
+    unit: str = Field("", description="a unit that follows each value, as mbit")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.step is None) == (self.count is None):
+            raise refusal("write a step, as in {from: 1, to: 5, step: 2}, or a count")
+        if self.to < self.start or (self.spacing == "log" and (self.start <= 0 or self.count is None)):
+            raise refusal("write `to` not below `from`; a log spacing needs a count, and `from` above 0")
+        if self.step is not None and (self.to - self.start) / self.step > MOST_RUNS:
+            raise refusal(f"gives more than {MOST_RUNS} values; write a larger step")
+        return self
+
+    def values(self) -> tuple[Value, ...]:
+        low, high, step = self.start, self.to, self.step
+        last = self.count - 1 if self.count is not None else 0
+        if step is not None:
+            found = [low + step * at for at in range(int((high - low) / step + 1e-9) + 1)]
+        elif self.spacing == "log":
+            found = [low * math.pow(high / low, at / last) for at in range(last + 1)]
+        else:
+            found = [low + (high - low) * at / last for at in range(last + 1)]
+        return tuple(
+            f"{value:.10g}{self.unit}" if self.unit else int(value) if value == int(value) else value
+            for value in found
+        )
+
+
+def _values(value: object) -> tuple[Value, ...]:
+    if isinstance(value, dict):
+        return RangeForm.model_validate(value).values()
+    items = cast(list[object], value) if isinstance(value, list) else []
+    if not items or not all(isinstance(item, str | int | float) for item in items):
+        raise refusal("no values; write a list, as [5mbit, 10mbit], or {from: 1, to: 5, step: 2}")
+    return tuple(dict.fromkeys(cast(list[Value], items)))
+
+
+def _seeds(value: object) -> tuple[int, ...]:
+    """A number of seeds, from 1 on; or each."""
+    if type(value) is int:
+        value = list(range(1, value + 1)) if 0 < value <= MOST_RUNS else [-1]
+    each = _values(value)
+    if not all(type(seed) is int and seed >= 0 for seed in each):
+        raise refusal("write a number of seeds, or a list or range of whole numbers")
+    return cast(tuple[int, ...], each)
+
+
+_LIST: dict[str, Any] = {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "minItems": 1}
+_MANY: dict[str, Any] = {"anyOf": [_LIST, RangeForm.model_json_schema()]}
+_COUNT: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1}, *_MANY["anyOf"]]}
+Values: TypeAlias = Annotated[tuple[Value, ...], PlainValidator(_values, json_schema_input_type=Any),
+                              Field(json_schema_extra=_MANY)]  # fmt: skip
+Seeds: TypeAlias = Annotated[tuple[int, ...], PlainValidator(_seeds, json_schema_input_type=Any),
+                             Field(json_schema_extra=_COUNT)]  # fmt: skip
+
+
+class SweepForm(Form):
+    """What `groupflow sweep` runs."""
+
+    scenario: str = Field(description="the path of a scenario's file")
+    where: Literal["netsim", "real"] = "netsim"
+    vary: Mapping[str, Values] = Field({}, description="`links.s1-s2.rate: [5mbit, 10mbit]`")
+    seeds: Seeds = (1,)
+    show: list[Metric] = Field(["goodput"], min_length=1, description="a list of metrics")
+    x: str | None = Field(None, description="a parameter: the horizontal axis of the plots")
+    confidence: float = Field(0.95, gt=0, lt=1, description="a fraction, as 0.95")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A scenario with one value of each parameter, and one seed."""
+
+    values: tuple[Value, ...]
+    seed: int
+    text: str
+    """the scenario, as YAML"""
+    source: str
+    where: Literal["netsim", "real"]
+
+    @property
+    def key(self) -> str:
+        """The same for the same scenario, whatever else is swept."""
+        return hashlib.sha256(f"{self.where} {self.text}".encode()).hexdigest()[:16]
+
+    def scenario(self) -> Scenario:
+        return parse(self.text, self.source, Path(self.source).parent)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    form: SweepForm
+    runs: tuple[Run, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(self.form.vary)
+
+    def name(self, run: Run) -> str:
+        pairs = (f"{key}={value}" for key, value in zip(self.parameters, run.values, strict=True))
+        return ", ".join((*pairs, f"seed={run.seed}"))
+
+
+def read(path: Path) -> Sweep:
+    """Reads the file of a sweep. Raises ScenarioError."""
+    with naming(str(path), ScenarioError):
+        form = forms.parse(SweepForm, forms.load_text(path, ScenarioError))
+        if form.x is not None and form.x not in form.vary:
+            refuse("x", f"{form.x!r} is not varied; name one of {', '.join(form.vary) or 'vary'}")
+        many = math.prod(map(len, form.vary.values())) * len(form.seeds)
+        if many > MOST_RUNS:
+            refuse("vary", f"{many} runs are more than {MOST_RUNS}; write fewer values or seeds")
+        source = path.parent / form.scenario
+        base = _whole(source)
+        runs = [_run(base, form, source, *case) for case in product(product(*form.vary.values()), form.seeds)]
+        return Sweep(form, tuple(runs))
+
+
+def _whole(source: Path) -> str:
+    """The scenario as YAML that names no topology's file: its network stands in it. Raises ScenarioError."""
+    text = forms.load_text(source, ScenarioError)
+    parse(text, str(source), source.parent)
+    form = cast(dict[str, object], yaml.safe_load(text))
+    if "topology" in form:
+        try:
+            network = yaml.safe_load(variants.render(load(cast(str, form.pop("topology")), source.parent)))
+        except TopologyError as error:
+            raise ScenarioError(str(error)) from None
+        form |= {key: network[key] for key in ("switches", "hosts", "links")}
+    return yaml.safe_dump(form)
+
+
+def _run(base: str, form: SweepForm, source: Path, values: tuple[Value, ...], seed: int) -> Run:
+    scenario: object = yaml.safe_load(base)
+    for path, value in zip(form.vary, values, strict=True):
+        *way, last = path.split(".")
+        places = [scenario]
+        for step in way:
+            places = [found for place in places for found in _inside(place, step, path)]
+        for place in places:
+            if not isinstance(place, dict):
+                refuse(f"vary.{path}", f"{last} would be in a list; name the entry before it")
+            cast(dict[str, object], place)[last] = value
+    text = yaml.safe_dump(cast(dict[str, object], scenario) | {"seed": seed})
+    return Run(values, seed, text, str(source), form.where)
+
+
+def _inside(place: object, step: str, path: str) -> list[object]:
+    """What is at a step of a parameter's path: a key, a place in a list, the ends of a link, or `*`, all."""
+    found: dict[str, object] = {}
+    if isinstance(place, dict):
+        found = cast(dict[str, object], place)
+    if isinstance(place, list):
+        for at, each in enumerate(cast(list[object], place)):
+            ends = cast(dict[str, list[str]], each).get("ends", []) if isinstance(each, dict) else []
+            found |= dict.fromkeys([str(at), "-".join(ends), "-".join(reversed(ends))], cast(object, each))
+    chosen = list(found.values()) if step == "*" else [found[step]] if step in found else []
+    if not chosen:
+        known = ", ".join(key for key in found if key) or "nothing"
+        refuse(f"vary.{path}", f"{step!r} is not in the scenario; there are {known}")
+    return chosen
+
+
+def quantity(value: object) -> tuple[float, str] | None:
+    """A value as a number and its unit; None for other words."""
+    if isinstance(value, int | float):
+        return float(value), "1"
+    scaled = ((units.parse_rate, 1.0, "bit/s"), (units.parse_delay, 1e9, "s"), (units.parse_loss, 1e9, "1"))
+    counted = ((units.parse_bytes, 1.0, "bytes"), (units.parse_packets, 1.0, "packets"))
+    for read, scale, unit in (*scaled, *counted):
+        try:
+            found = read(value)
+        except units.UnitError:
+            continue
+        return None if found is None else (found / scale, unit)
+    return None

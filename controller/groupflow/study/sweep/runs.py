@@ -1,0 +1,168 @@
+"""Runs a sweep, and keeps each outcome at once: a line of `runs.jsonl`, which a later call goes on from."""
+
+import fcntl
+import json
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console
+
+from groupflow.network import variants
+from groupflow.sim import ScenarioError
+from groupflow.study.errors import StoppedError, StudyError
+from groupflow.study.files import into
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.pool import end_when_told, run_all
+from groupflow.study.sweep import results
+from groupflow.study.sweep.form import Run, Sweep
+
+JOURNAL = "runs.jsonl"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run: rows of metrics, one for each flow; or its error, one line."""
+
+    key: str
+    name: str
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    error: str = ""
+    cpu_bound: str = ""
+    """the switches that lagged: the figures are about the machine"""
+
+
+def sweep(asked: Sweep, options: ExperimentOptions, *, again: bool = False) -> None:
+    """Runs what is unfinished, and writes the results of all. `again`: also runs that failed. Raises
+    StudyError where one failed, or its switches lagged."""
+    console = Console(stderr=options.json)
+    with into(options.out), _journal(options.out) as (journal, kept):
+        wanted = {run.key: run for run in asked.runs}
+        done = {key: outcome for key, outcome in kept.items() if key in wanted}
+        unfinished = [run for key, run in wanted.items() if key not in done or (again and done[key].error)]
+        if done:
+            console.print(f"{len(wanted) - len(unfinished)} of {len(wanted)} runs are done already")
+        problems: list[str] = []
+        kind: type[StudyError] = StudyError
+        try:
+            with closing(_outcomes(asked, unfinished, options, console)) as outcomes:
+                for outcome in outcomes:
+                    journal.write(json.dumps(asdict(outcome)) + "\n")
+                    journal.flush()  # outlives this process; a power cut costs a few runs
+                    done[outcome.key] = outcome
+        except KeyboardInterrupt:
+            kind, problems = StoppedError, [f"interrupted; {len(done)} of {len(wanted)} runs are kept"]
+        except StudyError as error:
+            problems = [f"{error}; {len(done)} of {len(wanted)} runs are kept"]
+        results.write(
+            asked, [(run, done[key]) for key, run in wanted.items() if key in done], options, console
+        )
+    for what, bad in (
+        ("failed", [f"{each.name}: {each.error}" for each in done.values() if each.error]),
+        ("CPU-bound, do not trust them", [f"{o.name}: {o.cpu_bound}" for o in done.values() if o.cpu_bound]),
+    ):
+        if bad:
+            more = f"; and {len(bad) - 1} more in {options.out / JOURNAL}" if len(bad) > 1 else ""
+            problems.append(f"{len(bad)} of {len(wanted)} runs {what}: {bad[0]}{more}")
+    if problems:
+        raise kind("; ".join(problems))
+
+
+@contextmanager
+def _journal(out: Path) -> Generator[tuple[TextIO, dict[str, Outcome]]]:
+    """The file of outcomes to append to, and those that it has. A line that a killed process left is no
+    outcome."""
+    out.mkdir(parents=True, exist_ok=True)
+    kept: dict[str, Outcome] = {}
+    with (out / JOURNAL).open("a+", encoding="utf-8") as journal:
+        try:
+            fcntl.lockf(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StudyError(f"{out}: another sweep writes there; choose another --out") from None
+        journal.seek(0)
+        whole = True
+        for line in journal:
+            whole = line.endswith("\n")
+            try:
+                outcome = Outcome(**json.loads(line))
+            except (ValueError, TypeError):
+                continue
+            kept[outcome.key] = outcome
+        if not whole:
+            journal.write("\n")
+        yield journal, kept
+
+
+def _outcomes(
+    asked: Sweep, runs: Sequence[Run], options: ExperimentOptions, console: Console
+) -> Generator[Outcome]:
+    if asked.form.where == "netsim":
+        jobs = [partial(simulate, run, asked.name(run)) for run in runs]
+        yield from run_all(
+            jobs, cores=options.jobs, dask=options.dask, console=console, what=lambda outcome: outcome.name
+        )
+        return
+    from groupflow.study.sweep import real
+
+    for at, run in enumerate(runs, 1):  # one at a time: two would take each other's processor time
+        console.print(f"run {at} of {len(runs)}: {asked.name(run)}", markup=False)
+        logs = options.out / "logs" / run.key
+        yield _told(run.key, asked.name(run), lambda run=run, logs=logs: real.run(run.scenario(), logs))
+
+
+def simulate(run: Run, name: str) -> Outcome:
+    return _told(run.key, name, lambda: (_simulated(run), ()))
+
+
+def _told(key: str, name: str, measure: Callable[[], tuple[list[dict[str, Any]], Sequence[str]]]) -> Outcome:
+    """An outcome also where the run fails, in whatever way: it does not stop the others."""
+    started = time.monotonic()
+    try:
+        rows, lagging = measure()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 (a panic of netsim is no Exception)
+        kind = "" if isinstance(error, ScenarioError) else f"{type(error).__name__}: "
+        return Outcome(key, name, error=kind + (str(error).strip().splitlines() or ["no words"])[0])
+    took = round(time.monotonic() - started, 3)
+    return Outcome(key, name, [row | {"took": took} for row in rows], cpu_bound="; ".join(lagging))
+
+
+def _simulated(run: Run) -> list[dict[str, Any]]:
+    from groupflow import sim
+
+    scenario = run.scenario()
+    done = sim.run(scenario, end_when_told)
+    network = {
+        "dropped": done.dropped(),
+        "cache_peak": max(done.peak_cached_bytes.values(), default=0),
+        "simulated": done.simulated_s,
+    }
+    caches = {f"cache-{agent}" for agent in variants.agents(scenario.topology)}
+    flows = {name: flow for name, flow in done.flows.items() if name not in caches}
+    for group in scenario.sessions:  # receivers, each with what its sender sent, as on a real network
+        members = {host: flows.pop(group.member(host), None) for host in scenario.topology.hosts}
+        if (sender := members[group.source]) is not None:
+            sent, again = sender.sent_packets, sender.retransmissions
+            flows |= {
+                group.member(host): replace(found, sent_packets=sent, retransmissions=again)
+                for host in group.destinations
+                if (found := members[host]) is not None
+            }
+    return [
+        {
+            "flow": name,
+            "goodput": flow.goodput_bps,
+            "delivered": flow.delivered_bytes,
+            "sent": flow.sent_packets,
+            "retransmitted": flow.retransmissions,
+            "timeouts": flow.timeouts,
+            "delay": flow.mean_delay_s,
+            **network,
+        }
+        for name, flow in flows.items()
+    ] or [network]

@@ -1,0 +1,322 @@
+"""A sweep: its runs, failures that stop nothing, what is kept when it is killed, workers of dask that die."""
+
+import csv
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from groupflow.cli.main import main
+from groupflow.lab.controller_process import free_port
+from groupflow.sim import ScenarioError
+from groupflow.study.errors import StudyError
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.reproduction import reproduce
+from groupflow.study.sweep import real
+from groupflow.study.sweep.form import quantity, read
+from groupflow.study.sweep.results import half_interval
+from tests.unit.study.test_reproduction import PAPER, claims
+
+SCENARIO = """
+switches: {s1: {kind: fifo}, s2: {kind: fifo}}
+hosts: {h1: , h2: }
+links:
+  - {ends: [h1, s1], rate: unlimited, delay: 0}
+  - {ends: [s1, s2], rate: 10mbit, delay: 1ms}
+  - {ends: [h2, s2], rate: unlimited, delay: 0}
+duration: 200ms
+traffic: {a: {kind: tcp, from: h1, to: h2, variant: newreno, window: 20 packets}}
+"""
+SWEEP = """
+scenario: line.yaml
+vary: {links.s1-s2.loss: [0, 2%, MORE], traffic.a.window: {from: 10, to: 20, step: 10, unit: packets}}
+seeds: 3
+"""
+
+
+EMPTY: dict[bytes, bytes] = {}
+
+
+def sweep_file(folder: Path, more: str = "4%", text: str = SWEEP, scenario: str = SCENARIO) -> Path:
+    (folder / "line.yaml").write_text(scenario)
+    file = folder / "experiment.yaml"
+    file.write_text(text.replace("MORE", more))
+    return file
+
+
+def swept(file: Path, out: Path, *more: str) -> int:
+    return main(["sweep", str(file), "--out", str(out), "--jobs", "2", *more])
+
+
+def journal(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "runs.jsonl").read_text().splitlines()]
+
+
+def rows(out: Path) -> Any:
+    parquet: Any = import_module("pyarrow.parquet")
+    return parquet.read_table(out / "results.parquet")
+
+
+def test_every_value_meets_every_other_and_every_seed(tmp_path: Path) -> None:
+    asked = read(sweep_file(tmp_path))
+    windows = ("10packets", "20packets")
+    assert [(run.values, run.seed) for run in asked.runs] == [
+        ((loss, window), seed) for loss in (0, "2%", "4%") for window in windows for seed in (1, 2, 3)
+    ]
+    links = [run.scenario().topology.link_between("s1", "s2").spec for run in asked.runs]
+    assert [spec.loss for spec in links[::6]] == [0, 20_000_000, 40_000_000]
+    assert {spec.rate for spec in links} == {10_000_000}
+    assert len({run.key for run in asked.runs}) == 18
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ("{from: 1, to: 2, step: 0.5}", (1, 1.5, 2)),
+        ("{from: 1, to: 100, count: 3, spacing: log}", (1, 10, 100)),
+        ("{from: 1, to: 4, count: 3, unit: mbit}", ("1mbit", "2.5mbit", "4mbit")),
+        ("[a, b, a]", ("a", "b")),
+    ],
+)
+def test_lists_and_ranges(values: str, found: tuple[object, ...], tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, text=f"scenario: line.yaml\nvary: {{links.*.rate: {values}}}")
+    assert read(file).form.vary["links.*.rate"] == pytest.approx(found) if found[0] == 1 else found
+
+
+def test_a_star_is_every_entry_also_of_a_named_topology(tmp_path: Path) -> None:
+    text = "scenario: line.yaml\nvary: {links.*.loss: [1%], hosts.ma1.ip: [10.9.9.1/24]}"
+    network = (
+        read(sweep_file(tmp_path, text=text, scenario="topology: fig5\nduration: 1s"))
+        .runs[0]
+        .scenario()
+        .topology
+    )
+    assert {link.spec.loss for link in network.links} == {10_000_000}
+    assert str(network.hosts["ma1"].ip) == "10.9.9.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("scenario: no.yaml", "no.yaml: no such file or directory"),
+        ("seeds: 0", "seeds: write a number of seeds, or a list or range of whole numbers"),
+        ("vary: {a: {from: 1, to: 2}}", "vary.a: write a step, as in {from: 1, to: 5, step: 2}, or a count"),
+        ("vary: {a: []}", "vary.a: no values; write a list, as [5mbit, 10mbit], or"),
+        ("vary: {a: [1, 2]}\nseeds: 60000", "vary: 120000 runs are more than 100000; write fewer"),
+        ("vary: {links.s1-s9.loss: [1%]}", "vary.links.s1-s9.loss: 's1-s9' is not in the scenario; there"),
+        ("vary: {a: [1]}\nx: b", "x: 'b' is not varied; name one of a"),
+        ("show: [speed]", "show[0]: unknown show 'speed'; known are goodput,"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_swept_is_refused(
+    text: str, refusal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = sweep_file(tmp_path, text=text if "scenario" in text else f"scenario: line.yaml\n{text}")
+    with pytest.raises(ScenarioError) as told:
+        read(file)
+    assert refusal in str(told.value) and str(tmp_path) in str(told.value)
+    assert swept(file, tmp_path / "out") == 4
+    assert len(capsys.readouterr().err.splitlines()) == 1 and not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_recorded_and_stops_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert swept(sweep_file(tmp_path, "200%"), out) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "groupflow: 6 of 18 runs failed: links.s1-s2.loss=200%, traffic.a.window=10packets, seed="
+    )
+    assert "line.yaml: links[1].loss: '200%' is no loss; write a fraction" in line
+    table = rows(out)
+    units: dict[str, Any] = {field.name: (field.metadata or EMPTY).get(b"unit") for field in table.schema}
+    assert (units["goodput"], units["dropped"], units["traffic.a.window"]) == (
+        b"bit/s",
+        b"packets",
+        b"packets",
+    )
+    found = table.to_pylist()
+    assert [row["state"] for row in found].count("failed") == 6 and len(found) == 18
+    for row in found:
+        assert (row["goodput"] is None) == (row["state"] == "failed") == ("no loss" in (row["error"] or ""))
+    with (out / "summary.csv").open() as file:
+        means = {
+            (row["links.s1-s2.loss"], row["traffic.a.window"]): float(row["mean"])
+            for row in csv.DictReader(file)
+            if row["metric"] == "goodput"
+        }
+    assert means["0", "20packets"] > means["2%", "20packets"] > 1e6 and len(means) == 4
+    assert (out / "goodput.png").stat().st_size > 10_000
+    # What failed is not repeated unless it is asked for; nothing that is finished is.
+    assert swept(sweep_file(tmp_path, "200%"), out) == 1
+    assert len(journal(out)) == 18
+    assert swept(sweep_file(tmp_path, "200%"), out, "--again") == 1
+    assert len(journal(out)) == 24
+    assert swept(sweep_file(tmp_path, "3%"), out) == 0
+    assert len(journal(out)) == 30 and rows(out).num_rows == 18
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.02)
+
+
+LONG = SCENARIO.replace("200ms", "20s")
+"""some tenths of a second a run"""
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    file, out = sweep_file(tmp_path, scenario=LONG), tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "groupflow.cli.main",
+        "sweep",
+        str(file),
+        "--out",
+        str(out),
+        "--jobs",
+        "2",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
+        first.kill()
+    kept = journal(out)
+    assert 3 <= len(kept) < 18 and not (out / "results.parquet").exists()
+    with (out / "runs.jsonl").open("a") as torn:
+        torn.write('{"key": "dead')
+    assert swept(file, out) == 0  # its workers have ended, too: else the journal would be locked
+    lines = (out / "runs.jsonl").read_text().splitlines()
+    outcomes = [json.loads(line) for line in lines if line != '{"key": "dead']
+    assert outcomes[: len(kept)] == kept and len({each["key"] for each in outcomes}) == len(outcomes) == 18
+    assert rows(out).num_rows == 18
+
+
+def test_two_sweeps_do_not_share_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.lockf(f, fcntl.LOCK_EX); print(); input()"
+    command = [sys.executable, "-c", hold, str(out / "runs.jsonl")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "\n"
+        assert swept(sweep_file(tmp_path), out) == 1
+        other.communicate("\n")
+    assert "another sweep writes there; choose another --out" in capsys.readouterr().err
+
+
+def test_intervals_are_those_of_students_t() -> None:
+    # t of 97.5 % with 1, 4 and 10 degrees of freedom: 12.706, 2.776, 2.228 (any table).
+    for count, t in ((2, 12.706), (5, 2.776), (11, 2.228)):
+        values = [0.0] * (count - 1) + [1.0]
+        spread = math.sqrt((count - 1) / count / (count - 1) / count) * math.sqrt(1)
+        assert half_interval(values, 0.95) == pytest.approx(t * spread, rel=1e-3)
+    assert half_interval([1.0], 0.95) != half_interval([1.0], 0.95), "one run has no interval"
+
+
+def test_values_have_units() -> None:
+    cases = (("10mbit", (1e7, "bit/s")), ("5ms", (0.005, "s")), ("1%", (0.01, "1")), (3, (3.0, "1")))
+    for value, found in (*cases, ("9 packets", (9.0, "packets")), ("reno", None), ("unlimited", None)):
+        assert quantity(value) == found
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler's address, and its two workers."""
+    dask, address = str(Path(sys.executable).parent / "dask"), f"tcp://127.0.0.1:{free_port()}"
+    with ExitStack() as stack:
+
+        def started(*command: str) -> subprocess.Popen[bytes]:
+            log = stack.enter_context((tmp_path / "dask.log").open("ab"))
+            process = subprocess.Popen([dask, *command], cwd=tmp_path, stdout=log, stderr=log)
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            return process
+
+        started("scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard")
+        more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
+        yield address, [started("worker", address, *more) for _ in range(2)]
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_loses_nothing(
+    tmp_path: Path, workers: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    address, (doomed, _) = workers
+    file, out = sweep_file(tmp_path, scenario=LONG), tmp_path / "out"
+    assert swept(file, tmp_path / "here") == 0
+    command = [sys.executable, "-m", "groupflow.cli.main", "sweep", str(file), "--out", str(out)]
+    with subprocess.Popen([*command, "--dask", address], stderr=subprocess.PIPE) as sweep:
+        until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
+        os.kill(doomed.pid, signal.SIGKILL)
+        assert sweep.wait(100) == 0, sweep.communicate()[1]
+    columns = ["run", "goodput", "sent", "retransmitted", "dropped"]
+    assert rows(out).select(columns) == rows(tmp_path / "here").select(columns)
+    assert len(journal(out)) == 18
+    # Reproductions take the same workers.
+    reproduce(PAPER, ExperimentOptions("squares", tmp_path / "paper", seed=4, dask=address))
+    assert claims(tmp_path / "paper") == {
+        "across": True,
+        "study-small-small": True,
+        "study-large-small": False,
+    }
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StudyError, match=r"--dask tcp://127.0.0.1:\d+: no scheduler answers there"):
+        reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(StudyError, match="pip install distributed"):
+        reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask="tcp://127.0.0.1:1"))
+
+
+def test_a_real_run_whose_switches_lagged_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[tuple[str, ...]] = [("s1: 99 % of packets left within 20 ms",), ()]
+    lagging = iter(told)
+
+    def run(*_: object) -> tuple[list[dict[str, object]], tuple[str, ...]]:
+        return [{"flow": "a", "goodput": 1e6}], next(lagging)
+
+    monkeypatch.setattr(real, "run", run)
+    file = sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real\nseeds: 2")
+    assert swept(file, tmp_path / "out") == 1
+    line = capsys.readouterr().err
+    assert "1 of 2 runs CPU-bound, do not trust them: seed=1: s1: 99 % of packets left within 20 ms" in line
+    assert [row["state"] for row in rows(tmp_path / "out").to_pylist()] == ["cpu-bound", "finished"]
+    assert swept(file, tmp_path / "dask", "--dask", "tcp://127.0.0.1:1") == 1
+    assert "real networks run on this machine" in capsys.readouterr().err
+
+
+def test_what_a_real_network_cannot_do_is_refused(tmp_path: Path) -> None:
+    run = read(sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real")).runs[0]
+    with pytest.raises(ScenarioError, match="a real network runs `sessions`"):
+        real.run(run.scenario(), tmp_path)
+
+
+def test_the_schema_takes_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "sweep"]) == 0
+    validator: Any = import_module("jsonschema").Draft202012Validator(json.loads(capsys.readouterr().out))
+    examples = Path(__file__).parents[3] / "examples/sweep"
+    for name, count in (("experiment", 40), ("caches", 12)):
+        text = (examples / f"{name}.yaml").read_text()
+        assert validator.is_valid(yaml.safe_load(text)) and len(read(examples / f"{name}.yaml").runs) == count
+    for bad in ("where: moon", "seeds: x", "vary: {a: 1}", "vary: {a: []}", "show: [speed]", "more: 1"):
+        assert not validator.is_valid(yaml.safe_load(f"scenario: line.yaml\n{bad}")), bad
