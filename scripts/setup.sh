@@ -34,7 +34,9 @@ rust_is_recent() {
 
 # Debian package and the file or command that shows it is there.
 missing_packages() {
-    local package
+    local package browser=
+    # Ubuntu has Chromium only as a snap: there the test of the page takes Google Chrome, or is skipped.
+    [ "$ID" != debian ] || browser=$'\nchromium\nchromium-driver'
     while read -r package; do
         dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed \
             || echo "$package"
@@ -53,7 +55,7 @@ curl
 iperf3
 netcat-openbsd
 rsync
-graphviz"
+graphviz$browser"
     rust_is_recent || rust_packages
 }
 

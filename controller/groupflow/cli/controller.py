@@ -100,6 +100,15 @@ def register(subparsers: Subparsers) -> None:
         help="Python file with tuning policies of one's own, for `ctl gather configure`; repeatable",
     )
     run.add_argument(
+        "--switch-sockets",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness",
+    )
+    run.add_argument(
+        "--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`"
+    )
+    run.add_argument(
         "--take-over", action="store_true", help="take the switches from a controller that runs already"
     )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -110,6 +119,7 @@ def run_controller(args: argparse.Namespace) -> int:
     import asyncio
 
     from groupflow.control.api.server import ApiError
+    from groupflow.control.live.recording import RecordingError
     from groupflow.control.split.service import SplitError
     from groupflow.network.topology import TopologyError
     from groupflow.p4rt.connection import TakenError
@@ -120,7 +130,10 @@ def run_controller(args: argparse.Namespace) -> int:
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
     log_to_stderr(args.log_level)
-    kinds = (TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError, TakenError)
+    kinds = (
+        *(TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError, TakenError),
+        RecordingError,
+    )
     with failing_with(*kinds):
         asyncio.run(_serve(args))
     return OK
@@ -131,6 +144,9 @@ async def _serve(args: argparse.Namespace) -> None:
 
     from groupflow.control.api.server import inherit, listen, serve
     from groupflow.control.controller import Controller, open_store
+    from groupflow.control.live.recording import Recorder
+    from groupflow.control.live.sampler import Live
+    from groupflow.control.live.sockets import SwitchSockets
     from groupflow.control.sessions.requests import Options
     from groupflow.network import topology
     from groupflow.p4rt.program import Program
@@ -155,13 +171,17 @@ async def _serve(args: argparse.Namespace) -> None:
                 split=_split_options(args.agent_control), policies=policies,
                 api=listeners[-1].getsockname()[:2], take_over=args.take_over,
             )  # fmt: skip
+            live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
+            recorder = sockets.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
             on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
-                    tasks.create_task(serve(controller, *listeners), name="api"),
+                    tasks.create_task(serve(controller, *listeners, live=live), name="api"),
                 ]
+                if recorder:
+                    work.append(tasks.create_task(recorder.follow(live.frames()), name="recorder"))
                 host, port = listeners[0].getsockname()[:2]
                 print(
                     f"groupflow controller ready api={host}:{port} switches={len(network.switches)}",

@@ -1,9 +1,7 @@
 """`groupflow ctl diffusion`: flows under diffusion-type flow control."""
 
 import argparse
-import json
 import sys
-import time
 from typing import Any
 
 from groupflow.cli.command import OK, CommandError, Subparsers
@@ -12,7 +10,6 @@ from groupflow.cli.tables import print_pairs, print_table
 
 FLOW_COLUMNS = ("flow", "kind", "name", "d", "alpha", "path", "warning")
 HOP_COLUMNS = ("switch", "to", "port", "queue", "delay", "delay_from", "d_i", "d_i_error", "period")
-STATE_COLUMNS = ("switch", "to", "queue", "n", "r", "next_n", "j", "share", "problem")
 
 
 def add(group: Subparsers) -> None:
@@ -20,15 +17,8 @@ def add(group: Subparsers) -> None:
     remove = leaf(group, "remove", "end the control of a flow", "diffusion remove 1", _remove)
     leaf(group, "list", "list the controlled flows", "diffusion list", _list)
     show = leaf(group, "show", "show a flow and its hops", "diffusion show 1", _show)
-    watch = leaf(
-        group, "watch", "show n, r and J of each hop, live", "diffusion watch 1 --interval 0.5", _watch
-    )
-    for parser in (remove, show, watch):
+    for parser in (remove, show):
         parser.add_argument("flow", type=int)
-    watch.add_argument(
-        "--interval", type=float, default=1.0, metavar="SECONDS", help="(default: %(default)s)"
-    )
-    watch.add_argument("--count", type=int, metavar="N", help="number of looks (default: until Ctrl-C)")
     leaf(group, "delays", "measure the links between switches", "diffusion delays", _delays)
 
 
@@ -82,26 +72,6 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     return _print_flow(args, call(args, "GET", f"/diffusion/{args.flow}"))
-
-
-def _watch(args: argparse.Namespace) -> int:
-    """Prints the flow again and again: with --json one JSON object each time, else a table drawn in place."""
-    if args.interval <= 0:
-        raise CommandError(f"--interval {args.interval:g} must be above 0 seconds")
-    looks = 0
-    while args.count is None or looks < args.count:
-        if looks:
-            time.sleep(args.interval)
-        hops = call(args, "GET", f"/diffusion/{args.flow}/state")
-        looks += 1
-        if args.json:
-            print(json.dumps({"time": time.time(), "flow": args.flow, "hops": hops}), flush=True)
-            continue
-        if sys.stdout.isatty():
-            print("\x1b[H\x1b[2J", end="")
-        print_table(map(_rounded, hops), STATE_COLUMNS)
-        sys.stdout.flush()
-    return OK
 
 
 def _delays(args: argparse.Namespace) -> int:

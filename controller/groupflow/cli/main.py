@@ -25,7 +25,7 @@ from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser
 
 COMMANDS = (
     "net", "trace", "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim",
-    "sweep", "reproduce", "experiments", "bmv2_agent", "schema", "completion",
+    "play", "sweep", "reproduce", "experiments", "bmv2_agent", "schema", "completion",
 )  # fmt: skip
 """Modules of groupflow.cli that register subcommands, in the order of the help text."""
 

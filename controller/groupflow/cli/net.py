@@ -99,6 +99,9 @@ def _add_up(commands: Subparsers) -> None:
         metavar="HOST:PORT",
         help="address of the controller's API (default: 127.0.0.1:9580, or a free port)",
     )
+    up.add_argument(
+        "--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`"
+    )
     up.add_argument("--out", type=Path, metavar="FOLDER", help="logs and files (default: out/net/NAME)")
     up.set_defaults(run=_up)
 
@@ -138,6 +141,7 @@ def _up(args: argparse.Namespace) -> int:
             folder=args.out or Path("out/net") / name,
             api=inherited["url"],
             listeners=tuple(inherited["listeners"]),
+            record=args.record,
             pcap=args.pcap,
         )
         with named(options, Claim(name, inherited["claim"])) as up:
@@ -208,7 +212,7 @@ def _started(up: "Running") -> str:
     lines = [
         f"{entry.name}: {len(entry.switches)} switches ({entry.switch}), {len(entry.hosts)} hosts; "
         f"logs and files in {entry.folder}",
-        f"controller: {entry.api}  (groupflow ctl --api {entry.api} status)"
+        f"controller: {entry.api}  (a page for browsers; groupflow ctl --api {entry.api} status)"
         if entry.api
         else f"controller: none; your own: groupflow net exec --net {entry.name} {entry.switches[0]} COMMAND",
         f"programs:   groupflow net exec --net {entry.name} {next(iter(entry.hosts))} COMMAND",

@@ -44,6 +44,9 @@ def register(subparsers: Subparsers) -> None:
         metavar="N",
         help="threads of a scenario (default: cores divided by jobs)",
     )
+    runner.add_argument(
+        "--record", type=Path, metavar="FILE", help="record one scenario for `groupflow play FILE`"
+    )
     runner.add_argument("--plots", action="store_true", help="also draw the results (needs --out)")
     runner.add_argument("--json", action="store_true", help="print progress and results as JSON lines")
     runner.set_defaults(run=run)
@@ -56,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
     if args.plots and find_spec("matplotlib") is None:
         raise CommandError("--plots needs matplotlib: pip install matplotlib")
     scenarios = _load(args.scenarios)
+    if args.record is not None and len(scenarios) > 1:
+        raise CommandError("--record takes one scenario; run the others without it")
     cores = os.cpu_count() or 1
     jobs = min(args.jobs or cores, len(scenarios))
     threads = args.threads or max(1, cores // jobs)
@@ -112,7 +117,7 @@ def _run_one(
         display.progress(state)
 
     out = None if args.out is None else args.out / scenario.name
-    results = sim.run(scenario, progress, out=out, threads=threads)
+    results = sim.run(scenario, progress, out=out, threads=threads, record=args.record)
     if args.plots:
         from groupflow.sim.plots import plot
 
@@ -121,11 +126,12 @@ def _run_one(
 
 
 def _collect(future: "Future[Results]", name: str, display: "_Display", failures: list[str]) -> None:
+    from groupflow.control.live.recording import RecordingError
     from groupflow.sim import ScenarioError
 
     try:
         display.finished(name, future.result())
-    except (ScenarioError, OSError, RuntimeError) as error:
+    except (ScenarioError, RecordingError, OSError, RuntimeError) as error:
         failures.append(str(error))
 
 

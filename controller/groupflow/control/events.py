@@ -50,8 +50,18 @@ class Subscriber:
         except asyncio.QueueFull:
             self._missed += 1
 
+    def waiting(self) -> list[Event]:
+        """All that wait, at once."""
+        found: list[Event] = []
+        while self._missed or not self._queue.empty():
+            found.append(self._queue.get_nowait() if not self._queue.empty() else self._lost())
+        return found
+
+    def _lost(self) -> Event:
+        missed, self._missed = self._missed, 0
+        return {"time": time.time(), "event": "events-missed", "count": missed}
+
     async def next(self) -> Event:
         if self._missed and self._queue.empty():
-            missed, self._missed = self._missed, 0
-            return {"time": time.time(), "event": "events-missed", "count": missed}
+            return self._lost()
         return await self._queue.get()

@@ -1,8 +1,9 @@
-"""Files of the package: compiled P4 programs, and topologies."""
+"""Files of the package: compiled P4 programs, topologies, and the page."""
 
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
+PAGE = _FOLDER / "page"
 TOPOLOGIES = _FOLDER / "topologies"
 P4_JSON = _FOLDER / "p4" / "groupflow.json"
 P4INFO = _FOLDER / "p4" / "groupflow.p4info.txtpb"

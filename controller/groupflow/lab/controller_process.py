@@ -10,6 +10,7 @@ from typing import Self, cast
 import httpx
 
 from groupflow.lab.daemon import Daemon
+from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
 from groupflow.network import variants
 
@@ -32,11 +33,18 @@ class ControllerProcess:
     """`groupflow controller` for a network. `start` returns when every switch is set up."""
 
     def __init__(
-        self, network: Network, folder: Path, port: int | None = None, *, listeners: Sequence[int] = ()
+        self,
+        network: Network,
+        folder: Path,
+        port: int | None = None,
+        *,
+        listeners: Sequence[int] = (),
+        record: Path | None = None,
     ) -> None:
         """`port` of the REST API; None: a free one. The store and the log are in `folder`.
 
-        `listeners` are descriptors of listening sockets, at which the API is served as well.
+        `listeners` are descriptors of listening sockets, at which the API is served as well. `record` is the
+        file of a recording.
         """
         self._network = network
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,6 +63,10 @@ class ControllerProcess:
         command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
         for descriptor in listeners:
             command += ["--api", f"fd:{descriptor}"]
+        if network.kind == "gfswitch":
+            command += ["--switch-sockets", str(RUN_FOLDER)]
+        if record is not None:
+            command += ["--record", str(record)]
         switch = next(iter(network.topology.switches.values()))
         if switch.program is not None:
             command += ["--p4-json", str(switch.program), "--p4info", str(switch.p4info)]

@@ -43,6 +43,8 @@ class NamedOptions:
     """URL at which the controller is reached from outside"""
     listeners: tuple[int, ...] = ()
     """descriptors of listening sockets of that URL"""
+    record: Path | None = None
+    """file of a recording of the page"""
     pcap: Path | None = None
     """the folder for captured frames; None: one in `folder`"""
 
@@ -86,7 +88,9 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
             own_program.write(entries)
             controller = None
             if controlled:
-                controller = ControllerProcess(network, folder, API_PORT, listeners=options.listeners).start()
+                controller = ControllerProcess(
+                    network, folder, API_PORT, listeners=options.listeners, record=options.record
+                ).start()
                 _start_agents(network, folder)
             network.start_programs(folder)
             entry = Entry(

@@ -49,7 +49,7 @@ class Network:
         self.switches: dict[str, P4Switch] = {}
         self.daemons: list[Daemon] = []
         self._reservation = reservation
-        self._kind: SwitchKind = kind
+        self.kind: SwitchKind = kind
 
     def gfswitch(self, name: str) -> GfSwitch:
         switch = self.switches[name]
@@ -123,7 +123,7 @@ class Network:
                 steps.callback(host.terminate)
             for switch in self.switches.values():
                 steps.callback(switch.terminate)
-            steps.callback(delete_interfaces, interfaces(self.topology, self._kind))
+            steps.callback(delete_interfaces, interfaces(self.topology, self.kind))
             for switch in self.switches.values():
                 steps.callback(switch.daemon.stop)
             for host in self.hosts.values():

@@ -7,7 +7,7 @@ Sleeps and timeouts of the controller are then simulated, too, and a run is the 
 import asyncio
 import math
 import selectors
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ _SECRET, _SALT = "00" * 32, "00" * 8
 
 OnStep = Callable[[int], None]
 """called with the time (ns) after each step"""
+Follow = Callable[[Controller], Coroutine[None, None, None]]
 
 
 def session_token(session: int) -> str:
@@ -44,12 +45,14 @@ def session_token(session: int) -> str:
     return token(_SECRET, record, "join")
 
 
-def run_controlled(sim: "NativeSim", scenario: Scenario, program: Program, on_step: OnStep) -> None:
-    """Runs a scenario to its end with a controller."""
+def run_controlled(
+    sim: "NativeSim", scenario: Scenario, program: Program, on_step: OnStep, follow: Follow | None = None
+) -> None:
+    """Runs a scenario to its end with a controller, which `follow` may watch."""
     network = _Network(sim, scenario, program, on_step)
     loop = _Loop(network)
     try:
-        loop.run_until_complete(_serve(network, scenario, program, loop.time))
+        loop.run_until_complete(_serve(network, scenario, program, loop.time, follow))
     finally:
         network.end()
         if tasks := asyncio.all_tasks(loop):  # where `on_step` raised
@@ -60,7 +63,11 @@ def run_controlled(sim: "NativeSim", scenario: Scenario, program: Program, on_st
 
 
 async def _serve(
-    network: "_Network", scenario: Scenario, program: Program, clock: Callable[[], float]
+    network: "_Network",
+    scenario: Scenario,
+    program: Program,
+    clock: Callable[[], float],
+    follow: Follow | None,
 ) -> None:
     store = MemoryStore()
     await store.commit(Transaction({"controller/secret": _SECRET}))
@@ -72,7 +79,10 @@ async def _serve(
         record = replace(session.record, salt=_SALT)
         controller.manager.sessions[group.id] = Session(record, session.members)
     serving = asyncio.create_task(controller.run())
+    following = asyncio.create_task(follow(controller)) if follow else None
     await asyncio.wait([serving, asyncio.create_task(network.ended.wait())], return_when="FIRST_COMPLETED")
+    if following:
+        following.cancel()
     serving.cancel()
     with suppress(asyncio.CancelledError):
         await serving

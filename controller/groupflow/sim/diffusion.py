@@ -68,6 +68,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     entries: dict[str, Entries] = {}
     generators = Counter[str]()
     limits: set[tuple[str, int, int]] = set()
+    controlled: dict[str, tuple[Part, ...]] = {}
     for number, name in enumerate(control.flows, 1):
         if name not in by_name:
             raise ScenarioError(
@@ -79,7 +80,8 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
             )
         flow = by_name[name]
         rule = _rule(scenario, flow, ports[name])
-        for part in _parts(scenario, control, flow, number, generators):
+        controlled[name] = tuple(_parts(scenario, control, flow, number, generators))
+        for part in controlled[name]:
             held = entries.setdefault(part.switch, {})
             held |= part_entries(number, rule, part, control.d, control.alpha)
             limits |= {(part.switch, branch.port, number) for branch in part.branches}
@@ -93,6 +95,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     return replace(
         told,
         setups=setups,
+        controlled=controlled,
         queues=queues,
         warnings=(*scenario.warnings, f"diffusion.d: {warning}") if warning else scenario.warnings,
     )

@@ -15,6 +15,8 @@ from groupflow.sim.bone import Bone
 if TYPE_CHECKING:
     from finsy.proto import p4r
 
+    from groupflow.control.diffusion.plan import Part
+
 Kind: TypeAlias = Literal["p4", "fifo", "agent", "broadcast"]
 Variant: TypeAlias = Literal["tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound"]
 VARIANTS: tuple[Variant, ...] = ("tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound")
@@ -288,6 +290,8 @@ class Scenario:
     """queues of a port"""
     setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
     trace: bool = False
+    controlled: Mapping[str, "tuple[Part, ...]"] = field(default_factory=dict[str, "tuple[Part, ...]"])
+    """flows under diffusion-type flow control, each with its switches' parts"""
     warnings: tuple[str, ...] = ()
     """settings that are allowed but likely not meant"""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from groupflow._native import NativeSim
     from groupflow.p4rt.program import Program
+    from groupflow.sim.record import SimRecorder
 
 _STEP_MS = 100
 
@@ -47,14 +48,21 @@ def run(
     out: str | Path | None = None,
     threads: int = 1,
     inspect: "Callable[[NativeSim], None] | None" = None,
+    record: Path | None = None,
 ) -> Results:
     """Runs a scenario to its end. Raises ScenarioError, and OSError when results cannot be written.
 
     With `out`, measurements are written to that folder: as a whole when the run is over, or not at all.
-    `inspect` is called with the network when the run is over, e.g. to read registers.
+    `inspect` is called with the network when the run is over, e.g. to read registers. `record` is a file for
+    `groupflow play`. Raises RecordingError when that cannot be written.
     """
     started = time.monotonic()
     sim = build(scenario, threads)
+    recorder = None
+    if record is not None:
+        from groupflow.sim.record import SimRecorder
+
+        recorder = SimRecorder(sim, scenario, record)
     partial = _partial(Path(out)) if out is not None else None
     try:
         if partial is not None:
@@ -69,12 +77,14 @@ def run(
                 progress(Progress(scenario.name, now_ns, scenario.duration_ns, hops, wall_s))
 
         if scenario.sessions:
-            _run_controlled(sim, scenario, lambda now_ns: tell(now_ns, sim.hops()))
+            _run_controlled(sim, scenario, lambda now_ns: tell(now_ns, sim.hops()), recorder)
         else:
             finished = False
             while not finished:
-                now_ns, hops, finished = sim.step(_STEP_MS)
+                now_ns, hops, finished = sim.step(_STEP_MS, recorder.next_ns if recorder else None)
                 tell(now_ns, hops)
+                if recorder:
+                    recorder.look(now_ns)
         if inspect is not None:
             inspect(sim)
         summary = {"scenario": scenario.name} | json.loads(sim.summary())
@@ -87,6 +97,8 @@ def run(
         _replace(partial, Path(out))
         return Results(summary, wall_s, Path(out))
     finally:
+        if recorder:
+            recorder.file.close()
         if partial is not None:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -130,13 +142,15 @@ def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None
         _set_up(sim, name, setup)
 
 
-def _run_controlled(sim: "NativeSim", scenario: Scenario, on_step: Callable[[int], None]) -> None:
+def _run_controlled(
+    sim: "NativeSim", scenario: Scenario, on_step: Callable[[int], None], recorder: "SimRecorder | None"
+) -> None:
     from groupflow.sim.control import run_controlled
 
     fifo = [name for name in scenario.topology.switches if scenario.kind(name) != "p4"]
     if fifo:
         raise ScenarioError(f"switches.{fifo[0]}.kind: routers do not know sessions; write p4")
-    run_controlled(sim, scenario, _program(scenario), on_step)
+    run_controlled(sim, scenario, _program(scenario), on_step, recorder.follow if recorder else None)
 
 
 def _program(scenario: Scenario) -> "Program":

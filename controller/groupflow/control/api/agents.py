@@ -44,9 +44,7 @@ def agent_routes(controller: Controller) -> APIRouter:
 
     @router.get("/agents")
     async def list_agents() -> list[AgentView]:
-        """All agents, running or with a bound that was set."""
-        split = await asyncio.gather(*map(_split, controller.splitting.agents.values()))
-        return [*_caches(controller), *split, *_gather(controller), *_reporting(controller)]
+        return await agent_views(controller)
 
     @router.put("/agents/bounds")
     async def set_bounds(new: NewBounds) -> Bounds:
@@ -62,6 +60,12 @@ def agent_routes(controller: Controller) -> APIRouter:
         return agents.take(report)
 
     return router
+
+
+async def agent_views(controller: Controller) -> list[AgentView]:
+    """All agents, running or with a bound that was set."""
+    split = await asyncio.gather(*map(_split, controller.splitting.agents.values()))
+    return [*_caches(controller), *split, *_gather(controller), *_reporting(controller)]
 
 
 def _caches(controller: Controller) -> Iterator[AgentView]:

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from groupflow.control.api.agents import agent_routes
 from groupflow.control.api.diffusion import diffusion_routes
 from groupflow.control.api.gather import gather_routes, round_routes
+from groupflow.control.api.page import add_page, live_routes
 from groupflow.control.api.placement import placement_routes
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import (
@@ -42,14 +43,17 @@ from groupflow.control.api.views import (
     tokens_of,
 )
 from groupflow.control.controller import Controller
+from groupflow.control.live.sampler import Live
 from groupflow.p4rt.counters import read_counter
 from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
 
 
-def make_app(controller: Controller) -> FastAPI:
+def make_app(controller: Controller, live: Live) -> FastAPI:
     """The application."""
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
-    app = FastAPI(title="groupflow controller", version="1", responses=problems)
+    app = FastAPI(
+        title="groupflow controller", version="1", docs_url=None, redoc_url=None, responses=problems
+    )
     for router in (
         _sessions(controller),
         tcp_routes(controller),
@@ -59,9 +63,11 @@ def make_app(controller: Controller) -> FastAPI:
         placement_routes(controller),
         gather_routes(controller.gathering),
         round_routes(controller.gathering, controller.manager.options.agent_token),
+        live_routes(live),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")
+    add_page(app)
     answer_errors_in_one_line(app)
     return app
 

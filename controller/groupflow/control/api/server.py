@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from groupflow.control.api.rest import make_app
 from groupflow.control.controller import Controller
+from groupflow.control.live.sampler import Live
 
 
 class ApiError(Exception):
@@ -43,9 +44,9 @@ def inherit(descriptor: int) -> socket.socket:
     raise ApiError(f"--api fd:{descriptor}: this process has inherited no listening socket {descriptor}")
 
 
-async def serve(controller: Controller, *listeners: socket.socket) -> None:
-    """Serves a controller until cancelled."""
-    await serve_app(make_app(controller), *listeners)
+async def serve(controller: Controller, *listeners: socket.socket, live: Live | None = None) -> None:
+    """Serves a controller, and the page of what `live` sees, until cancelled."""
+    await serve_app(make_app(controller, live or Live(controller)), *listeners)
 
 
 async def serve_app(app: FastAPI, *listeners: socket.socket) -> None:

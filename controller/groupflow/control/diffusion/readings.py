@@ -61,7 +61,13 @@ async def _read_branch(program: Program, part: Part, branch: Branch, query: Quer
     }
     if len(values) < len(_REGISTERS):
         return Reading(part.switch, branch, part.queue, problem="the switch does not give its registers")
-    n, j, share, headroom, depth = (values[program.registers[name]] for name in _REGISTERS)
+    return reading(part, branch, lambda name, _cell: values[program.registers[name]])
+
+
+def reading(part: Part, branch: Branch, register: Callable[[str, int], int]) -> Reading:
+    """The reading of a branch, from its cells of the registers."""
+    cell = branch.port * QUEUES + part.queue
+    n, j, share, headroom, depth = (register(name, cell) for name in _REGISTERS)
     heard = headroom != 0
     active = heard or not branch.controlled
     return Reading(

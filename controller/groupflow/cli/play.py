@@ -1,0 +1,50 @@
+"""`groupflow play`: shows a recording in a browser, as it was."""
+
+import argparse
+from pathlib import Path
+
+from groupflow.cli import values
+from groupflow.cli.command import OK, Subparsers, add_command, failing_with, on_stop
+
+DEFAULT_ADDRESS = "127.0.0.1:9589"
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "play",
+        "show a recording of a network or a simulation in a browser (no root)",
+        example="groupflow play lecture.rec",
+    )
+    parser.add_argument("file", type=Path, help="what --record of net up, controller run or sim run wrote")
+    parser.add_argument(
+        "--at",
+        type=values.listen_address,
+        default=DEFAULT_ADDRESS,
+        metavar="HOST:PORT",
+        help="address of the page (default: %(default)s)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from groupflow.control.api.page import make_player
+    from groupflow.control.api.server import ApiError, listen, serve_app
+    from groupflow.control.live.recording import Recording, RecordingError
+
+    async def serve() -> None:
+        host, port = listener.getsockname()[:2]
+        print(f"{args.file}: {len(recording.times)} moments, at http://{host}:{port}", flush=True)
+        serving = asyncio.create_task(serve_app(make_player(recording), listener))
+        on_stop(serving.cancel)
+        await asyncio.wait([serving])
+        if not serving.cancelled():
+            serving.result()
+
+    with failing_with(RecordingError, ApiError):
+        recording = Recording.load(args.file)
+        with listen(*args.at) as listener:
+            asyncio.run(serve())
+    return OK

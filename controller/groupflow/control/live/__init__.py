@@ -1,0 +1,1 @@
+"""The network as it is at a moment, again and again: for the page, for recordings, and from simulations."""

@@ -1,0 +1,44 @@
+"""The control sockets of gfswitch: statistics and traces, one JSON object a line."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from groupflow.control.live.frames import Stats
+
+ANSWER_SECONDS = 0.5
+LONGEST = 8 << 20
+"""bytes of an answer: a switch with 512 ports has 2 MB of statistics"""
+
+
+class SwitchSockets:
+    """The sockets `NAME.sock` in a folder. A connection is kept for the next question, one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+
+    async def stats(self, switch: str) -> Stats | None:
+        """The statistics now; None: the switch does not answer."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                if switch not in self._open:
+                    self._open[switch] = await self._connect(switch)
+                reader, writer = self._open[switch]
+                writer.write(b'{"op":"stats"}\n')
+                return Stats.model_validate_json(await reader.readline())
+        except (OSError, ValidationError, ValueError):  # ValueError: the line is too long
+            if switch in self._open:
+                self._open.pop(switch)[1].close()
+            return None
+
+    def close(self) -> None:
+        for _, writer in self._open.values():
+            writer.close()
+        self._open.clear()
+
+    async def _connect(self, switch: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_unix_connection(self._folder / f"{switch}.sock", limit=LONGEST)

@@ -1,0 +1,133 @@
+"""The live page in Chromium, inside the network's namespaces: nothing but the controller can be reached."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from groupflow.network import topology
+from tests.network.harness import MIB, Lab, MakeLab
+from tests.support.browser import Browser, browsing, find_chromium
+
+TOPOLOGY = """
+name: two
+defaults: {link: {rate: 20mbit, delay: 2ms, queue: 60}}
+switches: {s1: {device_id: 1, grpc: 9561}, s2: {device_id: 2, grpc: 9562}}
+hosts: {h1: {ip: 10.0.1.1/24}, h2: {ip: 10.0.2.1/24}}
+links:
+  - {ends: [h1, s1]}
+  - {ends: [s1, s2], rate: 8mbit}
+  - {ends: [h2, s2]}
+"""
+FLOOD = """
+import socket, time
+out = socket.socket(type=socket.SOCK_DGRAM)
+while True:
+    out.sendto(bytes(1400), ("10.0.2.1", 9))
+    time.sleep(0.0005)
+"""
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="needs Chromium with chromedriver; run `make setup`")
+async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) -> None:
+    with make_lab(topology.parse(TOPOLOGY)) as lab, browsing(tmp_path) as browser:
+        browser.open(lab.controller.url)
+        browser.until(lambda: browser.text("#link") == "live", 20, "the page is live")
+        browser.until(lambda: "2 of 2" in browser.text("#facts"), 10, "both switches are up")
+        _loads_all_from_its_controller(browser, lab.controller.url)
+        await asyncio.to_thread(_fits, browser)
+        await _shows_a_transfer(lab, browser)
+        _shows_a_queue_that_grows(lab, browser)
+        _obeys_the_keyboard(browser)
+        _shows_a_killed_switch(lab, browser)
+        assert browser.complaints() == []
+        browser.open(f"{lab.controller.url}/docs")
+        browser.until(lambda: "GET /v1/sessions" in browser.text("h2"), 10, "the requests of the API")
+        assert browser.complaints() == []
+
+
+def _loads_all_from_its_controller(browser: Browser, url: str) -> None:
+    asked = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
+    assert len(asked) >= 8
+    assert [each for each in asked if not each.startswith((url, "data:"))] == []
+
+
+def _fits(browser: Browser) -> None:
+    for width, scheme in ((400, "dark"), (2000, "light")):
+        browser.look(width, scheme)
+        browser.until(
+            lambda width=width: browser.run("return document.documentElement.scrollWidth") <= width,
+            5,
+            f"the page fits {width} pixels",
+        )
+        dark = browser.run("return getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+        assert dark == (scheme == "dark")
+
+
+async def _shows_a_transfer(lab: Lab, browser: Browser) -> None:
+    session = lab.session()
+
+    def have() -> int:
+        """The packets that h2 has in order."""
+        found = re.search(r"h2, receiver\|[^\d]*([\d,]+)", browser.text("#view-Sessions td"))
+        return int(found[1].replace(",", "")) if found else 0
+
+    async with lab.transfer(session, lab.file(6 * MIB), sender="h1", receivers=["h2"]) as transfer:
+        await asyncio.to_thread(browser.until, lambda: have() > 0, 10, "the transfer has begun")
+        first = have()
+        await asyncio.to_thread(browser.until, lambda: have() > first, 10, "the transfer goes on")
+        assert browser.run("return document.querySelectorAll('.tree').length") == 3, (
+            "the tree's links are lit"
+        )
+        (await transfer.outcome()).assert_everyone_has_it()
+
+
+def _shows_a_queue_that_grows(lab: Lab, browser: Browser) -> None:
+    """20 Mbit/s for a link of 8."""
+
+    def waiting() -> int:
+        titles = browser.text(".link title")
+        found = re.search(r"s1 to s2: [^|]*?, (\d+) packets wait", titles)
+        assert found, titles
+        return int(found[1])
+
+    browser.until(lambda: waiting() == 0, 10, "the queue of the transfer is empty")
+    flood = subprocess.Popen([*lab.network.hosts["h1"].launcher(), sys.executable, "-c", FLOOD])
+    try:
+        browser.until(lambda: waiting() > 30, 10, "a queue before the narrow link")
+        browser.show("Switches")
+        browser.until(lambda: "queue full" in browser.text("#view-Switches"), 10, "the drops, by reason")
+    finally:
+        flood.kill()
+        flood.wait()
+
+
+def _obeys_the_keyboard(browser: Browser) -> None:
+    """From the map to a switch's view, and on through the tabs."""
+    browser.run("document.querySelector('.node[aria-label^=\"switch s1\"]').focus()")
+    browser.press("\ue014")  # right
+    assert browser.run("return document.activeElement.getAttribute('aria-label')") == "switch s2, up"
+    browser.press("\ue007")  # enter
+    assert browser.run("return document.activeElement.id") == "tab-Switch"
+    assert browser.run("return document.querySelector('#view-Switch select').value") == "s2"
+    browser.press("\ue011")  # home
+    assert browser.run("return document.activeElement.id") == "tab-Sessions"
+    browser.show("Switch")
+    browser.run("document.querySelector('#view-Switch button').click()")
+    browser.until(lambda: "port_in" in browser.text("#view-Switch td"), 5, "the counters of s2")
+
+
+def _shows_a_killed_switch(lab: Lab, browser: Browser) -> None:
+    lab.network.switches["s2"].daemon.kill()
+    killed = time.monotonic()
+    browser.until(lambda: "switch s2, lost" in _labels(browser), 2.0, "the killed switch is shown as lost")
+    assert time.monotonic() - killed < 2.0
+    assert "1 of 2" in browser.text("#facts")
+
+
+def _labels(browser: Browser) -> str:
+    return browser.run("return [...document.querySelectorAll('.node')].map(e => e.ariaLabel).join('|')")
