@@ -3,7 +3,8 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Port, RegisterInfo};
 use groupflow_switch::core::{
-    parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig, TraceFilter,
+    parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
+    TraceFilter,
 };
 use groupflow_switch::p4rt::{packet_in, packet_out, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};

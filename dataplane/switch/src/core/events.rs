@@ -364,7 +364,12 @@ impl Switch {
         } else {
             forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)
         };
-        self.leave(now, LeavingPacket { place, port, queue, bytes, generation, truncate, trace }, outcome, frame);
+        self.leave(
+            now,
+            LeavingPacket { place, port, queue, bytes, generation, truncate, trace },
+            outcome,
+            frame,
+        );
     }
 
     /// Carries out the decision of egress.
