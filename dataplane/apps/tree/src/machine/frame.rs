@@ -2,7 +2,7 @@
 //! network order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
-use groupflow_base::Nanos;
+use groupflow_base::{wire_enum, Nanos};
 
 use super::names::{HostId, Ticket};
 
@@ -28,36 +28,25 @@ pub enum StartAt {
     Offset(u64),
 }
 
-/// The reason for which a parent does not serve a child, or no longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// A frame is malformed, or illegal at this time.
-    BadFrame,
-    /// The child is not expected, or has another ticket. It may be expected soon.
-    Unexpected,
-    /// The parent does not have the bytes any more that the child needs.
-    Gone,
-    /// The child is too slow, and was overtaken.
-    Overtaken,
-    /// The child took nothing for so long that the others wait no longer.
-    Stalled,
-    /// The child has as many connections as it may have, or the parent as many children.
-    TooMany,
-    /// The parent leaves, or begins elsewhere.
-    Leaving,
-}
-
-impl Reason {
-    const ALL: [Reason; 7] = [
-        Reason::BadFrame,
-        Reason::Unexpected,
-        Reason::Gone,
-        Reason::Overtaken,
-        Reason::Stalled,
-        Reason::TooMany,
-        Reason::Leaving,
-    ];
-}
+wire_enum!(
+    /// The reason for which a parent does not serve a child, or no longer.
+    Reason, "refused.reason", {
+        /// A frame is malformed, or illegal at this time.
+        BadFrame = 1,
+        /// The child is not expected, or has another ticket. It may be expected soon.
+        Unexpected = 2,
+        /// The parent does not have the bytes any more that the child needs.
+        Gone = 3,
+        /// The child is too slow, and was overtaken.
+        Overtaken = 4,
+        /// The child took nothing for so long that the others wait no longer.
+        Stalled = 5,
+        /// The child has as many connections as it may have, or the parent as many children.
+        TooMany = 6,
+        /// The parent leaves, or begins elsewhere.
+        Leaving = 7,
+    }
+);
 
 /// A frame. Its first word says which end of the edge sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +131,7 @@ impl TreeFrame {
             TreeFrame::Welcome { begin: number }
             | TreeFrame::Skip { to: number }
             | TreeFrame::End { length: number } => w.u64(*number),
-            TreeFrame::Refused(reason) => w.u8(*reason as u8 + 1),
+            TreeFrame::Refused(reason) => w.u8(*reason as u8),
             TreeFrame::Data { offset, bytes } => w.u64(*offset).bytes(bytes),
             TreeFrame::Complete | TreeFrame::Moved | TreeFrame::Alive => &mut w,
         };
@@ -197,11 +186,7 @@ impl TreeFrame {
             }
             18 => TreeFrame::Skip { to: r.u64("skip.to")? },
             19 => TreeFrame::End { length: r.u64("end.length")? },
-            20 => {
-                let number = r.u8("refused.reason")?;
-                let reason = Reason::ALL.into_iter().find(|&reason| reason as u8 + 1 == number);
-                TreeFrame::Refused(reason.ok_or(CodecError::value("refused.reason", number))?)
-            }
+            20 => TreeFrame::Refused(Reason::parse(r.u8("refused.reason")?)?),
             32 => TreeFrame::Alive,
             _ => return Err(CodecError::value("frame.kind", kind)),
         };
@@ -285,7 +270,7 @@ mod tests {
                 .prop_map(|(offset, bytes)| TreeFrame::Data { offset, bytes }),
             any::<u64>().prop_map(|to| TreeFrame::Skip { to }),
             any::<u64>().prop_map(|length| TreeFrame::End { length }),
-            proptest::sample::select(&Reason::ALL[..]).prop_map(TreeFrame::Refused),
+            proptest::sample::select(Reason::ALL).prop_map(TreeFrame::Refused),
             Just(TreeFrame::Alive),
         ]
     }
