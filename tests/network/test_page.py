@@ -43,6 +43,7 @@ async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) ->
         await _shows_a_transfer(lab, browser)
         _shows_a_queue_that_grows(lab, browser)
         _obeys_the_keyboard(browser)
+        _traces_a_packet(lab, browser)
         _shows_a_killed_switch(lab, browser)
         assert browser.complaints() == []
         browser.open(f"{lab.controller.url}/docs")
@@ -119,6 +120,19 @@ def _obeys_the_keyboard(browser: Browser) -> None:
     browser.show("Switch")
     browser.run("document.querySelector('#view-Switch button').click()")
     browser.until(lambda: "port_in" in browser.text("#view-Switch td"), 5, "the counters of s2")
+
+
+def _traces_a_packet(lab: Lab, browser: Browser) -> None:
+    """The switch's view is that of s2."""
+    ping = (*lab.network.hosts["h1"].launcher(), "ping", "-i", "0.2", "10.0.2.1")
+    with subprocess.Popen(ping, stdout=subprocess.DEVNULL) as pinging:
+        try:
+            browser.run("document.querySelector('#view-Switch form input').value = 'ipv4.protocol=1'")
+            browser.run("document.querySelector('#view-Switch form button').click()")
+            browser.until(lambda: "ipv4_route (hdr.ipv4.dst = " in browser.text(".trace li"), 10, "the steps")
+            assert browser.text(".trace details p").endswith("sent")
+        finally:
+            pinging.kill()
 
 
 def _shows_a_killed_switch(lab: Lab, browser: Browser) -> None:

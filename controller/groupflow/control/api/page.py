@@ -10,7 +10,7 @@ from starlette.staticfiles import StaticFiles
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.live.frames import Form
 from groupflow.control.live.recording import Recording
-from groupflow.control.live.sampler import MOST_VIEWERS, Live
+from groupflow.control.live.sampler import MOST_VIEWERS, Live, UntracedError
 from groupflow.data import PAGE
 
 _HEADERS = {
@@ -48,6 +48,24 @@ def live_routes(live: Live) -> APIRouter:
         if live.crowded:
             raise HTTPException(503, f"{MOST_VIEWERS} viewers watch already, the most; close a page")
         return _events(live.frames())
+
+    @router.get("/switches/{name}/trace")
+    async def trace_packet(
+        name: str,
+        match: Annotated[list[str] | None, Query()] = None,
+        port: Annotated[int | None, Query(ge=0, le=511)] = None,
+        dropped: bool = False,
+        seconds: Annotated[float, Query(gt=0, le=60)] = 20,
+    ) -> Form:
+        """The way of the next packet through a switch, step by step (docs/reference/trace.md)."""
+        wanted = {"match": match or [], "dropped": dropped} | ({} if port is None else {"port": port})
+        try:
+            found = await live.trace(name, wanted, seconds)
+        except UntracedError as error:
+            raise HTTPException(400, str(error)) from None
+        if found is None:
+            raise HTTPException(404, f"no such packet came to {name} within {seconds:g} s")
+        return found
 
     return router
 

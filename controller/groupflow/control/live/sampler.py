@@ -99,6 +99,10 @@ class Eye:
         await asyncio.gather(*map(read, chosen))
 
 
+class UntracedError(Exception):
+    """A packet cannot be traced. One line with the cause."""
+
+
 class Live:
     """The frames of a controller, for any number of viewers. Works only while there are any."""
 
@@ -133,6 +137,19 @@ class Live:
             if not self._viewers:
                 self._task.cancel()
                 self._task = None
+
+    async def trace(self, switch: str, wanted: Form, seconds: float) -> Form | None:
+        """The way of the next packet through a switch; None: none came. Raises UntracedError."""
+        if self._sockets is None or switch not in self.topology["switches"]:
+            raise UntracedError(
+                f"switch {switch} tells no traces; they are gfswitch's, in `groupflow net up`"
+            )
+        try:
+            return await self._sockets.trace(switch, wanted, seconds)
+        except OSError as error:
+            raise UntracedError(f"switch {switch} does not answer: {error.strerror or error}") from None
+        except ValueError as error:
+            raise UntracedError(str(error)) from None
 
     @property
     def crowded(self) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from groupflow.control.live.frames import Stats
+from groupflow.control.live.frames import Form, Stats
 
 ANSWER_SECONDS = 0.5
 LONGEST = 8 << 20
@@ -34,6 +35,24 @@ class SwitchSockets:
             if switch in self._open:
                 self._open.pop(switch)[1].close()
             return None
+
+    async def trace(self, switch: str, wanted: Form, seconds: float) -> Form | None:
+        """The way of the next packet (docs/reference/trace.md); None: none came in time.
+
+        Raises OSError when the switch does not answer, ValueError with its refusal.
+        """
+        reader, writer = await self._connect(switch)
+        try:
+            writer.write(json.dumps({"op": "trace", **wanted}).encode() + b"\n")
+            async with asyncio.timeout(seconds):
+                answer: Form = json.loads(await reader.readline())
+        except TimeoutError:
+            return None
+        finally:
+            writer.close()
+        if "error" in answer:
+            raise ValueError(answer["error"])
+        return answer
 
     def close(self) -> None:
         for _, writer in self._open.values():

@@ -2,6 +2,7 @@
 
 import { h, nanoseconds, number, rate, say, Table, words } from "./format.js";
 import { stateOf } from "./lists.js";
+import { traced } from "./trace.js";
 
 const facts = (values) => Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
 
@@ -23,8 +24,12 @@ export class SwitchView {
     const ask = h("div", { class: "bar" },
       h("button", { type: "button", onclick: () => this.#ask("counters") }, "Read counters"),
       h("button", { type: "button", onclick: () => this.#ask("entries") }, "Read tables"), this.told);
+    this.match = h("input", { placeholder: "ipv4.dst=10.0.2.1", "aria-label": "Field of the packet, or any", size: 22 });
+    this.dropped = h("input", { type: "checkbox" });
+    const trace = h("form", { class: "bar", onsubmit: (event) => { event.preventDefault(); this.#trace(); } },
+      h("button", {}, "Trace the next packet"), h("label", {}, "with ", this.match), h("label", {}, this.dropped, " dropped only"));
     this.asked = h("div", {});
-    this.element = h("section", { class: "card" }, h("div", { class: "bar" }, h("label", {}, "Switch ", this.choice)), this.state, this.ports.element, this.drops.element, live ? ask : "", this.asked);
+    this.element = h("section", { class: "card" }, h("div", { class: "bar" }, h("label", {}, "Switch ", this.choice)), this.state, this.ports.element, this.drops.element, live ? ask : "", live ? trace : "", this.asked);
   }
 
   open(name) {
@@ -56,6 +61,18 @@ export class SwitchView {
     const rows = what === "entries" ? found : Object.entries(found).flatMap(([counter, counts]) => counts.map((count) => ({ counter, ...count })));
     table.update(rows.map((row, place) => ({ place, ...row })), (row) => `${name} ${row.place}`);
     this.asked.replaceChildren(table.element);
+  }
+
+  async #trace() {
+    const name = this.name;
+    say(this.told, `waiting for a packet at ${name}`);
+    const wanted = new URLSearchParams({ dropped: this.dropped.checked });
+    if (this.match.value) wanted.append("match", this.match.value);
+    const answer = await fetch(`/v1/switches/${encodeURIComponent(name)}/trace?${wanted}`);
+    const found = await answer.json();
+    if (name !== this.name) return;
+    say(this.told, answer.ok ? "" : found.error);
+    if (answer.ok) this.asked.replaceChildren(traced(found));
   }
 
   #action({ action, params, replicas }) {
