@@ -164,7 +164,7 @@ class Switch:
         Only of packets that arrive at `port`, that match (`ipv4.dst=10.0.0.1`), of which a copy is dropped,
         and whose last copy has left at the end of the block. Raises ValueError for an unknown field.
         """
-        filter_ = self._native.arm_trace(count, port, list(match), dropped)
+        filter_ = self._native.arm_trace(count, list(match), dropped, port)
         try:
             yield
         finally:

@@ -195,8 +195,9 @@ impl NativeSwitch {
     }
 
     /// Traces the next packets that a filter chooses; returns the filter's number.
+    #[pyo3(signature = (count, fields, dropped, port=None))]
     fn arm_trace(
-        &mut self, count: u64, port: Option<u16>, fields: Vec<String>, dropped: bool,
+        &mut self, count: u64, fields: Vec<String>, dropped: bool, port: Option<u16>,
     ) -> PyResult<u64> {
         let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
         let fields = fields.iter().map(|text| forwarding.pipeline.field_match(text));
