@@ -249,11 +249,12 @@ mod tests {
         let loss = "2%".parse().expect("a loss");
         let run = |seed| {
             let mut wire = Wire::new(LinkParameters { loss, ..LinkParameters::IDEAL }, seed, 3);
-            (0..100_000u32).for_each(|n| wire.send(Nanos(n.into()), n, 100));
+            let sent: Vec<u32> = (0..100_000).filter(|n| wire.send(Nanos(u64::from(*n)), *n, 100)).collect();
             let mut arrived = Vec::new();
             while let Some((_, n)) = wire.arrive(Nanos::MAX) {
                 arrived.push(n);
             }
+            assert_eq!(arrived, sent);
             (arrived, wire.counters())
         };
         let (first, counters) = run(1);
@@ -314,7 +315,8 @@ mod tests {
     #[test]
     fn the_line_is_bounded() {
         let mut wire = wire(LinkParameters { delay: Nanos(1), ..LinkParameters::IDEAL });
-        (0..=LINE_LIMIT as u32).for_each(|n| wire.send(Nanos(0), n, 60));
+        let sent = (0..=LINE_LIMIT as u32).filter(|n| wire.send(Nanos(0), *n, 60)).count();
+        assert_eq!(sent, LINE_LIMIT);
         assert_eq!(wire.counters().line_full, 1);
     }
 }
