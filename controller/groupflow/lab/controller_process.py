@@ -9,6 +9,7 @@ from typing import Self, cast
 
 import httpx
 
+from groupflow.endpoint import api_token
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.network import Network
 from groupflow.network import variants
@@ -56,7 +57,10 @@ class ControllerProcess:
         for descriptor in listeners:
             command += ["--api", f"fd:{descriptor}"]
         log = folder / "controller.log"
-        self.daemon = Daemon("controller", command, log, descriptors=listeners)
+        self._token = api_token.new()
+        self.daemon = Daemon(
+            "controller", command, log, descriptors=listeners, environment={api_token.VARIABLE: self._token}
+        )
 
     def start(self) -> Self:
         self._network.start_daemon(self.daemon)
@@ -88,7 +92,8 @@ class ControllerProcess:
 
     def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> object:
         try:
-            answer = httpx.request(method, f"{self.url}/v1{path}", json=body, timeout=10.0)
+            headers = api_token.headers(self.url, self._token)
+            answer = httpx.request(method, f"{self.url}/v1{path}", json=body, headers=headers, timeout=10.0)
         except httpx.HTTPError as error:
             raise ControllerError(f"controller: {method} {path}: no answer: {error}") from None
         if answer.is_error:

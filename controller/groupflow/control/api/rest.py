@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.responses import StreamingResponse
+from fastapi_offline import FastAPIOffline
 
 from groupflow.control.api.agents import agent_routes
 from groupflow.control.api.diffusion import diffusion_routes
@@ -49,7 +50,7 @@ from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
 def make_app(controller: Controller) -> FastAPI:
     """The application."""
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
-    app = FastAPI(title="groupflow controller", version="1", responses=problems)
+    app = FastAPIOffline(title="groupflow controller", version="1", responses=problems)
     for router in (
         _sessions(controller),
         tcp_routes(controller),
@@ -58,7 +59,7 @@ def make_app(controller: Controller) -> FastAPI:
         diffusion_routes(controller),
         placement_routes(controller),
         gather_routes(controller.gathering),
-        round_routes(controller.gathering, controller.manager.options.agent_token),
+        round_routes(controller.gathering),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")
