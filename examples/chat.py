@@ -8,7 +8,7 @@ reader is a host of its tree. All of it on this machine:
 In several terminals, or on several hosts; the room prints what participants write instead of the dots:
 
     python examples/chat.py room --listen 10.0.0.1
-    python examples/chat.py join ann --to 10.0.0.1:26495 --tls-pin ... --token ... --room 10.0.0.1:26496
+    python examples/chat.py join ann --to 10.0.0.1:26495 --tls-pin ... --room 10.0.0.1:26496
 
 Ctrl-D or Ctrl-C leaves. When the room ends, the chat is over.
 """
@@ -98,7 +98,8 @@ async def serve(host: str, port: int) -> None:
     stop = stopped()
     async with room(host, port) as (tree, where):
         print(
-            f"join NAME --to {tree.to} --tls-pin {tree.tls_pin} --token {tree.token} --room {where}",
+            f"join NAME --to {tree.to} --tls-pin {tree.tls_pin} --room {where}"
+            f" with GROUPFLOW_TOKEN={tree.token}",
             flush=True,
         )
         await stop.wait()

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from groupflow.cli import values
 from groupflow.endpoint.errors import ClientError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.errors import TreeError
@@ -36,12 +37,12 @@ class Tree:
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="IP:PORT", help="address of `groupflow tree serve`")
-    for option, what in (("--tls-pin", "the fingerprint that it prints"), ("--token", "the tree's token")):
-        variable = "GROUPFLOW" + option[1:].replace("-", "_").upper()
-        known = os.environ.get(variable)
-        parser.add_argument(
-            option, metavar="HEX", default=known, required=known is None, help=f"{what} (or ${variable})"
-        )
+    known = os.environ.get("GROUPFLOW_TLS_PIN")
+    parser.add_argument(
+        "--tls-pin", metavar="HEX", default=known, required=known is None,
+        help="the fingerprint that it prints (or $GROUPFLOW_TLS_PIN)",
+    )  # fmt: skip
+    values.add_token(parser, "the tree's token")
 
 
 def tree_of(args: argparse.Namespace) -> Tree:

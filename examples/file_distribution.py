@@ -4,7 +4,7 @@ All of it on this machine:
 
     python examples/file_distribution.py demo data.bin --hosts 4
 
-On several, or in several terminals: `groupflow tree serve --token $GROUPFLOW_TOKEN` prints a fingerprint.
+On several, or in several terminals: `groupflow tree serve` with $GROUPFLOW_TOKEN prints a fingerprint.
 With that in GROUPFLOW_TLS_PIN:
 
     python examples/file_distribution.py receive copy.bin --to 10.0.0.1:26495         # on each host

@@ -4,7 +4,7 @@ All of it on this machine, for 10 seconds:
 
     python examples/video.py demo --seconds 10
 
-On several, or in several terminals: `groupflow tree serve --token $GROUPFLOW_TOKEN` prints a fingerprint.
+On several, or in several terminals: `groupflow tree serve` with $GROUPFLOW_TOKEN prints a fingerprint.
 With that in GROUPFLOW_TLS_PIN:
 
     python examples/video.py show --to 10.0.0.1:26495         # on each host; Ctrl-Z holds it up, fg goes on

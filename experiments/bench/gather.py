@@ -149,10 +149,11 @@ async def _cost(*, encrypted: bool) -> float:
         before = _spent(server.pid) + _spent_by_ended()
         command = [
             str(find_program("gfagent")), "gather-send", "--to", f"127.0.0.1:{ready.integer('port')}",
-            "--client", "a", "--token", _TOKEN, "--file", "/dev/zero", "--duration", str(_TLS_SECONDS),
+            "--client", "a", "--file", "/dev/zero", "--duration", str(_TLS_SECONDS),
             "--json", *known,
         ]  # fmt: skip
-        client = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        known_by = os.environ | {"GROUPFLOW_TOKEN": _TOKEN}
+        client = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=known_by)
         said, _ = await client.communicate()
         spent = _spent(server.pid) + _spent_by_ended() - before
     events = [json.loads(line) for line in said.splitlines()]

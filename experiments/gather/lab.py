@@ -1,19 +1,20 @@
 """One run under Mininet: a server that gathers and tunes, its clients, and the interference.
 
-`python -m experiments.gather.lab FOLDER` carries out FOLDER/run.pickle and writes FOLDER/outcome.pickle:
+`python -m experiments.gather.lab FOLDER` carries out FOLDER/run.json and writes FOLDER/outcome.json:
 `labs` starts it, in namespaces of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import pickle
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
+
+from pydantic import TypeAdapter
 
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
@@ -38,7 +39,7 @@ from papers.sakajiri.outcome import measure
 from papers.sakajiri.paper import MEGABIT, Method, Run
 from papers.sakajiri.situations import SITUATIONS
 
-RUN, OUTCOME, ERROR = "run.pickle", "outcome.pickle", "error.txt"
+RUN, OUTCOME, ERROR = "run.json", "outcome.json", "error.txt"
 PORT = 26490
 TOKEN = "c0ffee"
 ENDLESS = Path("/dev/zero")
@@ -202,11 +203,11 @@ def run_lab(run: Run, logs: Path) -> LabOutcome:
 
 def main(folder: Path) -> int:
     """Exit code 0, or 1 with the reason in FOLDER/error.txt."""
-    run = cast(Run, pickle.loads((folder / RUN).read_bytes()))
+    run = TypeAdapter(Run).validate_json((folder / RUN).read_bytes())
     code = 1
     try:
         outcome = run_lab(run, folder)
-        (folder / OUTCOME).write_bytes(pickle.dumps(outcome))
+        (folder / OUTCOME).write_bytes(TypeAdapter(LabOutcome).dump_json(outcome))
         code = 0
     except* (LabError, *ERRORS) as errors:
         (folder / ERROR).write_text(f"{first_of(errors)}\n")

@@ -4,7 +4,6 @@ all of them, and a network ends with its namespaces, however its run ends."""
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,8 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
+from pydantic import TypeAdapter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -86,7 +85,7 @@ class _Running:
     def outcome(self) -> LabOutcome:
         """The outcome, once the process has ended. Raises RunError."""
         if self.process.returncode == 0:
-            return cast(LabOutcome, pickle.loads((self.folder / OUTCOME).read_bytes()))
+            return TypeAdapter(LabOutcome).validate_json((self.folder / OUTCOME).read_bytes())
         error = self.folder / ERROR
         cause = error.read_text().strip() if error.exists() else f"see {self.folder / 'lab.log'}"
         raise RunError(f"{title(self.run)}: {cause}")
@@ -102,7 +101,7 @@ def _start(run: Run, logs: Path) -> _Running:
     folder = logs / slug(run)
     shutil.rmtree(folder, ignore_errors=True)  # removes the controller's store of an earlier run
     folder.mkdir(parents=True)
-    (folder / RUN).write_bytes(pickle.dumps(run))
+    (folder / RUN).write_bytes(TypeAdapter(Run).dump_json(run))
     # If this process is killed, the kernel ends `unshare` too, and `unshare` all that is in its namespaces.
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
     command = tied((*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())), "KILL")

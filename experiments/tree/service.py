@@ -38,7 +38,8 @@ class Processes:
         """fingerprint of the tree's certificate; None without encryption"""
         self._store = store
         self._launcher = launcher
-        self._token = token
+        self._token = store.with_name("token")
+        self._token.write_text(token)
         self._words = words
         self._running: dict[int, Process] = {}
         """by port"""
@@ -46,7 +47,7 @@ class Processes:
     async def start(self, stack: AsyncExitStack, *, plain: bool) -> None:
         """Starts one more process. Raises RunError."""
         port = PORT + len(self._running)
-        words = ["serve", "--token", self._token, "--listen", f"0.0.0.0:{port}", "--json"]
+        words = ["serve", "--token-file", str(self._token), "--listen", f"0.0.0.0:{port}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
         command = [*_TREE, *words]
         process = self._running[port] = await stack.enter_async_context(program(self._launcher, command))
@@ -63,7 +64,7 @@ class Processes:
     async def tree(self) -> dict[str, Any]:
         """The tree as `groupflow tree show` has it. Raises RunError."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
-        words = ["show", "--to", f"127.0.0.1:{PORT}", "--token", self._token, *known, "--json"]
+        words = ["show", "--to", f"127.0.0.1:{PORT}", "--token-file", str(self._token), *known, "--json"]
         async with program(self._launcher, [*_TREE, *words]) as process:
             assert process.stdout
             async with asyncio.timeout(_PATIENCE_S):

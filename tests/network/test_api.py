@@ -5,6 +5,7 @@ import sys
 
 from groupflow import Session
 from tests.network.harness import MIB, Lab
+from tests.support.tokens import token_file
 
 
 async def test_a_stream_of_pieces_and_a_file(pair: Lab) -> None:
@@ -72,7 +73,7 @@ async def test_the_commands(pair: Lab) -> None:
     session, file = pair.session(), pair.file(MIB)
     output = pair.folder / "by-command.bin"
     command = [sys.executable, "-m", "groupflow.cli.main"]
-    member = [str(session.id), "--token", session.token]
+    member = [str(session.id), "--token-file", token_file(session.token)]
     async with pair.caches():
         receiving = await asyncio.create_subprocess_exec(
             *pair.network.hosts["mb1"].launcher(), *command, "recv", *member, "--output", str(output)

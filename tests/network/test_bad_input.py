@@ -14,6 +14,7 @@ from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.network import running
 from tests.network.harness import Lab
+from tests.support.tokens import token_file
 
 ROOT = Path(__file__).parents[2]
 NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
@@ -63,7 +64,7 @@ async def test_whoever_may_not_join_is_refused(pair: Lab, kind: str) -> None:
     assert WORDS[kind] in str(refused.value)
     assert refused.value.exit_code == 4
     host = pair.network.hosts["mb1"].launcher()
-    done = run(*GROUPFLOW, "recv", str(session.id), "--token", session.token, host=host)
+    done = run(*GROUPFLOW, "recv", str(session.id), "--token-file", token_file(session.token), host=host)
     assert done.returncode == 4
     one_line(done, WORDS[kind])
 

@@ -13,6 +13,7 @@ import pytest
 
 from groupflow.network import variants
 from tests.network.harness import Lab, MakeLab, sha256
+from tests.support.tokens import token_file
 
 BUFFER = 60_000
 SIZES = {"cam1": 6_000_000, "cam2": 3_000_000}
@@ -51,7 +52,19 @@ async def events(server: Process) -> AsyncGenerator[dict[str, Any]]:
 async def send(lab: Lab, host: str, client: str, token: str, file: Path, pin: str) -> tuple[int | None, str]:
     """Exit code and last messages of a client."""
     to = f"{lab.topology.hosts['h1'].ip}:26490"
-    words = ("send", "--to", to, "--client", client, "--token", token, "--file", str(file), "--tls-pin", pin)
+    words = (
+        "send",
+        "--to",
+        to,
+        "--client",
+        client,
+        "--token-file",
+        token_file(token),
+        "--file",
+        str(file),
+        "--tls-pin",
+        pin,
+    )
     async with running(lab, host, *words) as sender:
         _, said = await sender.communicate()
     return sender.returncode, said.decode()

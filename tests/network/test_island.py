@@ -22,6 +22,7 @@ from groupflow.network import variants
 from groupflow.tree.island import Island
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MIB, Lab, MakeLab
+from tests.support.tokens import token_file
 
 OUTSIDE = "mb1"
 """host of the dispatchers and of a host of the tree"""
@@ -76,8 +77,22 @@ async def command(lab: Lab, *words: str) -> tuple[int, str]:
 async def test_the_switches_of_an_island_replicate_a_trees_stream(lab: Lab) -> None:
     file, session = lab.file(SIZE), lab.session()
     async with lab.caches(), a_tree(lab) as common, lab.receiving(session, INSIDE) as receivers:
-        words = ["--to", common["to"], "--token", common["token"], "--tls-pin", common["tls_pin"]]
-        words += ["--session", str(session.id), "--session-token", session.token, "--members", "3"]
+        words = [
+            "--to",
+            common["to"],
+            "--token-file",
+            token_file(common["token"]),
+            "--tls-pin",
+            common["tls_pin"],
+        ]
+        words += [
+            "--session",
+            str(session.id),
+            "--session-token-file",
+            token_file(session.token),
+            "--members",
+            "3",
+        ]
         before = link_bytes(lab.network)
         async with outside(lab, TreeSendOptions(name=OUTSIDE, file=file, **common)) as source:
             code, said = await command(lab, "tree", "island", *words)

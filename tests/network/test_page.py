@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.endpoint import api_token
 from groupflow.network import topology
 from tests.network.harness import MIB, Lab, MakeLab
 from tests.support.browser import Browser, browsing, find_chromium
@@ -35,7 +36,7 @@ while True:
 @pytest.mark.skipif(find_chromium() is None, reason="needs Chromium with chromedriver; run `make setup`")
 async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) -> None:
     with make_lab(topology.parse(TOPOLOGY)) as lab, browsing(tmp_path) as browser:
-        browser.open(lab.controller.url)
+        browser.open(api_token.page(lab.controller.url))
         browser.until(lambda: browser.text("#link") == "live", 20, "the page is live")
         browser.until(lambda: "2 of 2" in browser.text("#facts"), 10, "both switches are up")
         _loads_all_from_its_controller(browser, lab.controller.url)
@@ -47,7 +48,9 @@ async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) ->
         _shows_a_killed_switch(lab, browser)
         assert browser.complaints() == []
         browser.open(f"{lab.controller.url}/docs")
-        browser.until(lambda: "GET /v1/sessions" in browser.text("h2"), 10, "the requests of the API")
+        browser.until(
+            lambda: "/v1/sessions" in browser.text(".opblock-summary-path"), 10, "the API's requests"
+        )
         assert browser.complaints() == []
 
 

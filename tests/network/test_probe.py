@@ -14,6 +14,7 @@ import pytest
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from tests.network.harness import Lab, MakeLab, undisturbed
+from tests.support.tokens import token_file
 
 RATE, DELAY_NS = 20_000_000, 20_000_000
 RTT_S = 2 * (DELAY_NS + 1_000_000) / 1e9
@@ -37,7 +38,14 @@ def path() -> Topology:
 @contextmanager
 def serving(lab: Lab, host: str) -> Generator[None]:
     """The far side, in a host of the network."""
-    command = [*lab.network.hosts[host].launcher(), *COMMAND, "--serve", "--token", TOKEN, "--json"]
+    command = [
+        *lab.network.hosts[host].launcher(),
+        *COMMAND,
+        "--serve",
+        "--token-file",
+        token_file(TOKEN),
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as far:
         try:
             assert far.stdout is not None
@@ -49,7 +57,7 @@ def serving(lab: Lab, host: str) -> Generator[None]:
 
 async def probed(lab: Lab, *more: str) -> Found:
     """The command's result in h2 for the way to h1."""
-    command = [*COMMAND, str(lab.topology.hosts["h1"].ip), "--token", TOKEN, "--json", *more]
+    command = [*COMMAND, str(lab.topology.hosts["h1"].ip), "--token-file", token_file(TOKEN), "--json", *more]
     done = await asyncio.to_thread(lab.network.hosts["h2"].run, command, 90)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -10,6 +10,7 @@ from groupflow.cli.command import REFUSED
 from groupflow.endpoint.errors import PutOutError
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
+from tests.support.tokens import token_file
 
 
 @pytest.mark.parametrize("mode", ["e2e", "n2n"])
@@ -73,7 +74,7 @@ async def test_members_that_are_refused_hear_why(splitting: Lab) -> None:
             ("another", token, "mb1 is a member with port 9000 of mb1 already"),
         ):
             command = [sys.executable, "-m", "groupflow.cli.main", "member", str(subject.session.id)]
-            command += ["--token", given, "--listen", "9000", "--name", name]
+            command += ["--token-file", token_file(given), "--listen", "9000", "--name", name]
             done = await asyncio.to_thread(subject.lab.network.hosts["mb1"].run, command)
             assert done.returncode == REFUSED and text in done.stderr, done.stderr
         await subject.send("ma1", MIB)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 TO = "127.0.0.1:26495"
 INSIDE = f"""
+export GROUPFLOW_TOKEN=c0ffee
 ip link set lo up
 ip rule add pref 1 ipproto udp blackhole
 ip rule add pref 2 lookup local
 ip rule del pref 0
-"$@" tree serve --token c0ffee --listen {TO} --json >serve.log 2>&1 &
+"$@" tree serve --listen {TO} --json >serve.log 2>&1 &
 until pin=$(grep -o -m1 -E '[0-9a-f]{{64}}' serve.log); do sleep 0.1; done
-common="--to {TO} --tls-pin $pin --token c0ffee --listen 127.0.0.1:0"
+common="--to {TO} --tls-pin $pin --listen 127.0.0.1:0"
 "$@" tree send $common --file sent --json >send.log 2>&1 &
 "$@" tree recv $common --edges quic --output came --json
 """

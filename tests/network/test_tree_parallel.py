@@ -15,6 +15,7 @@ import pytest
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from tests.network.harness import Lab, MakeLab, undisturbed
+from tests.support.tokens import token_file
 
 RATE, DELAY_NS, LOSS = 20_000_000, 20_000_000, 10_000_000
 FILE_BYTES = 4 << 20
@@ -38,13 +39,20 @@ def dispatchers(lab: Lab) -> Generator[tuple[str, ...]]:
     done = lab.network.hosts["h2"].run(["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"], 10)
     assert done.returncode == 0, done.stderr
     address = str(lab.topology.hosts["h2"].ip)
-    command = [*COMMAND, "serve", "--token", TOKEN, "--listen", f"{address}:0", "--json"]
+    command = [*COMMAND, "serve", "--token-file", token_file(TOKEN), "--listen", f"{address}:0", "--json"]
     launcher = lab.network.hosts["h2"].launcher()
     with subprocess.Popen([*launcher, *command], stdout=subprocess.PIPE, text=True) as service:
         try:
             assert service.stdout is not None
             ready = json.loads(service.stdout.readline())
-            yield "--to", f"{address}:{ready['port']}", "--tls-pin", ready["tls_pin"], "--token", TOKEN
+            yield (
+                "--to",
+                f"{address}:{ready['port']}",
+                "--tls-pin",
+                ready["tls_pin"],
+                "--token-file",
+                token_file(TOKEN),
+            )
         finally:
             service.terminate()
 

@@ -39,11 +39,11 @@ gfswitch {switch} &
 groupflow controller run --topology star &
 until groupflow ctl switches list | grep -qw up; do sleep 0.1; done
 groupflow ctl sessions create 7 --json >session.json
-token=$(python -c 'import json; print(json.load(open("session.json"))["tokens"]["join"])')
+export GROUPFLOW_TOKEN=$(python -c 'import json; print(json.load(open("session.json"))["tokens"]["join"])')
 ip netns exec c1 gfagent cache --name c1 &
-ip netns exec h2 groupflow recv 7 --token "$token" --output copy.bin &
+ip netns exec h2 groupflow recv 7 --output copy.bin &
 receiver=$!
-ip netns exec h1 groupflow send 7 --token "$token" --file data.bin --members 1
+ip netns exec h1 groupflow send 7 --file data.bin --members 1
 wait $receiver
 """
 

@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tests.support.tokens import token_file
 from tests.support.waiting import until
 
 _SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--json", "--max-members", "8")
@@ -31,7 +32,14 @@ class Dispatchers:
 
     async def start(self, port: int = 0) -> "Dispatchers":
         """Starts it at that port, or at a free one."""
-        options = ("--token", self._token, "--store", str(self._store), "--listen", f"127.0.0.1:{port}")
+        options = (
+            "--token-file",
+            token_file(self._token),
+            "--store",
+            str(self._store),
+            "--listen",
+            f"127.0.0.1:{port}",
+        )
         with self.log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(*_SERVE, *options, stdout=log, stderr=log)
         await until(lambda: b'"ready"' in self.log.read_bytes() or self.has_ended, seconds=30)

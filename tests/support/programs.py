@@ -12,7 +12,9 @@ from typing import Any
 
 import httpx
 
+from groupflow.endpoint.api_token import headers
 from groupflow.lab.controller_process import free_port
+from tests.support.tokens import token_file
 from tests.support.world import JSON, P4INFO, TOPOLOGY
 
 AGENTS_TOKEN = "let-me-in"
@@ -79,9 +81,10 @@ class Controller:
         self.words = (
             *("controller", "run", "--topology", str(folder / "net.yaml"), "--api", self.address),
             *("--p4info", str(P4INFO), "--p4-json", str(JSON), "--store", str(folder / "store.db")),
-            *("--agent-token", AGENTS_TOKEN),
+            *("--agent-token-file", token_file(AGENTS_TOKEN)),
         )
 
     async def get(self, path: str) -> Any:
-        async with httpx.AsyncClient(base_url=f"{self.url}/v1", trust_env=False) as client:
+        known = headers(self.url)
+        async with httpx.AsyncClient(base_url=f"{self.url}/v1", trust_env=False, headers=known) as client:
             return (await client.get(path)).json()

@@ -14,6 +14,7 @@ import pytest
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
+from tests.support.tokens import token_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOKEN = "c0ffee"
@@ -86,7 +87,7 @@ async def tree() -> AsyncGenerator[tuple[str, ...]]:
     async with Dispatch(options, MemoryStore()) as service:
         assert service.forest.identity
         pin = service.forest.identity.pin
-        yield "--to", f"127.0.0.1:{service.port}", "--tls-pin", pin, "--token", TOKEN
+        yield "--to", f"127.0.0.1:{service.port}", "--tls-pin", pin, "--token-file", token_file(TOKEN)
 
 
 @pytest.fixture
@@ -136,7 +137,10 @@ async def test_a_file_that_differs_is_not_given_its_name(tmp_path: Path) -> None
     ("words", "text"),
     [
         (("file_distribution.py", "demo", "/nope"), "error: [Errno 2] No such file"),
-        (("video.py", "show", "--to", "nowhere", "--tls-pin", "0" * 64, "--token", "ab"), "error: "),
+        (
+            ("video.py", "show", "--to", "nowhere", "--tls-pin", "0" * 64, "--token-file", token_file("ab")),
+            "error: ",
+        ),
         (("chat.py", "room", "--listen", "192.0.2.1"), "error: cannot listen at 192.0.2.1:26495"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
-from groupflow.cli.rest_client import DEFAULT_API
+from groupflow.cli.rest_client import DEFAULT_API, client
 
 _ETH_P_ALL = 0x0003
 
@@ -62,8 +62,8 @@ def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
     from groupflow.control.diffusion.bmv2_agent import RegisterCell, Tick
 
     try:
-        url = f"{args.api.rstrip('/')}/v1/diffusion/switches/{args.switch}"
-        answer = httpx.get(url, timeout=5.0, trust_env=False)
+        with client(args.api) as http:
+            answer = http.get(f"/diffusion/switches/{args.switch}")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise CommandError(f"no controller at {args.api} ({error}); name it with --api") from None
     if answer.is_error:

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 from dataclasses import asdict
@@ -59,7 +58,7 @@ def _hub_arguments(commands: Subparsers) -> None:
         "hub",
         "send new files of a folder, files that a rim asks for, and ordered files, until stopped",
         example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit\n"
-        "         groupflow bone hub --dir outbox --session 7 --token $TOKEN\n"
+        "         groupflow bone hub --dir outbox --session 7\n"
         "         groupflow bone hub --dir outbox --method unicast --rim 10.0.1.1:26500",
     )
     add = hub.add_argument
@@ -118,10 +117,7 @@ def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
     add("--http", default=http, metavar="IP:PORT", help=f"{purpose} (default: %(default)s)")
     add("--group", metavar="IP:PORT", help="multicast group of the rims (default: 239.83.84.1:26500)")
     add("--session", type=int, metavar="ID", help="multicast in this session, through P4 switches")
-    add(
-        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="the session's token (default: $GROUPFLOW_TOKEN)",
-    )  # fmt: skip
+    values.add_token(parser, "the session's token")
     add("--name", default=own_name(), help="name in the session (default: this host's name)")
     add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
     add("--address", metavar="IP", help="own address (default: the interface's address)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from groupflow.cli import values
 from groupflow.cli.command import (
     OK,
+    USAGE,
     CommandError,
     Parser,
     Subparsers,
@@ -23,6 +24,11 @@ from groupflow.data import P4_JSON, P4INFO
 DEFAULT_API = "127.0.0.1:9580"
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    Where: TypeAlias = tuple[str, int] | int | Path
     from groupflow.control.split.service import SplitOptions
 
 
@@ -49,8 +55,17 @@ def register(subparsers: Subparsers) -> None:
         action="append",
         type=values.listener,
         metavar="HOST:PORT",
-        help=f"address of the REST API, or fd:N, a listening socket that this process inherits; "
+        help=f"address of the REST API; unix:PATH; or fd:N, a listening socket that this process inherits; "
         f"repeatable (default: {DEFAULT_API})",
+    )
+    run.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="the API's certificate, PEM: it is served over HTTPS"
+    )
+    run.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM")
+    run.add_argument(
+        "--insecure",
+        action="store_true",
+        help="serve the API beyond this machine without TLS: its token can be read on the way",
     )
     run.add_argument(
         "--p4info",
@@ -66,9 +81,10 @@ def register(subparsers: Subparsers) -> None:
         metavar="FILE",
         help="the P4 program as p4c wrote it (default: groupflow's own)",
     )
-    run.add_argument(
-        "--agent-token", metavar="TEXT", help="token that cache agents must show (default: none)"
-    )
+    values.add_token(
+        run, "the token that agents must show", option="--agent-token-file", variable="GROUPFLOW_AGENT_TOKEN",
+        default=None, dest="agent_token",
+    )  # fmt: skip
     run.add_argument(
         "--cache-bytes",
         type=int,
@@ -121,18 +137,21 @@ def run_controller(args: argparse.Namespace) -> int:
     from groupflow.control.api.server import ApiError
     from groupflow.control.live.recording import RecordingError
     from groupflow.control.split.service import SplitError
+    from groupflow.endpoint.api_token import TokenFileError
     from groupflow.network.topology import TopologyError
     from groupflow.p4rt.connection import TakenError
     from groupflow.p4rt.program import ProgramError
     from groupflow.store.interface import StoreError
     from groupflow.tuning.plugin import PolicyFileError
 
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", USAGE)
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
     log_to_stderr(args.log_level)
     kinds = (
-        *(TopologyError, ProgramError, StoreError, ApiError, SplitError, PolicyFileError, TakenError),
-        RecordingError,
+        *(TopologyError, ProgramError, StoreError, ApiError, TokenFileError, SplitError, PolicyFileError),
+        *(TakenError, RecordingError),
     )
     with failing_with(*kinds):
         asyncio.run(_serve(args))
@@ -142,12 +161,15 @@ def run_controller(args: argparse.Namespace) -> int:
 async def _serve(args: argparse.Namespace) -> None:
     import asyncio
 
-    from groupflow.control.api.server import inherit, listen, serve
+    from groupflow.control.api.access import Guard
+    from groupflow.control.api.rest import make_app
+    from groupflow.control.api.server import serve_app, url_of
     from groupflow.control.controller import Controller, open_store
     from groupflow.control.live.recording import Recorder
     from groupflow.control.live.sampler import Live
     from groupflow.control.live.sockets import SwitchSockets
     from groupflow.control.sessions.requests import Options
+    from groupflow.endpoint import api_token
     from groupflow.network import topology
     from groupflow.p4rt.program import Program
     from groupflow.tuning.plugin import load_policies
@@ -155,12 +177,12 @@ async def _serve(args: argparse.Namespace) -> None:
     policies = load_policies(args.policy_file)
     network = topology.load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
-    apis: list[tuple[str, int] | int] = args.api or [values.listener(DEFAULT_API)]
+    apis: list[Where] = args.api or [values.listener(DEFAULT_API)]
+    tls = (args.tls_cert, args.tls_key) if args.tls_cert else None
     with ExitStack() as sockets:
-        listeners = [
-            sockets.enter_context(inherit(where) if isinstance(where, int) else listen(*where))
-            for where in apis
-        ]
+        listeners = [sockets.enter_context(_listen(where, args)) for where in apis]
+        urls = [url_of(listener, tls=tls is not None) for listener in listeners]
+        token = sockets.enter_context(api_token.published([url for url in urls if url[:5] != "unix:"]))
         store = await open_store(args.store)
         try:
             options = Options(
@@ -169,29 +191,54 @@ async def _serve(args: argparse.Namespace) -> None:
             controller = await Controller.open(
                 network, program, store, options,
                 split=_split_options(args.agent_control), policies=policies,
-                api=listeners[-1].getsockname()[:2], take_over=args.take_over,
+                api=_reached_at(listeners), take_over=args.take_over,
             )  # fmt: skip
             live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
             recorder = sockets.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
             on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
+                names = [where[0] for where in apis if isinstance(where, tuple)]
+                guard = Guard(make_app(controller, live), token, agents=args.agent_token, names=names)
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
-                    tasks.create_task(serve(controller, *listeners, live=live), name="api"),
+                    tasks.create_task(serve_app(guard, *listeners, tls=tls), name="api"),
                 ]
                 if recorder:
                     work.append(tasks.create_task(recorder.follow(live.frames()), name="recorder"))
-                host, port = listeners[0].getsockname()[:2]
-                print(
-                    f"groupflow controller ready api={host}:{port} switches={len(network.switches)}",
-                    flush=True,
-                )
+                at = urls[0].partition("://")[2] or urls[0]
+                print(f"groupflow controller ready api={at} switches={len(network.switches)}", flush=True)
+                if "://" in urls[0]:
+                    print(f"page: {api_token.page(urls[0])}", flush=True)
                 await stopped.wait()
                 for task in work:
                     task.cancel()
         finally:
             await store.close()
+
+
+def _reached_at(listeners: "Sequence[socket.socket]") -> tuple[str, int] | None:
+    """The address that another controller names when it finds this one; a Unix socket has none."""
+    from socket import AF_UNIX
+
+    reached = [listener for listener in listeners if listener.family != AF_UNIX]
+    return reached[-1].getsockname()[:2] if reached else None
+
+
+def _listen(where: "Where", args: argparse.Namespace) -> "socket.socket":
+    """The API's socket. Raises ApiError, CommandError."""
+    from groupflow.control.api.server import inherit, is_beyond, listen, listen_privately
+
+    if isinstance(where, Path):
+        return listen_privately(where)
+    listener = inherit(where) if isinstance(where, int) else listen(*where)
+    if is_beyond(listener) and not args.tls_cert and not args.insecure:
+        raise CommandError(
+            f"--api {listener.getsockname()[0]}: other machines reach it; pass --tls-cert and --tls-key,"
+            " or --insecure to let the token be read on the way",
+            USAGE,
+        )
+    return listener
 
 
 def _prefix(text: str) -> IPv4Network:

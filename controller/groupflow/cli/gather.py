@@ -100,9 +100,7 @@ def _send_arguments(commands: Subparsers) -> None:
     add(
         "--client", dest="name", required=True, metavar="NAME", help="this client's name in the server's list"
     )
-    add(
-        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="the token (default: $GROUPFLOW_TOKEN)"
-    )
+    values.add_token(send, "this client's token")
     add(
         "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
         help="fingerprint of the certificate, printed by the server (default: $GROUPFLOW_TLS_PIN)",
@@ -124,6 +122,7 @@ def _send_arguments(commands: Subparsers) -> None:
 
 def run_serve(args: argparse.Namespace) -> int:
     from groupflow.control.api.server import ApiError
+    from groupflow.endpoint.api_token import TokenFileError
     from groupflow.endpoint.errors import AgentError, ClientError
     from groupflow.endpoint.gather.clients import ClientListError
     from groupflow.tuning.plugin import PolicyFileError
@@ -137,7 +136,7 @@ def run_serve(args: argparse.Namespace) -> int:
             return of_agent(error.exit_code)
         return REFUSED if isinstance(error, ClientListError) else FAILURE
 
-    with failing_with(ClientListError, PolicyFileError, ApiError, ClientError, code=code):
+    with failing_with(ClientListError, PolicyFileError, ApiError, TokenFileError, ClientError, code=code):
         asyncio.run(_serve_controlled(args) if args.controller else _serve_alone(args))
     return OK
 
@@ -151,10 +150,12 @@ async def _serve_controlled(args: argparse.Namespace) -> None:
 
 
 async def _serve_alone(args: argparse.Namespace) -> None:
+    from groupflow.control.api.access import Guard
     from groupflow.control.api.gather import make_gather_app
-    from groupflow.control.api.server import listen, serve_app
+    from groupflow.control.api.server import ApiError, is_beyond, listen, serve_app, url_of
     from groupflow.control.events import Events
     from groupflow.control.gathering import DEFAULT_POLICY, Gathering
+    from groupflow.endpoint.api_token import published
     from groupflow.endpoint.gather import clients
     from groupflow.store.memory import MemoryStore
     from groupflow.tuning.plugin import load_policies
@@ -165,12 +166,17 @@ async def _serve_alone(args: argparse.Namespace) -> None:
     listed = clients.load(args.clients)
     options = _options(args, args.max_clients or max(64, len(listed.clients)))
     gathering = Gathering(MemoryStore(), Events(), policies, listed=listed, policy=policy)
-    api = args.api and listen(*args.api)
-    serving = api and asyncio.create_task(serve_app(make_gather_app(gathering), api))
-    try:
+    if args.api is None:
         await _serve(gathering, options, json_lines=args.json)
-    finally:
-        if serving:
+        return
+    api = listen(*args.api)
+    if is_beyond(api):
+        raise ApiError(f"--api {args.api[0]}: it is not encrypted; write 127.0.0.1:{args.api[1]}")
+    with published([url_of(api)]) as token:
+        serving = asyncio.create_task(serve_app(Guard(make_gather_app(gathering), token), api))
+        try:
+            await _serve(gathering, options, json_lines=args.json)
+        finally:
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
 

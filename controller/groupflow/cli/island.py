@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 from functools import partial
 from typing import Any
 
@@ -24,9 +23,9 @@ def register(commands: Subparsers) -> None:
     add_host_arguments(island)
     add = island.add_argument
     add("--session", type=values.session, required=True, metavar="N", help="the session in the island")
-    add(
-        "--session-token", default=os.environ.get("GROUPFLOW_SESSION_TOKEN", ""), metavar="HEX",
-        help="the session's token (default: $GROUPFLOW_SESSION_TOKEN)",
+    values.add_token(
+        island, "the session's token", option="--session-token-file", variable="GROUPFLOW_SESSION_TOKEN",
+        dest="session_token",
     )  # fmt: skip
     add("--iface", help="network interface of the island (default: the first that is up)")
     add(

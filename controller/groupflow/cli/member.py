@@ -15,7 +15,7 @@ def register(subparsers: Subparsers) -> None:
         subparsers,
         "member",
         "let a program that listens on this host take the streams of a TCP session, until stopped",
-        example="groupflow member 7 --token $TOKEN --listen 9000",
+        example="groupflow member 7 --listen 9000",
     )
     add_member_arguments(parser)
     parser.add_argument(

@@ -183,6 +183,7 @@ def _import(args: argparse.Namespace) -> int:
 def _enter(args: argparse.Namespace, name: str) -> Never:
     """Takes the name and the API's address, then goes on in namespaces of the network's own."""
     from groupflow.control.api.server import ApiError, listen
+    from groupflow.endpoint import api_token
     from groupflow.lab import namespaces
     from groupflow.lab.network import UNSHARE, check_rights
     from groupflow.lab.registry import Claim
@@ -201,13 +202,18 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
                 listener = listen(DEFAULT_API[0], 0)
         host, port = listener.getsockname()[:2]
         if not ip_address(host).is_loopback:
-            raise CommandError(f"--api {host}: the API asks nobody for a token; write 127.0.0.1:{port}")
+            raise CommandError(f"--api {host}: the API is not encrypted; write 127.0.0.1:{port}")
         listeners, url = [listener.detach()], f"http://{host}:{port}"
+        os.environ[api_token.VARIABLE] = token = api_token.new()
+        with failing_with(api_token.TokenFileError):
+            api_token.keep(url, token)
     inherited = {"claim": claim.descriptor, "listeners": listeners, "url": url}
     namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [claim.descriptor, *listeners])
 
 
 def _started(up: "Running") -> str:
+    from groupflow.endpoint.api_token import page
+
     entry = up.entry
     lines = [
         f"{entry.name}: {len(entry.switches)} switches ({entry.switch}), {len(entry.hosts)} hosts; "
@@ -215,6 +221,7 @@ def _started(up: "Running") -> str:
         f"controller: {entry.api}  (a page for browsers; groupflow ctl --api {entry.api} status)"
         if entry.api
         else f"controller: none; your own: groupflow net exec --net {entry.name} {entry.switches[0]} COMMAND",
+        *([f"page:       {page(entry.api)}"] if entry.api else []),
         f"programs:   groupflow net exec --net {entry.name} {next(iter(entry.hosts))} COMMAND",
     ]
     return "\n".join(lines)

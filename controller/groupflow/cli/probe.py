@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -33,14 +32,11 @@ def register(subparsers: Subparsers) -> None:
         "probe",
         "measure the best socket buffers and number of connections for the way to a host",
         example="groupflow probe --serve                      (there; it prints its token)\n"
-        "         groupflow probe 10.0.2.1 --token c0ffee      (here)",
+        "         GROUPFLOW_TOKEN=c0ffee groupflow probe 10.0.2.1     (here)",
     )
     add = parser.add_argument
     add("host", nargs="?", metavar="HOST[:PORT]", help="the host that runs `groupflow probe --serve`")
-    add(
-        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="the server's token (default: $GROUPFLOW_TOKEN; a server without a token makes and prints one)",
-    )  # fmt: skip
+    values.add_token(parser, "the server's token, if it is not to make and print one,")
     add("--json", action="store_true", help="print the result as JSON")
     _measure_arguments(parser)
     serve = parser.add_argument_group("the far side")
@@ -97,7 +93,7 @@ async def _serve(args: argparse.Namespace) -> int:
         if args.json:
             print(json.dumps(told), flush=True)
         else:
-            known = f"clients pass --token {made}" if made else "clients pass its token"
+            known = f"clients need GROUPFLOW_TOKEN={made}" if made else "clients need its token"
             print(f"probe: listening at {args.listen}:{server.port}, {known}", flush=True)
         await stop.wait()
     return OK
@@ -106,7 +102,8 @@ async def _serve(args: argparse.Namespace) -> int:
 def _probe(args: argparse.Namespace) -> int:
     if not args.token:
         raise CommandError(
-            "--token is missing; pass the one that the server printed, with --token or GROUPFLOW_TOKEN", USAGE
+            "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file",
+            USAGE,
         )
     host, port = _address(args.host)
     probe = asyncio.run(_measure(host, port, args.token, _options(args)))

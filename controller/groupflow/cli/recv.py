@@ -10,10 +10,7 @@ from groupflow.cli.transfer import add_member_arguments, run_transfer
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "recv",
-        "receive the stream of a session",
-        example="groupflow recv 7 --token $TOKEN --output copy.iso",
+        subparsers, "recv", "receive the stream of a session", example="groupflow recv 7 --output copy.iso"
     )
     add_member_arguments(parser)
     parser.add_argument("--output", type=Path, help="file to write; - is stdout (default)", default=Path("-"))

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+import ssl
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
@@ -51,7 +53,17 @@ def call(
 def client(url: str) -> "httpx.Client":
     import httpx
 
-    return httpx.Client(base_url=f"{url.rstrip('/')}/v1", timeout=15.0, trust_env=False)
+    from groupflow.endpoint.api_token import headers
+
+    if url.startswith("unix:"):  # the API knows this process's user
+        transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
+        return httpx.Client(
+            base_url="http://localhost/v1", timeout=15.0, trust_env=False, transport=transport
+        )
+    return httpx.Client(
+        base_url=f"{url.rstrip('/')}/v1", headers=headers(url), timeout=15.0, trust_env=False,
+        verify=ssl.create_default_context(cafile=os.environ.get("GROUPFLOW_API_CA") or None),
+    )  # fmt: skip
 
 
 def check(response: "httpx.Response") -> None:

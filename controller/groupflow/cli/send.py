@@ -13,7 +13,7 @@ def register(subparsers: Subparsers) -> None:
         subparsers,
         "send",
         "send a file or stdin to every receiver of a session",
-        example="groupflow send 7 --token $TOKEN --file big.iso --members 3",
+        example="groupflow send 7 --file big.iso --members 3",
     )
     add_member_arguments(parser)
     parser.add_argument("--file", type=Path, help="file to send (default: stdin)")

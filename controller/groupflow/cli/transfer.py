@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -19,11 +18,7 @@ from groupflow.endpoint.options import RoleOptions, own_name
 
 def add_member_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", type=values.session, metavar="SESSION", help="the session's number")
-    parser.add_argument(
-        "--token",
-        default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="the session's token (default: $GROUPFLOW_TOKEN)",
-    )
+    values.add_token(parser, "the session's token")
     parser.add_argument("--name", default=own_name(), help="this member's name (default: the host's)")
     parser.add_argument("--iface", help="network interface (default: the first that is up)")
     parser.add_argument(

@@ -41,7 +41,7 @@ def register(subparsers: Subparsers) -> None:
         subparsers,
         "tree",
         "pass a stream on from host to host, where no switch replicates it",
-        example="groupflow tree serve --token $TOKEN",
+        example="groupflow tree serve",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     _serve_arguments(commands)
@@ -59,17 +59,14 @@ def _serve_arguments(commands: Subparsers) -> None:
         commands,
         "serve",
         "run the dispatchers of a tree until stopped: they place each host below another",
-        example="groupflow tree serve --token $TOKEN --store tree.sqlite",
+        example="groupflow tree serve --store tree.sqlite",
     )
     add = serve.add_argument
     add(
         "--listen", type=values.listen_address, default=DEFAULT_LISTEN, metavar="IP:PORT",
         help="address for hosts (default: %(default)s)",
     )  # fmt: skip
-    add(
-        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), metavar="HEX",
-        help="token that every host of the tree must have (default: $GROUPFLOW_TOKEN)",
-    )  # fmt: skip
+    values.add_token(serve, "the token that every host of the tree must have")
     add(
         "--store", type=Path, metavar="FILE",
         help="SQLite file of the tree; processes that share it share the dispatchers, and take over"
@@ -119,7 +116,7 @@ def _send_arguments(commands: Subparsers) -> None:
         commands,
         "send",
         "send a file or stdin to all hosts of a tree",
-        example="groupflow tree send --to 10.0.0.1:26495 --tls-pin $PIN --token $TOKEN --file big.iso",
+        example="groupflow tree send --to 10.0.0.1:26495 --tls-pin $PIN --file big.iso",
     )
     add_host_arguments(send)
     send.add_argument("--file", type=Path, help="file to send (default: stdin)")
@@ -134,7 +131,7 @@ def _recv_arguments(commands: Subparsers) -> None:
         commands,
         "recv",
         "receive the stream of a tree, and pass it on",
-        example="groupflow tree recv --to 10.0.0.1:26495 --tls-pin $PIN --token $TOKEN --output big.iso",
+        example="groupflow tree recv --to 10.0.0.1:26495 --tls-pin $PIN --output big.iso",
     )
     add_host_arguments(recv)
     recv.add_argument("--output", type=Path, help="file to write (default: stdout)")
@@ -152,11 +149,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
         "--to", required=True, metavar="IP:PORT",
         help="the dispatchers' address (groupflow tree serve); of several processes one, or some as A,B",
     )  # fmt: skip
-    add(
-        "--token",
-        default=os.environ.get("GROUPFLOW_TOKEN", ""),
-        help="the tree's token (default: $GROUPFLOW_TOKEN)",
-    )
+    values.add_token(parser, "the tree's token")
     add(
         "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
         help="fingerprint of the certificate, printed by the dispatchers (default: $GROUPFLOW_TLS_PIN)",
@@ -237,7 +230,7 @@ def check_access(args: argparse.Namespace) -> None:
             USAGE,
         )
     if not is_token(args.token):
-        raise CommandError(f"--token: {TOKEN_RULE}", USAGE)
+        raise CommandError(f"the token: {TOKEN_RULE}", USAGE)
     if not args.plain and re.fullmatch(r"[0-9A-Fa-f:]{64,95}", args.tls_pin) is None:
         raise CommandError(f"--tls-pin {args.tls_pin}: it must be 64 hexadecimal digits", USAGE)
 
@@ -268,7 +261,9 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.tree.options import DispatchOptions
 
     if not args.token:
-        raise CommandError("--token is missing; pass hexadecimal digits, or set GROUPFLOW_TOKEN", USAGE)
+        raise CommandError(
+            "the token is missing: hexadecimal digits, in GROUPFLOW_TOKEN or a --token-file", USAGE
+        )
     try:
         options = values.options(
             DispatchOptions, args, lease=args.lease_ms / 1000, measure_s=args.measure_seconds

@@ -16,7 +16,7 @@ def register(commands: Subparsers) -> None:
         commands,
         "show",
         "show the hosts of a tree, each below its parent",
-        example="groupflow tree show --to 10.0.0.1:26495 --tls-pin $PIN --token $TOKEN",
+        example="groupflow tree show --to 10.0.0.1:26495 --tls-pin $PIN",
     )
     add_access_arguments(show)
     show.add_argument("--json", action="store_true", help="print the tree as JSON")

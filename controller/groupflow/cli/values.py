@@ -1,10 +1,13 @@
 """Values on the command line: argparse says why it refuses a value, and how to write it."""
 
+import argparse
+import os
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from groupflow.network import units
@@ -41,9 +44,12 @@ listen_address = value(partial(units.parse_address, lowest_port=0))
 
 
 @value
-def listener(text: str) -> tuple[str, int] | int:
-    """An address to listen at; or, written `fd:3`, the descriptor of a socket that listens already."""
+def listener(text: str) -> tuple[str, int] | int | Path:
+    """An address to listen at; a Unix socket's path, written `unix:PATH`; or, written `fd:3`, the descriptor
+    of a socket that listens already."""
     kind, _, number = text.partition(":")
+    if kind == "unix" and number:
+        return Path(number)
     if kind == "fd":
         if not number.isdecimal():
             raise units.UnitError(f"{text!r} is no descriptor; write one like fd:3")
@@ -81,6 +87,40 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise units.UnitError(f"{text!r} is not a count; write a number from 1 on")
     return int(text)
+
+
+class _TokenFile(argparse.Action):
+    """Takes a token from a file: every user can read a command line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        try:
+            text = Path(values).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            parser.error(f"--token-file {values}: {reason.lower()}; it takes a file, no token")
+        setattr(namespace, self.dest, text.strip())
+
+
+def add_token(
+    parser: argparse.ArgumentParser,
+    whose: str,
+    *,
+    option: str = "--token-file",
+    variable: str = "GROUPFLOW_TOKEN",
+    default: str | None = "",
+    dest: str = "token",
+) -> None:
+    """Adds the file of a token, which is in `variable` of the environment otherwise, else `default`."""
+    parser.add_argument(
+        option, action=_TokenFile, dest=dest, metavar="FILE", default=os.environ.get(variable, default),
+        help=f"file with {whose} (default: the token in ${variable})",
+    )  # fmt: skip
 
 
 def or_none(parse: Callable[[str], Any]) -> Callable[[str], Any]:

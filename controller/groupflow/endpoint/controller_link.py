@@ -13,13 +13,15 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
 
+from groupflow.endpoint.api_token import headers
+
 if TYPE_CHECKING:
     import httpx
 
 log = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "GROUPFLOW_AGENT_TOKEN"
-"""environment variable of the token of agents, the controller's --agent-token"""
+"""environment variable of the token of agents, which lets them report and no more"""
 TIMEOUT = 1.0
 """seconds until an answer of the controller: with one lost, the next report comes before member_timeout"""
 REPORT_SECONDS = 1.0
@@ -37,20 +39,19 @@ class ControllerLink:
     """Requests to a controller's REST API."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        """`token`: of agents, if the controller has one; None: that of the environment."""
+        """`token`: of agents; None: that of the environment, or of the API itself, where it is found."""
         self.url = url
         self.started = time.time_ns()
         """tells the controller this process from an earlier one"""
-        self._token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        self._token = os.environ.get(TOKEN_VARIABLE) if token is None else token
         self._client: httpx.AsyncClient
 
     async def __aenter__(self) -> Self:
         import httpx
 
         logging.getLogger("httpx").setLevel("WARNING")  # it logs every request
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         base = f"{self.url.rstrip('/')}/v1"
-        self._client = httpx.AsyncClient(base_url=base, headers=headers, timeout=TIMEOUT, trust_env=False)
+        self._client = httpx.AsyncClient(base_url=base, timeout=TIMEOUT, trust_env=False)
         return self
 
     async def __aexit__(
@@ -63,7 +64,9 @@ class ControllerLink:
         import httpx
 
         try:
-            response = await self._client.post(path, json={"started": self.started, **body})
+            said = {"started": self.started, **body}
+            # A controller that was started again may have another token.
+            response = await self._client.post(path, json=said, headers=headers(self.url, self._token))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = (str(error) or type(error).__name__).lower()
             raise ControllerLinkError(f"no controller at {self.url} ({reason})") from None

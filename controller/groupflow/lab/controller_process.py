@@ -9,6 +9,7 @@ from typing import Self, cast
 
 import httpx
 
+from groupflow.endpoint import api_token
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
@@ -71,7 +72,10 @@ class ControllerProcess:
         if switch.program is not None:
             command += ["--p4-json", str(switch.program), "--p4info", str(switch.p4info)]
         log = folder / "controller.log"
-        self.daemon = Daemon("controller", command, log, descriptors=listeners)
+        self._token = api_token.new()
+        self.daemon = Daemon(
+            "controller", command, log, descriptors=listeners, environment={api_token.VARIABLE: self._token}
+        )
 
     def start(self) -> Self:
         self._network.start_daemon(self.daemon)
@@ -108,7 +112,8 @@ class ControllerProcess:
 
     def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> object:
         try:
-            answer = httpx.request(method, f"{self.url}/v1{path}", json=body, timeout=10.0)
+            headers = api_token.headers(self.url, self._token)
+            answer = httpx.request(method, f"{self.url}/v1{path}", json=body, headers=headers, timeout=10.0)
         except httpx.HTTPError as error:
             raise ControllerError(f"controller: {method} {path}: no answer: {error}") from None
         if answer.is_error:

@@ -200,7 +200,7 @@ class _Client:
                 return answer
             case "token":
                 raise RefusedError(
-                    f"{self.where}: wrong token; pass the one it printed with --token or GROUPFLOW_TOKEN"
+                    f"{self.where}: wrong token; pass the one it printed in GROUPFLOW_TOKEN or a --token-file"
                 )
             case "busy":
                 raise BusyError(f"{self.where}: the server measures with another client; try again later")

@@ -17,7 +17,7 @@ from typing import Any, Self
 from groupflow.probe import wire
 from groupflow.probe.errors import ProbeError
 from groupflow.probe.model import LEAST_BUFFER, LEAST_CELL_S, MOST_BUFFER, MOST_CELL_S, MOST_CONNECTIONS, PORT
-from groupflow.probe.sockets import CHUNK, granted, listen, reason, reset
+from groupflow.probe.sockets import CHUNK, gives_way, granted, listen, reason, reset
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ class Server:
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._greetings: set[asyncio.Task[None]] = set()
+        self._silent: dict[asyncio.Task[None], str] = {}
+        """those of connections that have not proved anything yet, oldest first, and their sources"""
         self.measuring = False
         """whether a client is being served"""
         self._cell: _Cell | None = None
@@ -96,13 +98,23 @@ class Server:
                 log.warning("not accepted reason=%s", reason(error))
                 await asyncio.sleep(self.options.answer_s)
                 continue
-            if len(self._greetings) > self.options.pending:
-                sock.close()
-                continue
+            if len(self._silent) >= self.options.pending and (oldest := gives_way(self._silent)):
+                del self._silent[oldest]
+                oldest.cancel()
             sock.setblocking(False)
             task = asyncio.create_task(self._greet(sock, str(address[0])))
             self._greetings.add(task)
-            task.add_done_callback(self._greetings.discard)
+            self._silent[task] = str(address[0])
+            task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._greetings.discard(task)
+        self._silent.pop(task, None)
+
+    def _has_proved(self) -> None:
+        """The connection of this task gives way to nobody any more."""
+        if (task := asyncio.current_task()) is not None:
+            self._silent.pop(task, None)
 
     async def _greet(self, sock: socket.socket, peer: str) -> None:
         """Reads the purpose of a connection. One that carries data is left open for the cell."""
@@ -142,6 +154,7 @@ class Server:
                 writer.write(wire.encode({"refused": refusal}))
                 return
             try:
+                self._has_proved()
                 self.measuring = True
                 async with asyncio.timeout(self.options.session_s):
                     await self._serve(reader, writer, ticket, peer)

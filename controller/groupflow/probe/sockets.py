@@ -12,10 +12,13 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from groupflow.probe.errors import ProbeError
+
+Key = TypeVar("Key")
 
 SEND_LIMIT, RECEIVE_LIMIT = "net.core.wmem_max", "net.core.rmem_max"
 BACKLOG = 128
@@ -108,3 +111,10 @@ def reset(sock: socket.socket) -> None:
 
 def reason(error: OSError) -> str:
     return os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+
+
+def gives_way(silent: Mapping[Key, str]) -> Key | None:
+    """Of connections that have not shown who they are, oldest first, each with its source: the one that gives
+    way to a newcomer. It is the oldest of the source with most, so that a source crowds itself out first."""
+    counts = Counter(silent.values())
+    return min(silent, key=lambda each: -counts[silent[each]], default=None)

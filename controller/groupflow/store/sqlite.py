@@ -5,6 +5,7 @@ a thousand joins at once cost few commits.
 """
 
 import asyncio
+import os
 import queue
 import sqlite3
 import threading
@@ -112,6 +113,7 @@ class SqliteStore:
     def _run(self) -> None:
         """The body of the thread, the only user of the database."""
         try:
+            _keep_private(self._path)
             database = sqlite3.connect(self._path, isolation_level=None)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
@@ -151,6 +153,15 @@ class SqliteStore:
         """Wakes all waiting callers in one step of the loop."""
         with suppress(RuntimeError):  # the loop is closed: no caller waits any more
             self._loop.call_soon_threadsafe(_resolve, done)
+
+
+def _keep_private(path: Path) -> None:
+    """Lets only the owner read the file, which has secrets; SQLite gives those beside it the same mode."""
+    with suppress(OSError):  # SQLite tells of a path that cannot be used, and how
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+            if each.exists() and each.stat().st_mode & 0o077:
+                each.chmod(0o600)
 
 
 def _cure(error: sqlite3.Error) -> str:

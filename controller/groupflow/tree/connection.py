@@ -15,6 +15,8 @@ from groupflow.tree.errors import TreeError
 
 log = logging.getLogger(__name__)
 
+HELLO_SECONDS = 10.0
+"""within which a peer must say its first word, and before that shake hands"""
 LINE = 64 << 10
 """most bytes of a line"""
 _UNREAD = 1 << 20
@@ -115,7 +117,10 @@ async def listen(at: tuple[str, int], accept: Accept, tls: SSLContext | None) ->
     host, port = at
     cure = "choose another with --listen"
     try:
-        server = await asyncio.start_server(accept, host, port, limit=LINE, ssl=tls)
+        patience = None if tls is None else HELLO_SECONDS
+        server = await asyncio.start_server(
+            accept, host, port, limit=LINE, ssl=tls, ssl_handshake_timeout=patience
+        )
     except OSError as error:
         # asyncio's own text names the address again.
         reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)

@@ -45,7 +45,7 @@ class DispatchOptions:
     def __post_init__(self) -> None:
         """Raises ValueError that names the option, its value and the cure."""
         if not is_token(self.token):
-            raise ValueError(f"--token: {TOKEN_RULE}")
+            raise ValueError(f"the token: {TOKEN_RULE}")
         if self.threshold_ms is not None and not self.threshold_ms >= 0:
             raise ValueError(f"--threshold-ms {self.threshold_ms:g}: write 0 or more")
         if self.delay_ms is not None and not 0 < self.delay_ms < _MOST:

@@ -26,10 +26,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from groupflow.endpoint.controller_link import Standing
+from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
 from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
-from groupflow.tree.connection import NONSENSE, Connection, Line, address_of, host_name, listen
+from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.shares import SupersededError
@@ -37,7 +38,6 @@ from groupflow.tree.turns import Event, Turns
 
 log = logging.getLogger(__name__)
 
-_HELLO_SECONDS = 10.0
 _MOST_HELD = 30.0
 _FORGETS_EVERY = 600.0
 _ENDED = "the tree that it was in has ended"
@@ -64,6 +64,8 @@ class Dispatch:
         self._max_hosts = options.max_hosts
         self._hosts: dict[str, Connection] = {}
         self._open: set[Connection] = set()
+        self._silent: dict[Connection, str] = {}
+        """those that have not shown the token yet, oldest first, and their sources"""
         self._turns = Turns()
         self._answers = Answers(options, lambda: self.forest)
         self._addresses: list[str] = []
@@ -143,9 +145,13 @@ class Dispatch:
             self._run(self._connected(Connection(reader, writer)))
 
     async def _connected(self, host: Connection) -> None:
+        if len(self._open) >= self._max_hosts and (stranger := gives_way(self._silent)):
+            self._part_with(stranger)
+            stranger.writer.transport.abort()
         if len(self._open) >= self._max_hosts:
             return host.refuse("full", f"{len(self._open)} hosts are connected, the most allowed")
         self._open.add(host)
+        self._silent[host] = host.address
         try:
             await self._serve(host)
         except (OSError, asyncio.IncompleteReadError) as error:
@@ -155,7 +161,7 @@ class Dispatch:
             self._on_event("refused", {"host": host.name, "text": text})
             host.refuse("bad_message", text)
         finally:
-            self._open.discard(host)
+            self._part_with(host)
             if not host.over or self._closing:
                 host.writer.close()
             if self._hosts.get(host.name) is host:
@@ -163,8 +169,12 @@ class Dispatch:
                 if not self._closing:
                     await self._part(host)
 
+    def _part_with(self, host: Connection) -> None:
+        self._open.discard(host)
+        self._silent.pop(host, None)
+
     async def _serve(self, host: Connection) -> None:
-        async with asyncio.timeout(_HELLO_SECONDS):
+        async with asyncio.timeout(HELLO_SECONDS):
             form = await host.line()
         if form is not None and "ask" in form:
             await self._answer(host, form["ask"])
@@ -186,6 +196,7 @@ class Dispatch:
 
     async def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
         if self._is_token(ask["token"]):
+            self._silent.pop(asker, None)
             await self._answers.answer(asker, ask)
         else:
             asker.refuse("wrong_token", "the token is wrong")
@@ -207,6 +218,7 @@ class Dispatch:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
             host.greeted = time.monotonic()
+            self._silent.pop(host, None)
             host.name, host.lost = name, self.forest.processes_at([str(at) for at in hello.get("lost", [])])
             former = self._hosts.pop(name, None)
             if former is not None:

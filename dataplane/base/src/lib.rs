@@ -9,11 +9,13 @@
 //! | [`codec`], [`wire_enum!`] | readers and writers of fields, the envelope of frames; enums of one byte |
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
 //! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
+//! | `crowd` | [`gives_way`]: which of many silent connections does |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
 
 pub mod codec;
+mod crowd;
 pub mod events;
 pub mod feedback;
 pub mod machine;
@@ -29,6 +31,7 @@ mod token;
 mod wire_enum;
 
 pub use codec::CodecError;
+pub use crowd::gives_way;
 pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use rate::BitRate;
 pub use stream_id::StreamId;

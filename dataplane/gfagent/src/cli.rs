@@ -22,17 +22,17 @@ pub struct Cli {
 pub enum Command {
     /// Send a file, stdin, or datagrams into a session
     #[command(after_help = "Examples:
-  gfagent send --session 7 --token c0ffee --name ma1 --file video.mp4 --members 3
-  tar c docs | gfagent send --session 7 --token c0ffee --name ma1 --rate 10mbit")]
+  gfagent send --session 7 --token-file 7.token --name ma1 --file video.mp4 --members 3
+  tar c docs | gfagent send --session 7 --token-file 7.token --name ma1 --rate 10mbit")]
     Send(SendArgs),
     /// Receive a session's stream
     #[command(after_help = "Examples:
-  gfagent recv --session 7 --token c0ffee --name mb1 --output video.mp4
-  gfagent recv --session 7 --token c0ffee --name mb1 --from start | tar x")]
+  gfagent recv --session 7 --token-file 7.token --name mb1 --output video.mp4
+  gfagent recv --session 7 --token-file 7.token --name mb1 --from start | tar x")]
     Recv(RecvArgs),
     /// Be a member whose streams come as TCP connections, to a program that listens on this host
     #[command(after_help = "Example:
-  gfagent member --session 7 --token c0ffee --name mb1 --listen 9000")]
+  gfagent member --session 7 --token-file 7.token --name mb1 --listen 9000")]
     Member(MemberArgs),
     /// Cache and repair for the switch this host is connected to
     #[command(after_help = "Example:
@@ -50,7 +50,7 @@ pub enum Command {
     GatherServe(GatherServeArgs),
     /// Send a file or stdin to a server that gathers
     #[command(after_help = "Examples:
-  gfagent gather-send --to 10.0.0.1:26490 --client cam1 --token c0ffee --file video.mp4
+  gfagent gather-send --to 10.0.0.1:26490 --client cam1 --token-file cam1.token --file video.mp4
   tar c logs | GROUPFLOW_TOKEN=c0ffee gfagent gather-send --to 10.0.0.1:26490 --client cam1")]
     GatherSend(GatherSendArgs),
     /// Send files to many caches at once: those put into a folder, and those a cache or an order asks for

@@ -60,7 +60,7 @@ impl AgentError {
     fn refused(code: Refusal, text: &str) -> AgentError {
         let cure = match code {
             Refusal::UnknownSession => "create the session first, or check --session",
-            Refusal::WrongToken => "pass the session's token with --token",
+            Refusal::WrongToken => "pass the session's token in GROUPFLOW_TOKEN or a --token-file",
             Refusal::SessionFull => "make room in the session, or raise its limit",
             Refusal::BadRequest => "check that agent and controller are of the same version",
             Refusal::NoSuchSource => "check --source, or leave it out",
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn errors_are_one_line_with_cause_and_cure() {
         let error = AgentError::refused(Refusal::WrongToken, "token\nis wrong");
-        let line = "refused by the controller: token is wrong; pass the session's token with --token";
+        let line = "refused by the controller: token is wrong; pass the session's token in GROUPFLOW_TOKEN or a --token-file";
         assert_eq!((error.to_string().as_str(), error.exit), (line, exit::REFUSED));
         let error = AgentError::refused(Refusal::Unavailable, "disk is full");
         let line = "the controller cannot serve this host now: disk is full; \

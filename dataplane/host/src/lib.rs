@@ -13,6 +13,7 @@
 //! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
 //! | [`shell`], [`socket`], [`batch`] | the loop around a machine; its UDP socket; datagrams in batches |
 //! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
+//! | [`private`] | Unix sockets for one user |
 //! | [`channel`], [`read_outcome`], [`outbox`] | a connection, with TLS or not; a read; bytes to be sent |
 //! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
 //! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
@@ -28,6 +29,7 @@ pub mod options;
 pub mod outbox;
 pub mod output;
 pub mod poller;
+pub mod private;
 pub mod process;
 pub mod progress;
 pub mod read_outcome;

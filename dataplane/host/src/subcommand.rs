@@ -1,9 +1,10 @@
 //! Subcommands of gfagent: the options of each app know how to run it.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::error::{exit, AgentError};
+use crate::error::{exit, plain, AgentError};
 use crate::report::Reporter;
 
 /// The options of a subcommand of gfagent.
@@ -41,6 +42,30 @@ pub fn check_name(name: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
+/// The words of a command line, where the file after `--token-file` is replaced by the token that it has: a
+/// token itself would be in the command line, which every user can read.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn with_token(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
+    let (mut all, mut is_next) = (Vec::new(), false);
+    for word in words {
+        let joined = word.to_str().and_then(|word| word.strip_prefix("--token-file=")).map(OsString::from);
+        if let Some(path) = joined.or_else(|| is_next.then(|| word.clone())) {
+            let read = std::fs::read_to_string(&path);
+            let token =
+                read.map_err(|e| format!("--token-file {}: {}", path.to_string_lossy(), plain(&e)))?;
+            all.push(format!("--token-file={}", token.trim()).into());
+            is_next = false;
+            continue;
+        }
+        is_next = word == "--token-file";
+        all.extend((!is_next).then_some(word));
+    }
+    all.extend(is_next.then(|| "--token-file".into()));
+    Ok(all)
+}
+
 /// Reports a wrong command line: help is printed unchanged, an error in one line.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
@@ -60,4 +85,24 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
     let _ = writeln!(std::io::stderr(), "gfagent: {cause}; see gfagent --help");
     ExitCode::from(exit::USAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_comes_from_a_file() {
+        let path = std::env::temp_dir().join(format!("gf-token-{}", std::process::id()));
+        std::fs::write(&path, "c0ffee\n").expect("written");
+        let path = path.to_str().expect("UTF-8");
+        let read = |words: &[&str]| with_token(words.iter().map(OsString::from));
+        let wanted: Vec<OsString> = ["send", "--token-file=c0ffee", "--json"].map(OsString::from).into();
+        assert_eq!(read(&["send", "--token-file", path, "--json"]), Ok(wanted.clone()));
+        assert_eq!(read(&["send", &format!("--token-file={path}"), "--json"]), Ok(wanted));
+        assert_eq!(read(&["--token-file"]), Ok(vec![OsString::from("--token-file")]), "clap refuses it");
+        std::fs::remove_file(path).expect("removed");
+        let gone = read(&["--token-file", path]);
+        assert_eq!(gone, Err(format!("--token-file {path}: no such file or directory")));
+    }
 }

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from groupflow.cli.main import main
+from tests.support.tokens import token_file
 
 QUICK = ("--buffers", "16KiB,64KiB", "--connections", "1,2", "--seconds", "0.8")
 
@@ -36,11 +37,11 @@ def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, obje
 def test_a_server_makes_a_token_and_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as (process, ready):
         where = f"127.0.0.1:{ready['port']}"
-        assert main(["probe", where, "--token", str(ready["token"]), *QUICK, "--json"]) == 0
+        assert main(["probe", where, "--token-file", token_file(str(ready["token"])), *QUICK, "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told["buffer"] in {8192, 16384, 32768, 65536} and told["connections"] in {1, 2}
         assert told["bps"] > 1e6 and told["in_flight"] > 0 and len(told["cells"]) in {4, 5}
-        assert main(["probe", where, "--token", str(ready["token"]), *QUICK]) == 0
+        assert main(["probe", where, "--token-file", token_file(str(ready["token"])), *QUICK]) == 0
         shown = capsys.readouterr().out
         assert "BUFFER" in shown and "64 KiB" in shown and "kernel's" in shown and "recommended" in shown
         process.send_signal(signal.SIGTERM)
@@ -48,7 +49,7 @@ def test_a_server_makes_a_token_and_is_measured(capsys: pytest.CaptureFixture[st
 
 
 def test_a_given_token_is_not_told() -> None:
-    with serving("--token", "c0ffee") as (_, ready):
+    with serving("--token-file", token_file("c0ffee")) as (_, ready):
         assert "token" not in ready
 
 
@@ -57,14 +58,26 @@ def test_a_given_token_is_not_told() -> None:
     [
         ([], 2, "name a HOST to measure the way to, or --serve to be measured"),
         (["h", "--serve"], 2, "name a HOST"),
-        (["127.0.0.1"], 2, "--token is missing; pass the one that the server printed"),
-        (["127.0.0.1:port", "--token", "c0"], 2, "not an address; write HOST, HOST:PORT or [IPV6]:PORT"),
-        (["127.0.0.1:0", "--token", "c0"], 2, "not an address"),
-        (["127.0.0.1:1", "--token", "c0"], 1, "127.0.0.1:1: connection refused; start"),
-        (["127.0.0.1", "--token", "c0", "--connections", "99"], 2, "99 connections; choose 1 to 64"),
-        (["127.0.0.1", "--token", "c0", "--seconds", "nan"], 2, "for 27 measurements"),
-        (["127.0.0.1", "--token", "c0", "--buffers", "many"], 2, "is no size"),
-        (["127.0.0.1", "--token", "c0", "--connections", "few"], 2, "is not a list of numbers; write"),
+        (["127.0.0.1"], 2, "the token is missing: the one that the server printed"),
+        (
+            ["127.0.0.1:port", "--token-file", token_file("c0")],
+            2,
+            "not an address; write HOST, HOST:PORT or [IPV6]:PORT",
+        ),
+        (["127.0.0.1:0", "--token-file", token_file("c0")], 2, "not an address"),
+        (["127.0.0.1:1", "--token-file", token_file("c0")], 1, "127.0.0.1:1: connection refused; start"),
+        (
+            ["127.0.0.1", "--token-file", token_file("c0"), "--connections", "99"],
+            2,
+            "99 connections; choose 1 to 64",
+        ),
+        (["127.0.0.1", "--token-file", token_file("c0"), "--seconds", "nan"], 2, "for 27 measurements"),
+        (["127.0.0.1", "--token-file", token_file("c0"), "--buffers", "many"], 2, "is no size"),
+        (
+            ["127.0.0.1", "--token-file", token_file("c0"), "--connections", "few"],
+            2,
+            "is not a list of numbers; write",
+        ),
     ],
 )
 def test_bad_input_is_one_line(

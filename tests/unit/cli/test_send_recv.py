@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.cli.main import main
+from tests.support.tokens import token_file
 
 Install = Callable[[str], Path]
 JOINED = """event joined ',"member":1,"mode":"e2e","policy":"strict"'"""
@@ -20,8 +21,8 @@ def test_send_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
     line = [
         "send",
         "7",
-        "--token",
-        "c0",
+        "--token-file",
+        token_file("c0"),
         "--file",
         str(file),
         "--members",
@@ -119,7 +120,23 @@ def test_a_member_stays_until_it_has_left(
     gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     gfagent("""event joined ',"role":"member","member":4,"receivers":2'; event left""")
-    assert main(["member", "7", "--token", "c0", "--listen", "9000", "--from", "start", "--name", "x"]) == 0
+    assert (
+        main(
+            [
+                "member",
+                "7",
+                "--token-file",
+                token_file("c0"),
+                "--listen",
+                "9000",
+                "--from",
+                "start",
+                "--name",
+                "x",
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "arguments").read_text().split() == [
         *("member", "--name", "x", "--session", "7", "--listen", "9000", "--from", "start", "--json")
     ]

@@ -10,6 +10,7 @@ import pytest
 from groupflow.cli.tree_show import lines
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.service import Dispatch
+from tests.support.tokens import token_file
 from tests.support.tree import OPTIONS, TOKEN, grove, running
 from tests.support.waiting import until
 
@@ -25,7 +26,7 @@ async def show(*words: str) -> tuple[int, str, str]:
 @pytest.mark.slow
 async def test_hosts_are_shown_below_their_parents() -> None:
     async with Dispatch(OPTIONS, MemoryStore()) as service:
-        where = ("--to", f"127.0.0.1:{service.port}", "--token", TOKEN, "--plain")
+        where = ("--to", f"127.0.0.1:{service.port}", "--token-file", token_file(TOKEN), "--plain")
         assert await show(*where) == (0, "no source has joined, so there is no tree\n", "")
         source, *hosts = await grove(service, 5)
         async with running(source, *hosts):
@@ -62,11 +63,14 @@ async def test_over_tls_by_its_fingerprint() -> None:
     async with Dispatch(replace(OPTIONS, plain=False), MemoryStore()) as service:
         assert service.forest.identity
         where = ("--to", f"127.0.0.1:{service.port}", "--tls-pin", service.forest.identity.pin)
-        assert (await show(*where, "--token", TOKEN))[0] == 0
+        assert (await show(*where, "--token-file", token_file(TOKEN)))[0] == 0
         for words, text in (
-            ((*where, "--token", "bad"), "groupflow: the token is wrong"),
-            ((*where[:3], "0" * 64, "--token", TOKEN), "has another certificate; check --tls-pin"),
-            ((*where[:2], "--plain", "--token", TOKEN), "ended the connection"),
+            ((*where, "--token-file", token_file("bad")), "groupflow: the token is wrong"),
+            (
+                (*where[:3], "0" * 64, "--token-file", token_file(TOKEN)),
+                "has another certificate; check --tls-pin",
+            ),
+            ((*where[:2], "--plain", "--token-file", token_file(TOKEN)), "ended the connection"),
         ):
             code, out, said = await show(*words)
             assert code in (1, 4) and not out and text in said and said.count("\n") == 1, said

@@ -111,11 +111,11 @@ async def test_too_many_viewers_are_refused_in_one_line() -> None:
         )
 
 
-async def test_page_topology_and_the_list_of_requests_come_from_the_controller() -> None:
+async def test_page_and_topology_come_from_the_controller() -> None:
     async with served() as (_, _, url), httpx.AsyncClient(base_url=url) as client:
         page = await client.get("/")
         assert page.headers["content-security-policy"].startswith("default-src 'self'")
-        for address in ("/docs", "/page/main.js", "/page/style.css"):
+        for address in ("/page/main.js", "/page/style.css"):
             answer = await client.get(address)
             assert answer.is_success, address
             assert "http://" not in answer.text.replace("http://www.w3.org/2000/svg", "")

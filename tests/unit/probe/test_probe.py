@@ -375,3 +375,21 @@ def test_proofs_differ_by_side_nonces_and_token() -> None:
     ):
         assert not wire.proves(given, token, side, mine, theirs)  # pyright: ignore[reportArgumentType]
     assert not wire.proves(None, "c0ffee", "client", "a", "b")
+
+
+async def test_strangers_who_hold_all_places_keep_no_client_out() -> None:
+    """Each place is a stranger's who says nothing, and none of them is given up for its silence."""
+    async with Server(ServeOptions(HOST, 0, "c0ffee", answer_s=60.0, pending=4)) as serving:
+        strangers = [
+            await asyncio.open_connection(HOST, serving.port, local_addr=("127.0.0.2", 0)) for _ in range(12)
+        ]
+        await until(lambda: any(reader.at_eof() for reader, _ in strangers), "the oldest give way")
+        assert await measure(HOST, serving.port, token="c0ffee", options=ONE)
+        for _, writer in strangers:
+            writer.close()
+
+
+def test_the_oldest_of_the_source_with_most_gives_way() -> None:
+    assert sockets.gives_way({}) is None
+    assert sockets.gives_way({1: "a", 2: "b", 3: "b", 4: "c"}) == 2
+    assert sockets.gives_way({1: "a", 2: "b"}) == 1

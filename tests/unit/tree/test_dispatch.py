@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,18 @@ async def test_an_address_that_is_taken_is_one_clear_line() -> None:
         with pytest.raises(TreeError, match=r"cannot listen at .*; choose another with --listen"):
             async with Dispatch(taken, MemoryStore()):
                 pass
+
+
+async def test_strangers_who_hold_all_places_keep_no_host_out() -> None:
+    """They connect and say nothing; that they are given up after some seconds would be too late."""
+    async with Dispatch(replace(OPTIONS, max_hosts=4), MemoryStore()) as service:
+        where = ("127.0.0.1", service.port)
+        strangers = [await asyncio.open_connection(*where, local_addr=("127.0.0.2", 0)) for _ in range(9)]
+        await until(lambda: sum(reader.at_eof() for reader, _ in strangers) >= 5)
+        hosts = await grove(service, 2)
+        async with running(*hosts):
+            await until(lambda: has(service, 3))
+        late = [await asyncio.open_connection(*where, local_addr=("127.0.0.2", 0)) for _ in range(4)]
+        assert service.connected == 3, "hosts that have shown the token give way to nobody"
+        for _, writer in (*strangers, *late):
+            writer.close()

@@ -16,6 +16,7 @@ from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
+from tests.support.tokens import token_file
 from tests.support.waiting import until
 from tests.unit.tree.hosts import (
     DATAGRAMS,
@@ -259,7 +260,14 @@ async def run_command(*words: str) -> tuple[int, str]:
 async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
-        where = ("--to", tree.common["to"], "--token", TOKEN, "--tls-pin", tree.common["tls_pin"])
+        where = (
+            "--to",
+            tree.common["to"],
+            "--token-file",
+            token_file(TOKEN),
+            "--tls-pin",
+            tree.common["tls_pin"],
+        )
         copies = [tmp_path / name for name in "ab"]
         receiving = [
             asyncio.create_task(run_command("recv", *where, *edges, "--output", str(copy), "--from", "start"))
@@ -278,7 +286,14 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
     small.write_bytes(os.urandom(50_000))
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
-        where = ("--to", tree.common["to"], "--token", TOKEN, "--tls-pin", tree.common["tls_pin"])
+        where = (
+            "--to",
+            tree.common["to"],
+            "--token-file",
+            token_file(TOKEN),
+            "--tls-pin",
+            tree.common["tls_pin"],
+        )
         how = (*DATAGRAMS, "--align", "1000")
         copy = tmp_path / "copy"
         receiving = asyncio.create_task(
@@ -296,27 +311,64 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
     ("words", "text"),
     [
         (
-            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "datagrams"),
+            (
+                "recv",
+                "--to",
+                "127.0.0.1:1",
+                "--token-file",
+                token_file("ab"),
+                "--plain",
+                "--edges",
+                "datagrams",
+            ),
             "--edges datagrams needs --slow skip",
         ),
         (
-            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--parallel", "2", *DATAGRAMS),
+            (
+                "recv",
+                "--to",
+                "127.0.0.1:1",
+                "--token-file",
+                token_file("ab"),
+                "--plain",
+                "--parallel",
+                "2",
+                *DATAGRAMS,
+            ),
             "--edges datagrams has one connection",
         ),
         (
-            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "quic"),
+            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "quic"),
             "--edges quic and datagrams are always encrypted",
         ),
-        (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "group"), "write quic"),
-        (("serve", "--token", "xyz"), "--token: it must be 1 to 255 hexadecimal digits"),
-        (("serve", "--token", "ab", "--max-children", "0"), "--max-children 0: write a number from 1"),
-        (("serve", "--token", "ab", "--threshold-ms", "-1"), "--threshold-ms -1: write 0 or more"),
-        (("serve", "--token", "ab", "--listen", "nowhere"), "--listen: 'nowhere' is no address"),
-        (("recv", "--to", "127.0.0.1:1", "--token", "ab"), "no way to check the dispatchers: pass"),
-        (("recv", "--to", "127.0.0.1:1", "--plain"), "--token: it must be"),
-        (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--tls-pin", "12"), "--tls-pin 12: it must be 64"),
         (
-            ("send", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--file", "/nope"),
+            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "group"),
+            "write quic",
+        ),
+        (("serve", "--token-file", token_file("xyz")), "the token: it must be 1 to 255 hexadecimal digits"),
+        (
+            ("serve", "--token-file", token_file("ab"), "--max-children", "0"),
+            "--max-children 0: write a number from 1",
+        ),
+        (
+            ("serve", "--token-file", token_file("ab"), "--threshold-ms", "-1"),
+            "--threshold-ms -1: write 0 or more",
+        ),
+        (
+            ("serve", "--token-file", token_file("ab"), "--listen", "nowhere"),
+            "--listen: 'nowhere' is no address",
+        ),
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab")),
+            "no way to check the dispatchers: pass",
+        ),
+        (("recv", "--to", "127.0.0.1:1", "--plain"), "the token: it must be"),
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--tls-pin", "12"),
+            "--tls-pin 12: it must be 64",
+        ),
+        (
+            ("send", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--file", "/nope"),
             "/nope: no such file",
         ),
     ],

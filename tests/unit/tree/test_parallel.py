@@ -20,6 +20,7 @@ from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.questions import ask
 from groupflow.tree.service import Dispatch
+from tests.support.tokens import token_file
 
 TOKEN = "c0ffee"
 CELLS = tuple(Cell(None, number, 1e6 * number) for number in (1, 2, 4, 8))
@@ -174,7 +175,7 @@ async def test_who_is_measured_does_not_hold_up_the_dispatchers() -> None:
 @pytest.mark.slow
 async def test_the_command_tells_what_was_measured() -> None:
     async with serving() as where:
-        common = ("--to", where["to"], "--token", TOKEN, "--tls-pin", where["tls_pin"])
+        common = ("--to", where["to"], "--token-file", token_file(TOKEN), "--tls-pin", where["tls_pin"])
         command = (sys.executable, "-m", "groupflow.cli.main", "tree")
         pipe = asyncio.subprocess.PIPE
         receiving = await asyncio.create_subprocess_exec(

@@ -16,10 +16,20 @@ import pytest
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from tests.support.tokens import token_file
 from tests.support.waiting import until
 from tests.unit.tree.hosts import TOKEN, complete_files, contents
 
-SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--token", TOKEN, "--json")
+SERVE = (
+    sys.executable,
+    "-m",
+    "groupflow.cli.main",
+    "tree",
+    "serve",
+    "--token-file",
+    token_file(TOKEN),
+    "--json",
+)
 PARTS = 40
 PART = 50_000
 

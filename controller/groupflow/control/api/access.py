@@ -1,23 +1,112 @@
-"""Access of agents' processes to the REST API: by their token, or else from this machine only."""
+"""Who may use a REST API: bearers of its token, and processes of the same user at its Unix socket.
+
+A browser is let in once by `/?token=`, and then by a cookie. A request whose `Host:` is not this machine's
+comes from a page of somebody else's, whose name was made to lead here (DNS rebinding), and is refused.
+"""
 
 import hmac
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Sequence
+from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
+from urllib.parse import parse_qs, urlsplit
 
-from fastapi import Header, HTTPException, Request
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from groupflow.endpoint.api_token import VARIABLE
 from groupflow.endpoint.controller_link import TOKEN_VARIABLE
 
+OF_AGENTS = frozenset({"/v1/agents/reports", "/v1/gather/rounds"})
+"""the paths for which the token of agents is enough"""
 
-def agents_only(token: str | None) -> Callable[..., Awaitable[None]]:
-    """A dependency that lets in agents; `token`: theirs, if they must show one."""
 
-    async def check(request: Request, authorization: str = Header("")) -> None:
-        is_local = request.client is not None and ip_address(request.client.host).is_loopback
-        if token is None and not is_local:
-            problem = "a process on another machine needs a token; run the controller with --agent-token"
-            raise HTTPException(403, problem)
-        if token is not None and not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
-            raise HTTPException(403, f"the token of agents does not match; set {TOKEN_VARIABLE}")
+class Guard:
+    """An application that only those use who may. `agents`: the token of agents, if they have one."""
 
-    return check
+    def __init__(
+        self, app: ASGIApp, token: str, *, agents: str | None = None, names: Sequence[str] = ()
+    ) -> None:
+        """`names` are this machine's besides its own: those that the API's address was given by."""
+        self._app = app
+        self._token = token
+        self._agents = agents
+        self._names = {"localhost", socket.gethostname().lower(), *map(str.lower, names)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            answer = self._refusal(scope) or self._app
+            await answer(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """The answer to a request that is not let in; also that which gives a browser its cookie."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self._is_own(host):
+            return _problem(421, f"{host!r} is no name of this machine; use its IP address")
+        if (scope.get("server") or ("", 0))[1] is None:
+            return None  # a Unix socket, whose peer was known when it connected
+        cookie = f"groupflow_{scope['server'][1]}" if scope.get("server") else "groupflow"
+        if scope["path"] == "/" and (given := parse_qs(scope["query_string"].decode("latin-1")).get("token")):
+            if not _same(given[-1], self._token):
+                return _problem(403, "the token is wrong; open the address that the controller printed")
+            answer = RedirectResponse(
+                "/", 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+            )
+            answer.set_cookie(
+                cookie, self._token, httponly=True, samesite="strict", secure=scope["scheme"] == "https"
+            )
+            return answer
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            if _same(bearer, self._token):
+                return None
+            if self._agents is not None and scope["path"] in OF_AGENTS and _same(bearer, self._agents):
+                return None
+            variable = TOKEN_VARIABLE if scope["path"] in OF_AGENTS else VARIABLE
+            return _problem(403, f"the token is wrong; set {variable}")
+        if _same(_cookie(headers, cookie), self._token):
+            # Pages at other ports of this host are of the same site: the cookie comes with their forms, too.
+            origin = headers.get("origin")
+            if scope["method"] in ("GET", "HEAD") or origin is None or urlsplit(origin).netloc == host:
+                return None
+            return _problem(403, f"a page of {origin} may change nothing here")
+        return _problem(
+            401,
+            f"a token is needed: commands of the API's user find it by themselves, others need {VARIABLE}"
+            f" (agents: {TOKEN_VARIABLE}); a browser opens the address that the API printed",
+        )
+
+    def _is_own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if name.rstrip(".") in self._names:
+            return True
+        try:
+            ip_address(name)  # no name, so that nobody can have made it lead here
+        except ValueError:
+            return False
+        return True
+
+
+def _same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _problem(status: int, text: str) -> Response:
+    return JSONResponse({"error": text}, status)

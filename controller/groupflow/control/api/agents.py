@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from groupflow.control.agents import NAME, AgentId, Bounds, Holds, Kind, Obeyed, Report
-from groupflow.control.api.access import agents_only
 from groupflow.control.controller import Controller
 from groupflow.control.split.agent import SplitAgent
 
@@ -52,9 +51,7 @@ def agent_routes(controller: Controller) -> APIRouter:
         await agents.bound(AgentId(new.kind, new.name), new.bounds)
         return new.bounds
 
-    dependencies = [Depends(agents_only(controller.manager.options.agent_token))]
-
-    @router.post("/agents/reports", dependencies=dependencies)
+    @router.post("/agents/reports")
     async def take_report(report: Report) -> Bounds:
         """Registers or renews a hub, a rim or a dispatcher; the answer has the bounds set for it."""
         return agents.take(report)

@@ -1,4 +1,4 @@
-"""The page, its data as server-sent events, and the list of the API's requests, all without a network."""
+"""The page and its data as server-sent events, all without a network."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
@@ -20,15 +20,11 @@ _HEADERS = {
 
 
 def add_page(app: FastAPI) -> None:
-    """The page at `/`, its files below `/page`, and `/docs`."""
+    """The page at `/`, and its files below `/page`."""
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(PAGE / "index.html", headers=_HEADERS)
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> FileResponse:
-        return FileResponse(PAGE / "docs.html", headers=_HEADERS)
 
     app.mount("/page", StaticFiles(directory=PAGE))
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.responses import StreamingResponse
+from fastapi_offline import FastAPIOffline
 
 from groupflow.control.api.agents import agent_routes
 from groupflow.control.api.diffusion import diffusion_routes
@@ -48,12 +49,10 @@ from groupflow.p4rt.counters import read_counter
 from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
 
 
-def make_app(controller: Controller, live: Live) -> FastAPI:
-    """The application."""
+def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
+    """The application, with the page of what `live` sees."""
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
-    app = FastAPI(
-        title="groupflow controller", version="1", docs_url=None, redoc_url=None, responses=problems
-    )
+    app = FastAPIOffline(title="groupflow controller", version="1", responses=problems)
     for router in (
         _sessions(controller),
         tcp_routes(controller),
@@ -62,8 +61,8 @@ def make_app(controller: Controller, live: Live) -> FastAPI:
         diffusion_routes(controller),
         placement_routes(controller),
         gather_routes(controller.gathering),
-        round_routes(controller.gathering, controller.manager.options.agent_token),
-        live_routes(live),
+        round_routes(controller.gathering),
+        live_routes(live or Live(controller)),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")

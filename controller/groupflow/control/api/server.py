@@ -3,15 +3,14 @@
 import asyncio
 import os
 import socket
+import struct
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
-
-from groupflow.control.api.rest import make_app
-from groupflow.control.controller import Controller
-from groupflow.control.live.sampler import Live
+from starlette.types import ASGIApp
 
 
 class ApiError(Exception):
@@ -35,6 +34,52 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
+class _OwnersSocket(socket.socket):
+    """A Unix socket at which only processes of this user and of root are accepted."""
+
+    def accept(self) -> "tuple[socket.socket, object]":
+        client, address = super().accept()
+        peer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        if struct.unpack("3i", peer)[1] not in (0, os.geteuid()):
+            client.close()
+            raise ConnectionAbortedError  # for asyncio: nobody is there
+        return client, address
+
+
+def listen_privately(path: Path) -> socket.socket:
+    """The API's Unix socket. A path at which no process answers is replaced. Raises ApiError."""
+    listener = _OwnersSocket(socket.AF_UNIX)
+    try:
+        if path.is_socket():
+            with socket.socket(socket.AF_UNIX) as other, suppress(ConnectionRefusedError):
+                other.connect(str(path))
+                raise ApiError(f"cannot serve the API at {path}: another process does")
+            path.unlink()
+        os.fchmod(listener.fileno(), 0o600)  # Linux gives the file this mode from the first moment
+        listener.bind(str(path))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise ApiError(f"cannot serve the API at {path}: {reason}; choose another path") from None
+    return listener
+
+
+def url_of(listener: socket.socket, *, tls: bool = False) -> str:
+    """The address of an API's socket."""
+    where = listener.getsockname()
+    if isinstance(where, str):
+        return f"unix:{where}"
+    host = f"[{where[0]}]" if ":" in where[0] else where[0]
+    return f"{'https' if tls else 'http'}://{host}:{where[1]}"
+
+
+def is_beyond(listener: socket.socket) -> bool:
+    """Whether the socket is reached from other machines."""
+    where = listener.getsockname()
+    return not isinstance(where, str) and not ip_address(where[0]).is_loopback
+
+
 def inherit(descriptor: int) -> socket.socket:
     """The API's socket, which the process that started this one has opened. Raises ApiError."""
     with suppress(OSError):
@@ -44,16 +89,17 @@ def inherit(descriptor: int) -> socket.socket:
     raise ApiError(f"--api fd:{descriptor}: this process has inherited no listening socket {descriptor}")
 
 
-async def serve(controller: Controller, *listeners: socket.socket, live: Live | None = None) -> None:
-    """Serves a controller, and the page of what `live` sees, until cancelled."""
-    await serve_app(make_app(controller, live or Live(controller)), *listeners)
-
-
-async def serve_app(app: FastAPI, *listeners: socket.socket) -> None:
-    """Serves until cancelled."""
+async def serve_app(app: ASGIApp, *listeners: socket.socket, tls: tuple[Path, Path] | None = None) -> None:
+    """Serves until cancelled; `tls`: certificate and key. Raises ApiError."""
+    # A peer's word is not taken for where it is (proxy_headers).
     config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
-    )
+        app, lifespan="off", log_config=None, access_log=False, proxy_headers=False,
+        timeout_graceful_shutdown=1, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
+    )  # fmt: skip
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one
+        raise ApiError(f"--tls-cert, --tls-key: {str(error).lower()}") from None
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=list(listeners)))
     try:

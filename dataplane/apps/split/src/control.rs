@@ -3,16 +3,17 @@
 use std::io;
 use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
+use groupflow_host::private;
 use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::{json, Value};
-use socket2::Socket;
+use socket2::{Socket, Type};
 
 /// Bytes of the longest request.
 const LINE: usize = 1 << 20;
@@ -59,19 +60,23 @@ impl Listener {
             }
             ControlAddress::Path(path) => {
                 remove_stale(path)?;
-                let listener = UnixListener::bind(path)?;
-                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-                (Socket::from(listener), path.display().to_string(), Some(path.clone()))
+                let listener = private::listen(path, Type::STREAM, 128)?;
+                (listener, path.display().to_string(), Some(path.clone()))
             }
         };
         socket.set_nonblocking(true)?;
         Ok(Listener { socket, name, path })
     }
 
+    /// Accepts the next client; at a Unix socket, clients of other users are closed.
     pub fn accept(&self) -> io::Result<Socket> {
-        let (connection, _) = self.socket.accept()?;
-        connection.set_nonblocking(true)?;
-        Ok(connection)
+        loop {
+            let (connection, _) = self.socket.accept()?;
+            if self.path.is_none() || private::is_ours(&connection) {
+                connection.set_nonblocking(true)?;
+                return Ok(connection);
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use groupflow_host::private;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
@@ -95,18 +96,18 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 fn listen_at(path: &Path) -> io::Result<Socket> {
-    let listener = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
     // No process answers at this path.
     let _ = std::fs::remove_file(path);
-    listener.bind(&SockAddr::unix(path)?)?;
-    listener.listen(4)?;
-    Ok(listener)
+    private::listen(path, Type::SEQPACKET, 4)
 }
 
 fn dial(path: &Path) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
     socket.connect(&SockAddr::unix(path)?)?;
-    Ok(socket)
+    match private::is_ours(&socket) {
+        true => Ok(socket),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
 }
 
 fn send(socket: BorrowedFd<'_>, note: &Value, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
@@ -163,7 +164,10 @@ fn next_agent(listener: &Socket, patience: Duration) -> io::Result<Option<Socket
         let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
         match poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], timeout) {
             Ok(0) | Err(Errno::EINTR) => {}
-            Ok(_) => return listener.accept().map(|(agent, _)| Some(agent)),
+            Ok(_) => match listener.accept()? {
+                (agent, _) if private::is_ours(&agent) => return Ok(Some(agent)),
+                _ => {}
+            },
             Err(error) => return Err(error.into()),
         }
         if left.is_zero() {

@@ -127,14 +127,16 @@ impl ServerProcess {
     }
 }
 
-/// A client of the server at `address`.
+/// A client of the server at `address`; a `--token` among the options goes by the environment.
 pub fn send(address: SocketAddrV4, client: &str, options: &[&str]) -> JsonProcess {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
     let to = address.to_string();
     command.args(["gather-send", "--json", "--to", &to, "--client", client, "--retry", "20"]);
-    if !options.contains(&"--token") {
-        command.args(["--token", TOKEN]);
-    }
+    let (token, options) = match options.iter().position(|option| *option == "--token") {
+        Some(at) => (options[at + 1], [&options[..at], &options[at + 2..]].concat()),
+        None => (TOKEN, options.to_vec()),
+    };
+    command.env("GROUPFLOW_TOKEN", token);
     if !options.iter().any(|option| option.starts_with("--tls")) {
         command.arg("--plain");
     }

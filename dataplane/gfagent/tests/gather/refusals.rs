@@ -100,7 +100,7 @@ fn who_is_not_known_or_has_another_token_is_refused_in_one_line() {
                 "badc0de",
                 "wrong_token",
                 "refused by the server: the token of client a does not match; pass the client's token \
-                    with --token",
+                    in GROUPFLOW_TOKEN or a --token-file",
             ),
         ];
         for (client, token, code, line) in cases {

@@ -40,7 +40,7 @@ impl GroupProcess {
     pub fn start(via: SocketAddrV4, args: &[&str], data_on_stdout: bool) -> GroupProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
         command.args(args).args(["--addr", "127.0.0.1", "--port", "0", "--json", "--seed", "1"]);
-        command.args(["--via", &via.to_string()]);
+        command.args(["--via", &via.to_string()]).env("GROUPFLOW_TOKEN", "c0ffee");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("gfagent starts");
         let stdout: Box<dyn Read + Send> = Box::new(child.stdout.take().expect("stdout"));

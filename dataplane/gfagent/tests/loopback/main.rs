@@ -36,7 +36,7 @@ fn random_bytes(length: usize) -> Vec<u8> {
     bytes
 }
 
-const SESSION: [&str; 4] = ["--session", "7", "--token", "c0ffee"];
+const SESSION: [&str; 2] = ["--session", "7"];
 
 fn start(via: SocketAddrV4, what: &str, name: &str, args: &[&str]) -> GroupProcess {
     let mut all = vec![what, "--name", name];
@@ -143,7 +143,10 @@ fn a_receiver_that_is_killed_is_named() {
 #[test]
 fn a_wrong_token_is_refused() {
     let mut network = RelayNetwork::new(rules(false), 0);
-    let args = ["recv", "--name", "mb1", "--session", "7", "--token", "bad", "--output", "/dev/null"];
+    let folder = TempFolder::new("wrong");
+    std::fs::write(folder.path("token"), "bad\n").expect("written");
+    let file = folder.path("token");
+    let args = ["recv", "--name", "mb1", "--session", "7", "--token-file", &file, "--output", "/dev/null"];
     let ended = GroupProcess::start(network.add_port(), &args, false).finish();
     assert_eq!(ended.code, Some(4));
     assert_eq!(ended.event("error")["code"], "refused");

@@ -1,7 +1,7 @@
 //! Bounds: caches, descriptors, streams.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -228,4 +228,48 @@ fn more_streams_than_allowed_are_refused() {
     assert_eq!(agent.wait_for("refused", |_| true)["code"], "streams");
     send(first, b"hello").expect("sent");
     assert_eq!(member.finish().bytes, b"hello");
+}
+
+/// Strangers connect and say nothing, until all streams are theirs; a sender gets in nevertheless.
+#[test]
+fn silent_senders_keep_no_sender_out() {
+    let network = SplitNetwork::new();
+    let mut agent = network.agent_with(1, &["--max-streams", "2"], None);
+    let member = TcpListener::bind((network.address(101), 0)).expect("a port");
+    let address = member.local_addr().expect("bound").to_string();
+    let branch = json!({"kind": "member", "name": "m1", "address": address, "member": 1});
+    agent.set(network.spec(1, &[branch], json!({})));
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = member.accept() {
+            let tell = tell.clone();
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                // A stranger's stream is reset.
+                let _ = stream.read_to_end(&mut bytes);
+                let _ = (!bytes.is_empty()).then(|| tell.send(bytes));
+            });
+        }
+    });
+    let _strangers: Vec<TcpStream> = (0..4).map(|_| network.connect(1)).collect();
+    let closed = agent.wait_for("stream_closed", |event| event["fault"] == "refused");
+    assert_eq!(closed["bytes_in"], 0, "{closed}");
+    let bytes = random_bytes(100_000);
+    send(network.connect(1), &bytes).expect("it is let in");
+    assert!(told.recv().expect("the member's bytes") == bytes);
+}
+
+/// The same at the port for other agents, whose first word is a preamble.
+#[test]
+fn silent_agents_keep_no_agent_out() {
+    let network = SplitNetwork::new();
+    let _agent = network.agent(1);
+    let strangers: Vec<TcpStream> =
+        (0..300).map(|_| TcpStream::connect(network.peer(1)).expect("connected")).collect();
+    let mut late = TcpStream::connect(network.peer(1)).expect("connected");
+    late.write_all(&[7; 64]).expect("a wrong preamble");
+    let mut said = Vec::new();
+    late.read_to_end(&mut said).expect("no reset");
+    assert!(String::from_utf8_lossy(&said).contains("wrong preamble"), "it is heard, and told why not");
+    drop(strangers);
 }

@@ -129,7 +129,8 @@ impl ReceiverProcess {
     fn start(tree: &Dispatch, edges: &str) -> ReceiverProcess {
         let pin = tree.pin.clone().expect("encrypted");
         let child = Command::new(env!("CARGO_BIN_EXE_gfagent"))
-            .args(["tree-recv", "--to", &tree.address.to_string(), "--tls-pin", &pin, "--token", TOKEN])
+            .args(["tree-recv", "--to", &tree.address.to_string(), "--tls-pin", &pin])
+            .env("GROUPFLOW_TOKEN", TOKEN)
             .args(["--listen", "127.0.0.1:0", "--children", "1", "--edges", edges, "--from", "start"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -317,8 +318,9 @@ fn what_does_not_go_together_is_said() {
         let error = TreeReader::start(options).expect_err(text);
         assert!(error.cause.contains(text), "{error}");
     }
-    let gone = ["tree-recv", "--to", "127.0.0.1:1", "--token", TOKEN, "--plain", "--edges", "group"];
-    let done = Command::new(env!("CARGO_BIN_EXE_gfagent")).args(gone).output().expect("run");
+    let gone = ["tree-recv", "--to", "127.0.0.1:1", "--plain", "--edges", "group"];
+    let mut program = Command::new(env!("CARGO_BIN_EXE_gfagent"));
+    let done = program.args(gone).env("GROUPFLOW_TOKEN", TOKEN).output().expect("run");
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.code() == Some(2) && said.contains("write quic"), "{said}");
 }

@@ -1,6 +1,7 @@
 //! `tree::session`: hosts within programs.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -250,4 +251,38 @@ fn a_program_is_told_why_it_is_not_let_in() {
     let secure = groupflow_host::secure::SecureSend::plain();
     let error = HostOptions::new(tree.address, "no token", secure).err().expect("no token");
     assert!(error.cause.contains("a token is"), "{error}");
+}
+
+/// Strangers connect to a host and say nothing, until they hold all places: the oldest of them gives way, and
+/// not whoever comes next, as a child does.
+#[test]
+fn silent_strangers_keep_no_child_out() {
+    let tree = Dispatch::start(false);
+    let at = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let std::net::SocketAddr::V4(at) = at else { unreachable!() };
+    let mut options = tree.options();
+    options.host.listen = at;
+    let mut source = TreeWriter::start(options).expect("started");
+    let mut strangers = Vec::new();
+    until("the host listens", || TcpStream::connect(at).map(|first| strangers.push(first)).is_ok());
+    strangers.extend((0..200).map(|_| TcpStream::connect(at).expect("connected")));
+    let is_open = |stranger: &mut TcpStream, patience| {
+        stranger.set_read_timeout(Some(patience)).expect("an option");
+        loop {
+            match stranger.read(&mut [0; 64]) {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(error) => return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+            }
+        }
+    };
+    // Less than the 3 s after which a silent connection is closed in any case.
+    assert!(!is_open(&mut strangers[0], Duration::from_secs(1)), "the oldest gives way");
+    assert!(is_open(strangers.last_mut().expect("some"), Duration::from_millis(200)), "to the newest");
+    let mut receiver = TreeReader::start(from_start(&tree)).expect("started");
+    source.write_all(b"all of it").expect("written");
+    source.finish().expect("sent");
+    let mut all = Vec::new();
+    receiver.read_to_end(&mut all).expect("read");
+    assert_eq!(all, b"all of it");
 }

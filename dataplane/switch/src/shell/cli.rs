@@ -48,8 +48,8 @@ struct SwitchArgs {
     /// P4Info of PROGRAM, in text or binary form: sets the pipeline at start
     #[arg(long, value_name = "FILE", requires = "program")]
     p4info: Option<PathBuf>,
-    /// Address at which P4Runtime is offered, or none
-    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9559")]
+    /// Address at which P4Runtime is offered, which asks nobody who they are; or none
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9559")]
     grpc_server_addr: String,
     /// The controller's port
     #[arg(long, value_name = "PORT", default_value_t = 510)]
@@ -360,6 +360,8 @@ mod tests {
         assert_eq!(args.interface, [(Port(1), "s1-eth1".into()), (Port(2), "s1-eth2".into())]);
         assert_eq!((args.device_id, args.cpu_port, args.drop_port, args.priority_queues), (3, 255, 500, 8));
         assert_eq!(args.grpc_server_addr, "0.0.0.0:50051");
+        let own = parse("gfswitch --no-p4").expect("valid").grpc_server_addr;
+        assert_eq!(own, "127.0.0.1:9559", "P4Runtime asks nobody who they are");
         assert_eq!(args.pcap, Some(".".into()));
         assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "thrift-port", "use-files"]);
     }

@@ -1,10 +1,13 @@
 //! The control socket: statistics, changes of links and queues, one JSON object a line.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use groupflow_pipeline::Port;
+use nix::sys::socket::{bind, listen, socket, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
+use nix::sys::stat::{fchmod, Mode};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -93,13 +96,13 @@ impl ControlSocket {
     /// Listens at a path. A file that a dead switch left there is replaced.
     pub fn bind(path: &Path) -> Result<ControlSocket, ShellError> {
         let failed = |error| ShellError::Control(path.into(), error);
-        let listener = match UnixListener::bind(path) {
+        let listener = match bind_private(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 if std::os::unix::net::UnixStream::connect(path).is_ok() {
                     return Err(ShellError::ControlInUse(path.into()));
                 }
                 std::fs::remove_file(path).map_err(failed)?;
-                UnixListener::bind(path)
+                bind_private(path)
             }
             other => other,
         };
@@ -110,6 +113,10 @@ impl ControlSocket {
     pub async fn serve(&self, shared: Arc<Shared>, device_id: u64) {
         loop {
             match self.listener.accept().await {
+                // The file's mode keeps others out, where its folder's owner has not changed it.
+                Ok((client, _)) if !is_ours(&client) => {
+                    tracing::warn!("control socket: another user's client")
+                }
                 Ok((client, _)) => {
                     tokio::spawn(serve_client(client, Arc::clone(&shared), device_id));
                 }
@@ -127,6 +134,22 @@ impl Drop for ControlSocket {
         // Another process may have removed the file.
         drop(std::fs::remove_file(&self.path));
     }
+}
+
+/// Listens at a path that only its owner can use from the moment it exists: Linux gives it the socket's mode.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    fchmod(socket.as_raw_fd(), Mode::S_IRUSR | Mode::S_IWUSR)?;
+    bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    listen(&socket, Backlog::new(128)?)?;
+    UnixListener::from_std(socket.into())
+}
+
+/// Whether a client is of this process's user, or root.
+fn is_ours(client: &UnixStream) -> bool {
+    let own = nix::unistd::geteuid().as_raw();
+    client.peer_cred().is_ok_and(|peer| peer.uid() == 0 || peer.uid() == own)
 }
 
 async fn serve_client(client: UnixStream, shared: Arc<Shared>, device_id: u64) {

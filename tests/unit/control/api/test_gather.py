@@ -35,14 +35,12 @@ CAM1 = {"name": "cam1", "token_sha256": token_hash("c0ffee"), "target_bps": 10**
 CAM2 = {"name": "cam2", "token_sha256": token_hash("decade"), "target_bps": 5 * 10**5, "minimum_bps": 10**5}
 
 
-def make(
-    store: Store, token: str | None = None, clock: Callable[[], float] = time.monotonic
-) -> tuple[Gathering, FastAPI]:
+def make(store: Store, clock: Callable[[], float] = time.monotonic) -> tuple[Gathering, FastAPI]:
     """A controller's part for tuning, over a store."""
     gathering = Gathering(store, Events(), POLICIES, clock=clock)
     app = FastAPI()
     app.include_router(gather_routes(gathering), prefix="/v1")
-    app.include_router(round_routes(gathering, token), prefix="/v1")
+    app.include_router(round_routes(gathering), prefix="/v1")
     answer_errors_in_one_line(app)
     return gathering, app
 
@@ -150,28 +148,6 @@ async def test_clients_need_limits_first() -> None:
     async with at_a_port(make(MemoryStore())[1]) as url:
         status, said = await call(url, "POST", "/gather/clients", CAM1)
         assert status == 409 and said["error"].endswith("run `groupflow ctl gather configure`")
-
-
-@pytest.mark.slow
-async def test_only_a_server_with_the_agents_token_gets_hashes_and_is_believed() -> None:
-    gathering, app = make(MemoryStore(), token="let-me-in")
-    async with at_a_port(app) as url:
-        await fill(url)
-        body = {"started": 5, "repeat": True}
-        for headers in ({}, {"Authorization": "Bearer c0ffee"}):
-            status, said = await call(url, "POST", "/gather/rounds", body, **headers)
-            assert (status, "token" in said["error"], gathering.server) == (403, True, "away")
-        status, said = await call(url, "POST", "/gather/rounds", body, Authorization="Bearer let-me-in")
-        assert status == 200 and len(said["message"]["clients"]) == 2 and gathering.server == "up"
-
-
-@pytest.mark.parametrize(("peer", "status"), [("127.0.0.1", 200), ("::1", 200), ("10.0.0.9", 403)])
-async def test_without_a_token_only_this_machine_is_believed(peer: str, status: int) -> None:
-    gathering, app = make(MemoryStore())
-    transport = httpx.ASGITransport(app=app, client=(peer, 5000))
-    async with httpx.AsyncClient(transport=transport, base_url="http://x/v1") as client:
-        answer = await client.post("/gather/rounds", json={"started": 5, "repeat": True})
-    assert (answer.status_code, gathering.server) == (status, "up" if status == 200 else "away")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.control.api.server import ApiError, listen
+from groupflow.endpoint.api_token import headers
 from tests.support.api import ctl, served
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO, TOPOLOGY
@@ -135,7 +136,7 @@ async def test_events_are_followed() -> None:
 @pytest.mark.slow
 async def test_the_openapi_document_names_every_path() -> None:
     async with served() as (_, _client, url):
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, headers=headers(url)) as client:
             document = (await client.get(f"{url}/openapi.json")).json()
         assert {"/v1/sessions", "/v1/switches/{name}/counters", "/v1/events"} <= document["paths"].keys()
 

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from groupflow.cli.main import main
-from groupflow.control.api.server import listen, serve
+from groupflow.control.api.rest import make_app
+from groupflow.control.api.server import listen, serve_app
 from tests.support.split import Lab, lab
 from tests.support.waiting import until
 
@@ -22,7 +23,7 @@ async def served(folder: Path) -> AsyncGenerator[tuple[Lab, httpx.AsyncClient, s
     async with lab(folder) as subject:
         with listen("127.0.0.1", 0) as listener:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            serving = asyncio.create_task(serve(subject.world.running, listener))
+            serving = asyncio.create_task(serve_app(make_app(subject.world.running), listener))
             try:
                 async with httpx.AsyncClient(base_url=f"{url}/v1", trust_env=False) as client:
                     yield subject, client, url

@@ -20,6 +20,7 @@ from groupflow.endpoint.gather.tuner import Tuner
 from groupflow.store.memory import MemoryStore
 from groupflow.tuning.policies import POLICIES
 from tests.support.gather import GOOD
+from tests.support.tokens import token_file
 from tests.support.waiting import until
 
 
@@ -118,7 +119,16 @@ async def test_a_refused_message_is_repeated_and_told(told: Path) -> None:
 def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "f.bin"
     file.write_bytes(b"hello")
-    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--token", "c0ffee"]
+    line = [
+        "gather",
+        "send",
+        "--to",
+        "10.0.0.1:26490",
+        "--client",
+        "cam1",
+        "--token-file",
+        token_file("c0ffee"),
+    ]
     assert main([*line, "--plain", "--file", str(file), "--congestion", "reno", "--duration", "5"]) == 0
     said = json.loads(told.read_text())
     assert said["token"] == "c0ffee"
@@ -142,13 +152,31 @@ def test_how_the_server_is_known(
     told: Path, said: list[str], passed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GROUPFLOW_TLS_PIN", "cd34")
-    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--token", "c0ffee"]
+    line = [
+        "gather",
+        "send",
+        "--to",
+        "10.0.0.1:26490",
+        "--client",
+        "cam1",
+        "--token-file",
+        token_file("c0ffee"),
+    ]
     assert main([*line, *said]) == 0
     assert [word for word in json.loads(told.read_text())["arguments"][5:] if word != "--json"] == passed
 
 
 def test_nothing_goes_unencrypted_unless_it_is_said(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--token", "c0ffee"]
+    line = [
+        "gather",
+        "send",
+        "--to",
+        "10.0.0.1:26490",
+        "--client",
+        "cam1",
+        "--token-file",
+        token_file("c0ffee"),
+    ]
     assert main(line) == 2
     error = capfd.readouterr().err
     assert error.startswith("groupflow: no way to check the server: pass") and error.count("\n") == 1
@@ -164,7 +192,17 @@ def test_a_server_encrypts_with_a_certificate(tls: tuple[Path, Path] | None, arg
 
 
 def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "nobody", "--token", "c0ffee", "--plain"]
+    line = [
+        "gather",
+        "send",
+        "--to",
+        "10.0.0.1:26490",
+        "--client",
+        "nobody",
+        "--token-file",
+        token_file("c0ffee"),
+        "--plain",
+    ]
     assert main(line) == 4
     assert capfd.readouterr().err == "groupflow: the server knows no client nobody; add it\n"
 

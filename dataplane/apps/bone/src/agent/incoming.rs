@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::errno::Errno;
+use nix::fcntl::{renameat2, RenameFlags};
 use sha2::{Digest as _, Sha256};
 
 use super::digest::FileDigest;
@@ -22,7 +23,6 @@ pub struct Announced {
     pub name: FileName,
     /// The file's size in bytes.
     pub size: u64,
-    pub mode: u16,
     pub digest: FileDigest,
 }
 
@@ -84,16 +84,13 @@ impl IncomingFile {
         if self.hasher.finalize_reset()[..] != self.announced.digest.0 {
             return Ok(false);
         }
-        // The owner, this rim, can always read the file.
-        let mode = u32::from(self.announced.mode & 0o777) | 0o400;
-        self.file.set_permissions(fs::Permissions::from_mode(mode))?;
         self.file.sync_all()?;
         Ok(true)
     }
 
-    /// Gives the file its final name.
+    /// Gives the file its final name, which no other file has.
     pub fn adopt(mut self, path: &Path) -> io::Result<()> {
-        fs::rename(&self.path, path)?;
+        renameat2(None, &self.path, None, path, RenameFlags::RENAME_NOREPLACE)?;
         self.kept = true;
         super::index::sync_folder(path)
     }

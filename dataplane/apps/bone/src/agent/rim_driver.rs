@@ -83,8 +83,7 @@ impl RimDriver {
             self.fail(Failure::NoRoom, "it is larger than the rim's new bound");
             self.rim.leave();
         }
-        let coming = self.arriving().map_or(0, |(announced, _)| announced.size);
-        let gone = self.shelf.store().set_limit(limit, coming);
+        let gone = self.shelf.store().set_limit(limit);
         self.notes.extend(gone.into_iter().map(RimNote::Evicted));
     }
 
@@ -147,8 +146,8 @@ impl RimDriver {
         let mut complete = false;
         for event in events {
             match event {
-                RimEvent::Began(Parameters { name, size, mode, digest, .. }) => {
-                    self.begin(now, Announced { name, size, mode, digest: FileDigest(digest) });
+                RimEvent::Began(Parameters { name, size, digest, .. }) => {
+                    self.begin(now, Announced { name, size, digest: FileDigest(digest) });
                 }
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
@@ -181,8 +180,7 @@ impl RimDriver {
             self.notes.push_back(RimNote::Had(name));
             return self.rim.leave();
         }
-        let (incoming, gone) = self.shelf.store().begin(announced.clone());
-        self.notes.extend(gone.into_iter().map(RimNote::Evicted));
+        let incoming = self.shelf.store().begin(announced.clone());
         match incoming {
             Ok(incoming) => {
                 self.asker.forget(&name);
@@ -235,7 +233,8 @@ impl RimDriver {
             Err(error) => Err(error),
         };
         match adopted {
-            Ok(()) => {
+            Ok(gone) => {
+                self.notes.extend(gone.into_iter().map(RimNote::Evicted));
                 self.shelf.tell(&announced.name, Progress::Stored);
                 self.notes.push_back(RimNote::Stored(announced, now - began));
             }
@@ -280,7 +279,11 @@ impl RimDriver {
 }
 
 fn disk(error: &io::Error) -> String {
-    format!("the file cannot be stored: {}; make room on the disk", plain(error))
+    let cure = match error.kind() {
+        io::ErrorKind::AlreadyExists => "move the file away that is not the rim's",
+        _ => "make room on the disk",
+    };
+    format!("the file cannot be stored: {}; {cure}", plain(error))
 }
 
 impl Machine for RimDriver {

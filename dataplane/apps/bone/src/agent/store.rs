@@ -1,4 +1,5 @@
 //! The files of a rim: a folder of bounded size, from which the least recently used file is removed first.
+//! Only a file that has arrived whole makes others go, so the disk has room for the largest one besides.
 //!
 //! ```text
 //! DIR/NAME                     a file
@@ -7,7 +8,7 @@
 //! DIR/.groupflow/lock          one rim at a time
 //! ```
 //!
-//! A file is served only if its bytes were hashed since the file last changed: on arrival, or, after a
+//! A file that the rim did not store is neither served nor replaced. A file is served only if its bytes were hashed since the file last changed: on arrival, or, after a
 //! restart or a change from outside, at its next use.
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use groupflow_host::error::{plain, AgentError};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::digest::{FileDigest, Stamp};
@@ -92,11 +94,10 @@ impl Store {
         Ok((store, lost))
     }
 
-    /// Sets the bound, within which `coming` bytes of an arriving file must fit too. Returns the names of the
-    /// files that were removed.
-    pub fn set_limit(&mut self, limit: u64, coming: u64) -> Vec<FileName> {
+    /// Sets the bound. Returns the names of the files that were removed.
+    pub fn set_limit(&mut self, limit: u64) -> Vec<FileName> {
         self.limit = limit;
-        self.make_room(coming)
+        self.make_room(0)
     }
 
     pub fn bytes(&self) -> u64 {
@@ -111,29 +112,53 @@ impl Store {
         self.files.get(name).map(|entry| entry.known.digest)
     }
 
-    /// Makes room for a file and creates it. Also returns the names of the files that were removed.
-    pub fn begin(&mut self, announced: Announced) -> (io::Result<IncomingFile>, Vec<FileName>) {
+    /// Creates a file that arrives.
+    pub fn begin(&mut self, announced: Announced) -> io::Result<IncomingFile> {
         if announced.size > self.limit {
-            return (Err(io::Error::from(nix::errno::Errno::EFBIG)), Vec::new());
+            return Err(Errno::EFBIG.into());
         }
-        let gone = self.make_room(announced.size);
+        self.refuse_strangers(&announced.name)?;
         self.arrivals += 1;
         let path = self.folder.join(HIDDEN).join(format!("incoming-{}", self.arrivals));
-        (IncomingFile::create(path, announced), gone)
+        IncomingFile::create(path, announced)
     }
 
-    /// Takes in a file whose bytes are complete and match its digest.
-    pub fn adopt(&mut self, incoming: IncomingFile) -> io::Result<()> {
-        let Announced { name, size, digest, .. } = incoming.announced.clone();
-        let file = incoming.file.clone();
-        incoming.adopt(&self.folder.join(name.as_str()))?;
-        let used = self.tick();
-        let known = KnownFile { size, digest, used };
-        // Renaming changed the file's time of status change, and nothing else.
-        let verified = Stamp::of_file(&file).ok();
-        self.files.insert(name, StoredFile { known, verified });
+    /// Takes in a file whose bytes are complete and match its digest, and makes room for it. Returns the
+    /// names of the files that were removed.
+    pub fn adopt(&mut self, incoming: IncomingFile) -> io::Result<Vec<FileName>> {
+        let Announced { name, size, digest } = incoming.announced.clone();
+        if size > self.limit {
+            return Err(Errno::EFBIG.into());
+        }
+        self.refuse_strangers(&name)?;
+        // Its own earlier file goes first, and its name is in the index before the file has it: a rim that is
+        // killed in between knows the file as its own.
+        if self.files.contains_key(&name) {
+            self.remove(&name);
+        }
+        let gone = self.make_room(size);
+        let known = KnownFile { size, digest, used: self.tick() };
+        self.files.insert(name.clone(), StoredFile { known, verified: None });
         self.dirty = true;
-        self.save()
+        self.save()?;
+        let file = incoming.file.clone();
+        if let Err(error) = incoming.adopt(&self.folder.join(name.as_str())) {
+            self.files.remove(&name);
+            self.dirty = true;
+            return Err(error);
+        }
+        // Renaming changed the file's time of status change, and nothing else.
+        self.files.insert(name, StoredFile { known, verified: Stamp::of_file(&file).ok() });
+        Ok(gone)
+    }
+
+    /// An error where something has this name that the rim did not store.
+    fn refuse_strangers(&self, name: &FileName) -> io::Result<()> {
+        let is_there = fs::symlink_metadata(self.folder.join(name.as_str())).is_ok();
+        match is_there && !self.files.contains_key(name) {
+            true => Err(Errno::EEXIST.into()),
+            false => Ok(()),
+        }
     }
 
     /// Opens a file and marks it as the most recently used.

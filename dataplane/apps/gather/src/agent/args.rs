@@ -78,8 +78,8 @@ pub struct GatherSendArgs {
     /// This client's name
     #[arg(long, value_parser = parse_client)]
     pub client: ClientName,
-    /// This client's token
-    #[arg(long, value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    /// File with this client's token; without it $GROUPFLOW_TOKEN has the token
+    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
     pub token: Token,
     /// File to send [default: stdin]
     #[arg(long, value_name = "PATH")]
@@ -137,7 +137,7 @@ impl GatherSendArgs {
         to: SocketAddrV4, client: &str, token: &str, secure: SecureSend,
     ) -> Result<GatherSendArgs, AgentError> {
         let to = to.to_string();
-        let line = ["", "--to", &to, "--client", client, "--token", token, "--plain"];
+        let line = ["", "--to", &to, "--client", client, "--token-file", token, "--plain"];
         let CommandLine { send } = CommandLine::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
             AgentError::usage(

@@ -461,7 +461,7 @@ impl<'a> Client<'a> {
 fn refused(code: RefusalCode, text: &str) -> AgentError {
     let cure = match code {
         RefusalCode::UnknownClient => "check --client, or put it on the server's list",
-        RefusalCode::WrongToken => "pass the client's token with --token",
+        RefusalCode::WrongToken => "pass the client's token in GROUPFLOW_TOKEN or a --token-file",
         RefusalCode::DuplicateClient => {
             "stop the other program that sends as this client, or choose another name"
         }

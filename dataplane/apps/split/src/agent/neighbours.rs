@@ -1,11 +1,12 @@
 //! Connections from other agents: streams begin or go on over them, and connections of ended streams are
 //! drained.
 
-use std::net::TcpStream;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use groupflow_base::StreamId;
+use groupflow_base::{gives_way, StreamId};
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
 use groupflow_host::tcp;
@@ -19,15 +20,21 @@ use crate::resources::{Orphan, SplitPollKey};
 use crate::upstream::Upstream;
 
 /// Connections that may wait without a preamble.
-const GREETINGS: usize = 1024;
+const GREETINGS: usize = 256;
 
 impl Agent {
     pub(super) fn accept_peers(&mut self) {
         let listener = Rc::clone(&self.peers);
         while let Some((socket, peer)) = self.accept(&listener, 0) {
             if self.greetings.len() >= GREETINGS {
-                self.refused(0, "greetings", "too many agents connect at once");
-                continue;
+                let silent =
+                    self.greetings.iter().map(|(&number, other)| (number, (*other.peer.ip()).into()));
+                // Numbers tell the age.
+                let silent: BTreeMap<u64, IpAddr> = silent.collect();
+                if let Some(other) = gives_way(silent.into_iter()).and_then(|n| self.greetings.remove(&n)) {
+                    self.refused(0, "greetings", "too many agents connect at once");
+                    self.resources.poller.remove(&other.socket, other.registration);
+                }
             }
             let number = self.number();
             if let Ok(registration) = self.resources.poller.add(&socket, SplitPollKey::Greeting(number)) {
@@ -57,7 +64,7 @@ impl Agent {
         }
     }
 
-    fn admit(&self, greeting: &Greeting, preamble: &Preamble) -> Result<(), String> {
+    fn admit(&mut self, greeting: &Greeting, preamble: &Preamble) -> Result<(), String> {
         let Some(session) = self.sessions.get(&preamble.session) else {
             return Err(format!("session {} is unknown here", preamble.session));
         };
@@ -73,7 +80,7 @@ impl Agent {
             }
             Some(_) if !preamble.resume => Err(format!("stream {} is here already", preamble.stream)),
             Some(_) => Ok(()),
-            None => self.room().map_err(|(_, text)| text.to_owned()),
+            None => self.make_room().map_err(|(_, text)| text.to_owned()),
         }
     }
 

@@ -5,14 +5,14 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use groupflow_base::StreamId;
+use groupflow_base::{gives_way, StreamId};
 use groupflow_host::tcp;
 use serde_json::json;
 
 use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, SplitFrame};
-use crate::live::Live;
+use crate::live::{Abort, Live, Turn};
 use crate::resources::{Orphan, SplitPollKey};
 use crate::tally::Tally;
 use crate::upstream::Upstream;
@@ -67,7 +67,7 @@ impl Agent {
         let Some(listener) = found.listener(port) else { return };
         let spec = Arc::clone(&found.spec);
         while let Some((socket, peer)) = self.accept(&listener, session) {
-            if let Err((code, text)) = self.room() {
+            if let Err((code, text)) = self.make_room() {
                 self.refused(session, code, text);
                 continue;
             }
@@ -80,8 +80,17 @@ impl Agent {
         }
     }
 
-    /// Whether the agent has room for another stream.
-    pub(super) fn room(&self) -> Result<(), (&'static str, &'static str)> {
+    /// Whether the agent has room for another stream. A sender that has not sent a byte gives way to others.
+    pub(super) fn make_room(&mut self) -> Result<(), (&'static str, &'static str)> {
+        if self.streams.len() >= self.max_streams {
+            let mut silent: Vec<_> = self.streams.values().filter(|live| live.is_silent()).collect();
+            silent.sort_by_key(|live| live.began);
+            let oldest = gives_way(silent.iter().map(|live| (live.id, (*live.upstream.peer.ip()).into())));
+            if let Some(id) = oldest {
+                let text = "it sent nothing, and another sender came";
+                self.end(id, Turn::Aborted(Abort::new(Fault::Refused, text)));
+            }
+        }
         if self.streams.len() >= self.max_streams {
             Err(("streams", "the agent has as many streams as it may have (--max-streams)"))
         } else if self.resources.pool.is_exhausted() {

@@ -69,6 +69,7 @@ pub struct Live {
     /// The branches with their connections.
     pub links: Vec<BranchLink>,
     pub tally: Tally,
+    pub began: Instant,
     /// When the stream needs a turn in any case.
     pub due: Option<Instant>,
     pub(super) cache: ByteCache,
@@ -98,6 +99,7 @@ impl Live {
             upstream,
             links: Vec::new(),
             tally,
+            began: resources.now,
             due: None,
             cache: ByteCache::new(offset),
             starved: false,
@@ -233,6 +235,11 @@ impl Live {
         } else {
             None
         }
+    }
+
+    /// Whether a sender has connected and sent nothing.
+    pub fn is_silent(&self) -> bool {
+        !self.upstream.is_agent && self.tally.bytes_in == 0
     }
 
     /// Whether a restarted agent can go on with the stream.

@@ -67,8 +67,8 @@ pub struct TreeArgs {
     /// How the dispatchers are recognized
     #[command(flatten)]
     pub secure: SecureSend,
-    /// The tree's token
-    #[arg(long, value_name = "HEX", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
+    /// File with the tree's token; without it $GROUPFLOW_TOKEN has the token
+    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
     #[arg(hide_env_values = true)]
     pub token: Token,
     /// Address for children to connect to; port 0 takes any, 0.0.0.0 is the address from which this host
@@ -124,7 +124,7 @@ impl TreeArgs {
     /// malformed token is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<TreeArgs, AgentError> {
         let to = to.to_string();
-        let line = ["", "--to", &to, "--token", token, "--plain"];
+        let line = ["", "--to", &to, "--token-file", token, "--plain"];
         let CommandLine { tree } = CommandLine::try_parse_from(line).map_err(|error| {
             let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
             AgentError::usage(cause.trim_start_matches("error: "), "see the options in docs/how-to/tree.md")

@@ -9,10 +9,11 @@
 //! | `over_quic` | the bytes that come and go over QUIC |
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use groupflow_base::gives_way;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::system;
 use groupflow_host::tcp;
@@ -139,7 +140,11 @@ impl<'a> TreeHost<'a> {
             match target {
                 HostPollKey::Stop => drop(self.stop.came()),
                 HostPollKey::Listener => {
-                    self.tcp.accept(&mut self.drive, self.shared.as_ref(), self.args.secure.plain)?;
+                    while let Some(socket) = self.tcp.accept() {
+                        self.make_room();
+                        let (shared, plain) = (self.shared.as_ref(), self.args.secure.plain);
+                        self.tcp.admit(&mut self.drive, socket, shared, plain)?;
+                    }
                 }
                 HostPollKey::Dispatchers => self.dialogue.link.on_ready(ready),
                 HostPollKey::Probe(host) => {
@@ -224,6 +229,18 @@ impl<'a> TreeHost<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Closes a stranger's connection if otherwise a newcomer would find no place.
+    pub(super) fn make_room(&mut self) {
+        let quic = self.quic.as_ref();
+        let source = |conn| self.tcp.source(conn).or_else(|| quic?.links.source(conn));
+        let crowd = self.drive.node.conns.crowd();
+        // A connection that has no address any more is gone.
+        let silent = crowd.map(|conn| (conn, source(conn).unwrap_or(Ipv4Addr::UNSPECIFIED.into())));
+        if let Some(conn) = gives_way(silent) {
+            self.close(conn);
+        }
     }
 
     fn connect(&mut self, conn: ConnId, to: Peer) -> Result<(), AgentError> {

@@ -71,6 +71,9 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     // A silent stranger is not kept for ever, however many come.
     let strangers = std::iter::from_fn(|| node.conns.on_accepted(now)).take(1000).count();
     assert!(strangers < 30, "{strangers}");
+    let crowd: Vec<ConnId> = node.conns.crowd().collect();
+    assert_eq!(crowd.len(), strangers, "one of them is to give way, and no child");
+    assert!(crowd.windows(2).all(|two| two[0] < two[1]), "the oldest first");
     let later = Nanos(config().silence.0);
     say(&mut node, later, again, &TreeFrame::Alive);
     node.on_time(later);

@@ -33,20 +33,19 @@ fn name(text: &str) -> FileName {
 
 fn announced(text: &str, bytes: &[u8]) -> Announced {
     let digest = FileDigest::read(bytes).expect("memory");
-    Announced { name: name(text), size: bytes.len() as u64, mode: 0o640, digest }
+    Announced { name: name(text), size: bytes.len() as u64, digest }
 }
 
 /// Stores a file; returns the names of files that were removed for it.
 fn put(store: &mut Store, text: &str, bytes: &[u8]) -> Vec<String> {
-    let (incoming, gone) = store.begin(announced(text, bytes));
-    let mut incoming = incoming.expect("room");
+    let mut incoming = store.begin(announced(text, bytes)).expect("room");
     // The second half is written first, as repairs may arrive.
     let half = bytes.len() / 2;
     for (offset, part) in [(half, &bytes[half..]), (0, &bytes[..half])] {
         incoming.write(&FileWrite { offset: offset as u64, bytes: part.to_vec() }).expect("written");
     }
     assert!(incoming.complete().expect("read"));
-    store.adopt(incoming).expect("adopted");
+    let gone = store.adopt(incoming).expect("adopted");
     gone.iter().map(ToString::to_string).collect()
 }
 
@@ -64,11 +63,11 @@ fn the_least_recently_used_go_first_and_the_bound_holds() {
     assert_eq!(put(&mut store, "c", &[3; 50]), ["b"]);
     assert_eq!(store.bytes(), 90);
     assert!(bench.there("a") && !bench.there("b") && bench.there("c"));
-    assert!(store.begin(announced("d", &[4; 101])).0.is_err(), "it would never fit");
+    assert!(store.begin(announced("d", &[4; 101])).is_err(), "it would never fit");
     assert_eq!(store.bytes(), 90, "nothing went for it");
     assert_eq!(put(&mut store, "d", &[4; 100]), ["a", "c"]);
     // The same name with other content.
-    assert_eq!(put(&mut store, "d", &[5; 10]), ["d"]);
+    assert_eq!(put(&mut store, "d", &[5; 10]), [""; 0]);
     assert_eq!(store.bytes(), 10);
 }
 
@@ -128,8 +127,7 @@ fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another()
 fn wrong_bytes_are_not_adopted_and_leave_nothing() {
     let bench = StoreBench::new("wrong");
     let mut store = bench.open(1000);
-    let (incoming, _) = store.begin(announced("a", b"right"));
-    let mut incoming = incoming.expect("room");
+    let mut incoming = store.begin(announced("a", b"right")).expect("room");
     incoming.write(&FileWrite { offset: 0, bytes: b"wrong".to_vec() }).expect("written");
     assert!(!incoming.complete().expect("read"));
     drop(incoming);
@@ -151,18 +149,57 @@ fn one_rim_at_a_time_and_a_broken_index_is_named() {
 }
 
 #[test]
-fn a_new_bound_holds_at_once_beside_the_file_that_arrives() {
+fn a_new_bound_holds_at_once() {
     let bench = StoreBench::new("bound");
     let mut store = bench.open(1000);
     for name in ["a", "b", "c"] {
         put(&mut store, name, &[1; 100]);
     }
     let gone = |names: Vec<FileName>| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(gone(store.set_limit(300, 0)), [""; 0], "they fit");
-    assert_eq!(gone(store.set_limit(299, 99)), ["a"]);
+    assert_eq!(gone(store.set_limit(300)), [""; 0], "they fit");
+    assert_eq!(gone(store.set_limit(200)), ["a"]);
     assert_eq!((store.bytes(), bench.there("a"), bench.there("b")), (200, false, true));
-    assert!(store.begin(announced("d", &[2; 300])).0.is_err(), "larger than the bound");
-    assert_eq!(gone(store.set_limit(50, 0)), ["b", "c"]);
-    store.set_limit(1000, 0);
+    assert!(store.begin(announced("d", &[2; 201])).is_err(), "larger than the bound");
+    assert_eq!(gone(store.set_limit(50)), ["b", "c"]);
+    store.set_limit(1000);
     assert_eq!(put(&mut store, "d", &[2; 900]), [""; 0], "there is room again");
+}
+
+#[test]
+fn an_announcement_alone_removes_nothing() {
+    let bench = StoreBench::new("announced");
+    let mut store = bench.open(100);
+    put(&mut store, "a", &[1; 60]);
+    let incoming = store.begin(announced("b", &[2; 100])).expect("it may come");
+    assert!(bench.there("a"), "nothing has come of the other yet");
+    drop(incoming);
+    assert_eq!(put(&mut store, "b", &[2; 100]), ["a"]);
+}
+
+#[test]
+fn a_file_that_is_not_the_rims_is_never_replaced() {
+    let bench = StoreBench::new("foreign");
+    let mut store = bench.open(100);
+    let is_foreign = |error: io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+    fs::write(bench.path.join("mine"), b"precious").expect("written");
+    assert!(is_foreign(store.begin(announced("mine", b"other")).expect_err("it is not the rim's")));
+    let mut late = store.begin(announced("late", b"other")).expect("no such file yet");
+    late.write(&FileWrite { offset: 0, bytes: b"other".to_vec() }).expect("written");
+    assert!(late.complete().expect("read"));
+    std::os::unix::fs::symlink("/nowhere", bench.path.join("late")).expect("a link");
+    assert!(is_foreign(store.adopt(late).expect_err("it came meanwhile")));
+    assert_eq!(fs::read(bench.path.join("mine")).expect("read"), b"precious");
+    assert!(fs::symlink_metadata(bench.path.join("late")).is_ok_and(|about| about.is_symlink()));
+    drop(store);
+    assert_eq!(bench.open(100).files().count(), 0);
+}
+
+#[test]
+fn a_files_mode_is_the_rims_own() {
+    let bench = StoreBench::new("mode");
+    let mut store = bench.open(100);
+    put(&mut store, "a", b"bytes");
+    let mode = |path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).expect("it").permissions());
+    fs::write(bench.path.join("own"), b"").expect("written");
+    assert_eq!(mode(bench.path.join("a")), mode(bench.path.join("own")));
 }

@@ -258,5 +258,5 @@ fn addresses(told: &Value) -> Vec<SocketAddrV4> {
 
 fn refused(text: &str) -> AgentError {
     let cause = format!("refused by the dispatchers: {}", text.replace('\n', " "));
-    AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, "check --token and --to") }
+    AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, "check the token and --to") }
 }

@@ -28,6 +28,7 @@ impl TreeHost<'_> {
         while let Some(happened) = self.quic.as_mut().and_then(|quic| quic.links.poll()) {
             match happened {
                 Happened::Came(handle) => {
+                    self.make_room();
                     let named = self.drive.node.conns.on_accepted(self.drive.nanos());
                     let Some(quic) = &mut self.quic else { break };
                     match named {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener, TcpStream};
 
 use groupflow_host::channel::Channel;
 use groupflow_host::error::AgentError;
@@ -31,25 +31,33 @@ impl TcpLinks {
         TcpLinks { listener, links: BTreeMap::new(), scratch: vec![0; BATCH].into_boxed_slice() }
     }
 
-    /// Accepts the peers that wait. A host without the tree's certificate cannot prove itself, unless all is
-    /// `plain`: it accepts no child, and none expects it.
-    pub(super) fn accept(
-        &mut self, drive: &mut Drive, shared: Option<&TreeIdentity>, plain: bool,
-    ) -> Result<(), AgentError> {
+    /// The next peer that waits.
+    pub(super) fn accept(&self) -> Option<TcpStream> {
         // An error means that no peer waits, that it has gone again, or that no descriptor is left: another
         // peer will come.
-        while let Ok((socket, _)) = self.listener.accept() {
-            let tls = shared.map(TreeIdentity::accept).transpose()?;
-            if (tls.is_none() && !plain) || tcp::prepare(&socket, SILENCE).is_err() {
-                continue;
-            }
-            let Some(conn) = drive.node.conns.on_accepted(drive.nanos()) else { continue };
-            match drive.poller.add(&socket, HostPollKey::Link(conn)) {
-                Ok(token) => self.insert(conn, TcpLink::new(Channel::accepted(socket, tls), token)),
-                Err(_) => drive.on_closed(conn),
-            }
+        self.listener.accept().ok().map(|(socket, _)| socket)
+    }
+
+    /// Admits a peer that was accepted. A host without the tree's certificate cannot prove itself, unless all
+    /// is `plain`: it admits no child, and none expects it.
+    pub(super) fn admit(
+        &mut self, drive: &mut Drive, socket: TcpStream, shared: Option<&TreeIdentity>, plain: bool,
+    ) -> Result<(), AgentError> {
+        let tls = shared.map(TreeIdentity::accept).transpose()?;
+        if (tls.is_none() && !plain) || tcp::prepare(&socket, SILENCE).is_err() {
+            return Ok(());
+        }
+        let Some(conn) = drive.node.conns.on_accepted(drive.nanos()) else { return Ok(()) };
+        match drive.poller.add(&socket, HostPollKey::Link(conn)) {
+            Ok(token) => self.insert(conn, TcpLink::new(Channel::accepted(socket, tls), token)),
+            Err(_) => drive.on_closed(conn),
         }
         Ok(())
+    }
+
+    /// The address from which a peer came.
+    pub(super) fn source(&self, conn: ConnId) -> Option<IpAddr> {
+        Some(self.links.get(&conn)?.socket().peer_addr().ok()?.ip())
     }
 
     pub(super) fn insert(&mut self, conn: ConnId, link: TcpLink) {

@@ -1,6 +1,7 @@
 //! One QUIC connection.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -257,6 +258,10 @@ impl QuicLink {
         self.datagrams.clear();
         (self.waiting, self.pending, self.ends) = (0, Bytes::new(), None);
         (self.touched, self.speaks) = (true, true);
+    }
+
+    pub(super) fn source(&self) -> IpAddr {
+        self.connection.remote_address().ip()
     }
 
     pub(super) fn is_closed(&self) -> bool {

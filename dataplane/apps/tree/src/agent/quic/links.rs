@@ -20,7 +20,8 @@ use super::congestion::Bounded;
 use super::link::{QuicLink, Says};
 use crate::machine::ConnId;
 
-/// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more.
+/// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more. A child
+/// that is refused comes over TCP.
 const STRANGERS: usize = 256;
 /// With this many handshakes of unknown peers at one time, a peer proves its address first (RFC 9000, 8.1.2).
 const UNPROVED: usize = 16;
@@ -287,6 +288,11 @@ impl Links {
     /// A named connection.
     pub fn get(&mut self, conn: ConnId) -> Option<&mut QuicLink> {
         self.links.get_mut(self.names.get(&conn)?)
+    }
+
+    /// The address from which a peer came.
+    pub fn source(&self, conn: ConnId) -> Option<IpAddr> {
+        Some(self.links.get(self.names.get(&conn)?)?.source())
     }
 
     /// Whether this connection is over QUIC.

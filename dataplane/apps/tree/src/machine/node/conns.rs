@@ -145,6 +145,12 @@ impl Conns {
         (self.conns.len() < self.most).then(|| self.add(now, ConnRole::Stranger, true))
     }
 
+    /// The strangers' connections, oldest first, once no other peer can connect: one of them is to give way.
+    pub fn crowd(&self) -> impl Iterator<Item = ConnId> + '_ {
+        let strangers = self.conns.iter().filter(|(_, conn)| conn.role == ConnRole::Stranger);
+        strangers.map(|(&id, _)| id).filter(|_| self.conns.len() >= self.most)
+    }
+
     pub(super) fn connect(&mut self, now: Nanos, edge: u32, to: Peer) {
         let conn = self.add(now, ConnRole::Parent { edge, welcome: false }, false);
         self.ask(NodeAction::Connect { conn, to });

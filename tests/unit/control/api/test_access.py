@@ -1,0 +1,197 @@
+"""Who is let in by the REST API, tried as an attacker would."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from groupflow.cli.main import main
+from groupflow.control.api.access import Guard
+from groupflow.control.api.rest import make_app
+from groupflow.control.api.server import listen, listen_privately, serve_app
+from groupflow.endpoint import api_token
+from groupflow.endpoint.controller_link import ControllerLink, ControllerLinkError
+from tests.support.api import ctl, served
+from tests.support.world import world
+
+REPORT = {
+    "kind": "hub", "name": "h", "at": "10.0.0.1:1", "holds": {"bytes": 1}, "bounds": {"rate_bps": 1},
+    "started": 1,
+}  # fmt: skip
+
+
+async def test_only_the_token_lets_in_and_commands_of_its_owner_find_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served() as (_, known, url):
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as stranger:
+            for path in ("/", "/v1/sessions", "/v1/sessions/7/tokens", "/openapi.json", "/docs", "/nowhere"):
+                answer = await stranger.get(path)
+                assert answer.status_code == 401 and "a token is needed" in answer.json()["error"], path
+            assert (await stranger.delete("/v1/sessions/7")).status_code == 401
+            for wrong in ("Bearer c0ffee", "bearer x", "Basic x", "Bearer " + "\u00e9"):
+                headers = [(b"Authorization", wrong.encode("latin-1"))]
+                assert (await stranger.get("/v1/sessions", headers=headers)).status_code in (401, 403), wrong
+        assert (await known.get("/sessions/7")).status_code == 200
+        assert await ctl(url, "sessions", "list") == 0
+        assert await ctl(url.replace("127.0.0.1", "localhost"), "sessions", "list") == 0
+        monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
+        assert await ctl(url, "sessions", "list") == 4
+        assert "the token is wrong; set GROUPFLOW_API_TOKEN" in capsys.readouterr().err
+
+
+async def test_a_name_that_was_made_to_lead_here_is_refused() -> None:
+    async with served() as (_, known, url):
+        port = url.rpartition(":")[2]
+        for host, status in (
+            ("evil.example", 421), (f"127.0.0.1.evil.example:{port}", 421), ("", 421), ("[::1", 421),
+            (f"localhost:{port}", 200), (f"127.0.0.1:{port}", 200), ("[::1]:80", 200),
+        ):  # fmt: skip
+            answer = await known.get("/sessions", headers={"Host": host})
+            assert answer.status_code == status, host
+
+
+async def test_a_browser_gets_in_once_by_the_address_and_then_by_its_cookie() -> None:
+    async with served() as (_, known, url):
+        token = known.headers["Authorization"].removeprefix("Bearer ")
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as browser:
+            wrong = await browser.get("/?token=c0ffee")
+            assert wrong.status_code == 403 and "set-cookie" not in wrong.headers
+            came = await browser.get(f"/?token={token}")
+            assert (came.status_code, came.headers["location"]) == (303, "/")
+            cookie = came.headers["set-cookie"]
+            assert "HttpOnly" in cookie and "SameSite=strict" in cookie, cookie
+            assert (await browser.get("/v1/sessions")).status_code == 200
+            # A page at another port of this host is of the same site, and the cookie comes with its requests.
+            path, foreign = "/v1/sessions/7", {"Origin": "http://127.0.0.1:1"}
+            assert (await browser.delete(path, headers=foreign)).status_code == 403
+            assert (await browser.delete(path, headers={"Origin": url})).status_code == 204
+
+
+async def test_the_token_of_agents_is_for_their_reports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(agents="let-me-in") as (_, _, url):
+        async with httpx.AsyncClient(base_url=f"{url}/v1", trust_env=False) as agent:
+            agent.headers["Authorization"] = "Bearer let-me-in"
+            assert (await agent.post("/agents/reports", json=REPORT)).status_code == 200
+            assert (await agent.get("/sessions")).status_code == 403
+            agent.headers["Authorization"] = "Bearer c0ffee"
+            answer = await agent.post("/agents/reports", json=REPORT)
+            assert answer.status_code == 403 and "set GROUPFLOW_AGENT_TOKEN" in answer.json()["error"]
+        async with ControllerLink(url) as link:  # of the same user: it finds the API's own
+            assert await link.post("/agents/reports", REPORT)
+        async with ControllerLink(url, "c0ffee") as link:
+            with pytest.raises(ControllerLinkError, match="the token is wrong"):
+                await link.post("/agents/reports", REPORT)
+
+
+async def test_the_file_of_the_token_is_its_owners_and_goes_with_the_api(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "groupflow/api"
+    monkeypatch.setattr(api_token, "_folder", lambda: folder)
+    old = os.umask(0)
+    try:
+        with api_token.published(["http://0.0.0.0:1234"]) as token:
+            (file,) = folder.iterdir()
+            assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+            assert api_token.find("http://localhost:1234/") == token and len(token) == 64
+            assert api_token.find("http://127.0.0.1:1235") is None, "a token is shown to no other API"
+            assert api_token.find("http://10.0.0.1:1234") is None
+            file.chmod(0o644)
+            assert api_token.find("http://127.0.0.1:1234") is None, "others may have written or read it"
+        assert not list(folder.iterdir())
+        folder.chmod(0o755)
+        with pytest.raises(api_token.TokenFileError, match="chmod 700"):
+            api_token.keep("http://127.0.0.1:1", "x")
+    finally:
+        os.umask(old)
+
+
+@asynccontextmanager
+async def at_unix_socket(path: Path) -> AsyncGenerator[None]:
+    async with world() as w:
+        with listen_privately(path) as listener:
+            serving = asyncio.create_task(serve_app(Guard(make_app(w.running), "c0ffee"), listener))
+            try:
+                yield
+            finally:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_a_unix_socket_needs_no_token(tmp_path: Path) -> None:
+    path = tmp_path / "api.sock"
+    async with at_unix_socket(path):
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert await ctl(f"unix:{path}", "sessions", "list") == 0
+    with listen_privately(path):  # the one before is dead
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+async def test_another_user_is_not_let_in_at_a_socket_that_is_open_to_all(tmp_path: Path) -> None:
+    path = tmp_path / "api.sock"
+    async with at_unix_socket(path):
+        path.chmod(0o666)
+        for folder in (tmp_path, *tmp_path.parents[:2]):
+            folder.chmod(0o755)
+        stranger = (
+            "import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(10); s.connect(sys.argv[1]);"
+            "s.sendall(b'GET /v1/sessions HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'); print(s.recv(99))"
+        )
+        done = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", stranger, str(path)], user=65534, group=65534,
+            capture_output=True, text=True, env={},
+        )  # fmt: skip
+        assert "HTTP" not in done.stdout and ("b''" in done.stdout or "Error" in done.stderr), done
+
+
+@pytest.mark.parametrize("words", [(), ("--tls-cert", "x.pem")])
+def test_an_address_beyond_this_machine_wants_tls(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["controller", "run", "--topology", "star", "--api", "0.0.0.0:0", *words]
+    assert main(run) == 2
+    said = capsys.readouterr().err
+    assert ("go together" if words else "other machines reach it; pass --tls-cert") in said, said
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    make += ["-keyout", str(key), "-out", str(cert), "-days", "1", "-subj", "/CN=x"]
+    subprocess.run([*make, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    return cert, key
+
+
+async def test_over_https_the_certificate_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cert, key = certificate(tmp_path)
+    async with world() as w:
+        with listen("127.0.0.1", 0) as listener:
+            guard = Guard(make_app(w.running), "c0ffee")
+            serving = asyncio.create_task(serve_app(guard, listener, tls=(cert, key)))
+            url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+            monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
+            try:
+                assert await ctl(url, "sessions", "list") == 1, "nobody vouches for the certificate"
+                monkeypatch.setenv("GROUPFLOW_API_CA", str(cert))
+                assert await ctl(url, "sessions", "list") == 0
+            finally:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_the_page_of_the_api_takes_nothing_from_elsewhere() -> None:
+    async with served() as (_, known, url):
+        for path in ("/docs", "/redoc"):
+            page = (await known.get(url + path)).text
+            assert not re.findall(r'(?:src|href)="(?!/|data:)', page), path
+            for script in re.findall(r'(?:src|href)="([^"]+)"', page):
+                assert (await known.get(url + script)).status_code == 200, script
