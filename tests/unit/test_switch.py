@@ -135,7 +135,7 @@ def test_dropped_packets_alone_are_traced(switch: Switch) -> None:
         switch.run(1, frame(2, 4))
         switch.run(1, rate(2, 4, 7))
     (trace,) = switch.traces
-    assert trace["verdict"].startswith("dropped: the program marked the packet to drop (")
+    assert trace["verdict"].startswith("dropped: the program marked the packet to drop")
     with (
         pytest.raises(ValueError, match="the program extracts no such field"),
         switch.traced(match=["a.b=1"]),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import yaml
 
 from groupflow.network import units
+from groupflow.network.reader import host_mac
 from groupflow.network.topology import (
     Host,
     Link,
@@ -79,8 +80,9 @@ def render(topology: Topology, *, ports: bool = True) -> str:
         "switches": {name: _switch_form(switch) for name, switch in topology.switches.items()},
         "hosts": {name: _host_form(host) for name, host in topology.hosts.items()},
         "links": _link_forms(topology, ports=ports),
-        "pcap": sorted(topology.pcap),
     }
+    if topology.pcap:
+        form["pcap"] = sorted(topology.pcap)
     return yaml.safe_dump(form, sort_keys=False)
 
 
@@ -92,7 +94,9 @@ def _switch_form(switch: Switch) -> dict[str, object]:
 
 
 def _host_form(host: Host) -> dict[str, object]:
-    form: dict[str, object] = {"ip": f"{host.ip}/{host.prefix}", "mac": host.mac}
+    form: dict[str, object] = {"ip": f"{host.ip}/{host.prefix}"}
+    if host.mac != host_mac(host.ip):
+        form["mac"] = host.mac
     if Topology.is_foreign(host):
         form["gateway"] = str(host.gateway)
     if host.fixed_gateway:

@@ -11,6 +11,7 @@ import pytest
 from groupflow.control.live.frames import Meter, Stats
 from groupflow.control.live.sampler import HISTORY, MOST_VIEWERS, WAITING, Live
 from groupflow.control.live.sockets import SwitchSockets
+from groupflow.endpoint.api_token import headers
 from tests.support.api import served
 from tests.support.world import world
 
@@ -88,7 +89,7 @@ async def test_a_new_viewer_gets_the_last_minute_and_no_more() -> None:
 async def test_too_many_viewers_are_refused_in_one_line() -> None:
     async with (
         served() as (_, _, url),
-        httpx.AsyncClient(base_url=url, limits=httpx.Limits(), timeout=20) as client,
+        httpx.AsyncClient(base_url=url, limits=httpx.Limits(), timeout=20, headers=headers(url)) as client,
         asyncio.TaskGroup() as tasks,
     ):
         seen = asyncio.Semaphore(0)
@@ -112,7 +113,7 @@ async def test_too_many_viewers_are_refused_in_one_line() -> None:
 
 
 async def test_page_and_topology_come_from_the_controller() -> None:
-    async with served() as (_, _, url), httpx.AsyncClient(base_url=url) as client:
+    async with served() as (_, _, url), httpx.AsyncClient(base_url=url, headers=headers(url)) as client:
         page = await client.get("/")
         assert page.headers["content-security-policy"].startswith("default-src 'self'")
         for address in ("/page/main.js", "/page/style.css"):

@@ -66,7 +66,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--scenario", "4S"], "--scenario 4S: this paper has none; leave it out, or choose a --study"),
         (["--study", "tea"], f"--study tea: there are {', '.join(STUDIES)}"),
         (["--study", "window", "--scenario", "2"], "--scenario 2: this paper has none"),
-        (["--jobs", "0"], "--jobs 0: at least 1"),
+        (["--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(

@@ -57,7 +57,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["--scenario", "9"], "--scenario 9: the paper has 1, 2, 3, 4"),
         (["--study", "tea"], "--study tea: there are stability, delays, flows, tcps, rivals"),
         (["--study", "flows", "--scenario", "2"], "give --scenario or --study, not both"),
-        (["--study", "flows", "--jobs", "0"], "--jobs 0: at least 1"),
+        (["--study", "flows", "--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
