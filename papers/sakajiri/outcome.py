@@ -1,6 +1,5 @@
 """Measurements of one run: throughput, connections and buffer of every client in every round."""
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -97,11 +96,11 @@ def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) 
             by_client.setdefault(each.client, []).append(each)
     series = {
         client: Series(
-            ends_s=array("d", [each.end_s for each in found]),
-            mbps=array("d", [each.reading.throughput / MEGABIT for each in found]),
-            connections=array("H", [each.reading.connections for each in found]),
-            windows=array("l", [each.reading.window or 0 for each in found]),
-            rtts_ms=array("d", [1000 * (each.reading.rtt or 0.0) for each in found]),
+            ends_s=tuple(each.end_s for each in found),
+            mbps=tuple(each.reading.throughput / MEGABIT for each in found),
+            connections=tuple(each.reading.connections for each in found),
+            windows=tuple(each.reading.window or 0 for each in found),
+            rtts_ms=tuple(1000 * (each.reading.rtt or 0.0) for each in found),
         )
         for client, found in by_client.items()
     }

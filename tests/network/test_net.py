@@ -162,7 +162,7 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
     [
         (("up", "nothing.yaml"), "nothing.yaml: no such file"),
         (("up", "hall.yaml", "--name", "a/b"), "--name 'a/b': write letters"),
-        (("up", "hall.yaml", "--api", "192.0.2.1:80"), "cannot serve the API at 192.0.2.1:80"),
+        (("up", "hall.yaml", "--api", "192.0.2.1:80"), "cannot serve at 192.0.2.1:80"),
         (("up", "hall.yaml", "--api", "0.0.0.0:0"), "the API is not encrypted; write 127.0.0.1:"),
         (("down",), "no network runs; start one: groupflow net up FILE.yaml"),
         (("exec", "h1", "true"), "no network runs"),

@@ -106,7 +106,7 @@ def browsing(folder: Path) -> Generator[Browser]:
             try:
                 yield Browser(http)
             finally:
-                http.delete("")
+                http.delete(f"http://127.0.0.1:{port}/session/{session['sessionId']}")
     finally:
         driver.terminate()
         driver.wait(10)

@@ -156,10 +156,14 @@ async def test_help_has_an_example(name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_chat_is_the_same_for_all_and_tells_who_comes_and_goes() -> None:
+async def test_a_chat_is_the_same_for_all_and_tells_who_comes_and_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with example("chat.py", "room", "--port", "0") as room:
         await room.until(lambda: room.lines)
-        where = room.lines[0].split()[2:]
+        command, _, token = room.lines[0].partition(" with GROUPFLOW_TOKEN=")
+        monkeypatch.setenv("GROUPFLOW_TOKEN", token)
+        where = command.split()[2:]
         async with example("chat.py", "join", "ann", *where) as ann:
             await ann.until(lambda: ann.lines)
             assert ann.lines == ["* ann is here"]

@@ -129,6 +129,7 @@ def _up(args: argparse.Namespace) -> int:
         if _INSIDE not in os.environ:
             _enter(args, name)
         inherited = json.loads(os.environ.pop(_INSIDE))
+        from groupflow.endpoint.api_token import forgotten
         from groupflow.lab.named import NamedOptions, named, watch
         from groupflow.lab.registry import Claim
 
@@ -144,7 +145,7 @@ def _up(args: argparse.Namespace) -> int:
             record=args.record,
             pcap=args.pcap,
         )
-        with named(options, Claim(name, inherited["claim"])) as up:
+        with forgotten(inherited["url"]), named(options, Claim(name, inherited["claim"])) as up:
             print(_started(up), flush=True)
             if args.cli:
                 from groupflow.lab.prompt import Prompt
@@ -215,10 +216,11 @@ def _started(up: "Running") -> str:
     from groupflow.endpoint.api_token import page
 
     entry = up.entry
+    sudo = "sudo " if "SUDO_UID" in os.environ else ""
     lines = [
         f"{entry.name}: {len(entry.switches)} switches ({entry.switch}), {len(entry.hosts)} hosts; "
         f"logs and files in {entry.folder}",
-        f"controller: {entry.api}  (a page for browsers; groupflow ctl --api {entry.api} status)"
+        f"controller: {entry.api}  ({sudo}groupflow ctl --api {entry.api} status)"
         if entry.api
         else f"controller: none; your own: groupflow net exec --net {entry.name} {entry.switches[0]} COMMAND",
         *([f"page:       {page(entry.api)}"] if entry.api else []),
@@ -229,9 +231,10 @@ def _started(up: "Running") -> str:
 
 def _list(args: argparse.Namespace) -> int:
     from groupflow.cli.rest_client import print_rows
-    from groupflow.lab.registry import running_networks
+    from groupflow.lab.registry import RegistryError, running_networks
 
-    rows = [asdict(each) if args.json else _row(each) for each in running_networks()]
+    with failing_with(RegistryError):
+        rows = [asdict(each) if args.json else _row(each) for each in running_networks()]
     return print_rows(args, rows, ("name", "topology", "switch", "switches", "hosts", "api", "pid"))
 
 

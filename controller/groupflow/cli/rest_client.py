@@ -55,6 +55,13 @@ def client(url: str) -> "httpx.Client":
 
     from groupflow.endpoint.api_token import headers
 
+    authority = os.environ.get("GROUPFLOW_API_CA") or None
+    try:
+        trusted = ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CommandError(f"GROUPFLOW_API_CA {authority}: {reason}; name a certificate, PEM") from None
+
     if url.startswith("unix:"):  # the API knows this process's user
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
         return httpx.Client(
@@ -62,7 +69,7 @@ def client(url: str) -> "httpx.Client":
         )
     return httpx.Client(
         base_url=f"{url.rstrip('/')}/v1", headers=headers(url), timeout=15.0, trust_env=False,
-        verify=ssl.create_default_context(cafile=os.environ.get("GROUPFLOW_API_CA") or None),
+        verify=trusted,
     )  # fmt: skip
 
 

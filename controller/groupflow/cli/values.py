@@ -103,7 +103,9 @@ class _TokenFile(argparse.Action):
             text = Path(values).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            parser.error(f"--token-file {values}: {reason.lower()}; it takes a file, no token")
+            parser.error(f"{option_string} {values}: {reason.lower()}; it takes a file, no token")
+        if not text.strip():
+            parser.error(f"{option_string} {values}: the file is empty; write the token into it")
         setattr(namespace, self.dest, text.strip())
 
 
@@ -118,7 +120,7 @@ def add_token(
 ) -> None:
     """Adds the file of a token, which is in `variable` of the environment otherwise, else `default`."""
     parser.add_argument(
-        option, action=_TokenFile, dest=dest, metavar="FILE", default=os.environ.get(variable, default),
+        option, action=_TokenFile, dest=dest, metavar="FILE", default=os.environ.get(variable) or default,
         help=f"file with {whose} (default: the token in ${variable})",
     )  # fmt: skip
 

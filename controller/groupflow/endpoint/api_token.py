@@ -61,6 +61,18 @@ def published(urls: Sequence[str]) -> Generator[str]:
                     path.unlink()
 
 
+@contextmanager
+def forgotten(url: str | None) -> Generator[None]:
+    """Removes the token's file of an API at the end of the block, unless another API has the address."""
+    token = os.environ.get(VARIABLE)
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            if url and (path := _path(_folder(), *_address(url))).read_text() == token:
+                path.unlink()
+
+
 def new() -> str:
     """A token for an API that starts: that of the environment, or a new one."""
     return os.environ.get(VARIABLE) or secrets.token_hex(32)

@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -120,6 +121,7 @@ def _compiled(path: Path, folder: Path) -> Path:
         raise TopologyError(
             f"{path}: p4c is not on PATH; install it, or name the JSON that it made elsewhere"
         )
+    folder /= sha256(str(path.absolute()).encode()).hexdigest()[:12]  # another program may have this name
     folder.mkdir(parents=True, exist_ok=True)
     blob = folder / f"{path.stem}.json"
     command = [compiler, "--p4runtime-files", str(blob.with_suffix(".p4info.txtpb")), str(path)]

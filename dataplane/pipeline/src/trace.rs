@@ -2,6 +2,8 @@
 //!
 //! A traced packet runs in the interpreter, whose state is that of native code.
 
+use std::net::Ipv4Addr;
+
 use serde::Serialize;
 
 /// The most steps that are recorded of one pass.
@@ -126,13 +128,51 @@ pub struct FieldMatch {
     pub(crate) mask: u128,
 }
 
-/// A number in decimal or hexadecimal digits, or an IPv4 address.
+/// A value and the bits of it that count: `VALUE`, `VALUE/MASK`, or an IPv4 address and a prefix's length.
+pub(crate) fn masked(text: &str) -> Option<(u128, u128)> {
+    let Some((value, bits)) = text.split_once('/') else { return Some((number(text)?, u128::MAX)) };
+    let prefix = bits.parse::<u32>().ok().filter(|length| *length <= 32 && value.parse::<Ipv4Addr>().is_ok());
+    match prefix {
+        Some(length) => Some((number(value)?, !(u128::from(u32::MAX) >> length))),
+        None => Some((number(value)?, number(bits)?)),
+    }
+}
+
+/// A number in decimal or hexadecimal digits, an IPv4 address, or a MAC address.
 pub(crate) fn number(text: &str) -> Option<u128> {
-    if let Ok(address) = text.parse::<std::net::Ipv4Addr>() {
+    if let Ok(address) = text.parse::<Ipv4Addr>() {
         return Some(u32::from(address).into());
+    }
+    if text.len() == 17 && text.split(':').all(|byte| byte.len() == 2) {
+        return u128::from_str_radix(&text.replace(':', ""), 16).ok();
     }
     match text.strip_prefix("0x") {
         Some(digits) => u128::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_numbers_and_addresses() {
+        let all = u128::MAX;
+        let cases = [
+            ("17", Some((17, all))),
+            ("0x800/0xff00", Some((0x800, 0xff00))),
+            ("10.0.2.1", Some((0x0a00_0201, all))),
+            ("10.0.2.0/255.255.255.0", Some((0x0a00_0200, 0xffff_ff00))),
+            ("02:00:0a:00:02:01", Some((0x0200_0a00_0201, all))),
+            ("10.0.2", None),
+            ("0x", None),
+            ("1/", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(masked(text), expected, "{text}");
+        }
+        let (value, bits) = masked("10.0.2.0/24").expect("a prefix");
+        assert_eq!((value, bits & 0xffff_ffff), (0x0a00_0200, 0xffff_ff00));
     }
 }

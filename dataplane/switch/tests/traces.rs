@@ -55,6 +55,12 @@ fn each_way_has_its_tree() {
         bed.when_to(u128::from(*mac), action, arguments);
         assert_eq!(shape(&trace(&mut bed, *mac).root), *expected);
     }
+    bed.when_to(9, "forward", &[4, 0]);
+    (0..3).for_each(|_| bed.inject(200 * MS, 1, &frame(9, 0x0800, 100)));
+    let full = trace(&mut bed, 9).root;
+    assert_eq!(shape(&full), "arrival: to port 4 [unicast: dropped: the queue is full []]");
+    let queue = full.copies[0].queue.as_ref().unwrap();
+    assert_eq!((queue.port, queue.queue, queue.depth), (4, 0, 1));
     bed.when_to(8, "drop", &[]);
     let dropped = trace(&mut bed, 8).root.verdict;
     assert!(dropped.starts_with("dropped: the program marked the packet to drop ("), "{dropped}");
@@ -102,7 +108,7 @@ fn a_filter_chooses_by_port_field_and_drop() {
         .field_match("ethernet.dst")
         .unwrap_err()
         .to_string()
-        .contains("write header.field=value"));
+        .contains("write header.field=VALUE"));
     let wide = pipeline.field_match("ethernet.ethertype=0x12345").unwrap_err().to_string();
     assert_eq!(wide, "match ethernet.ethertype=0x12345: the value does not fit the field's 16 bits");
     let filters = [
@@ -137,6 +143,21 @@ fn traces_are_bounded_and_say_how_many_are_missing() {
     assert_eq!(bed.switch.tracer().take(filter).unwrap()[0].missed, 1000 - 64);
     bed.switch.tracer().disarm(filter);
     assert!(bed.switch.tracer().is_idle());
+}
+
+#[test]
+fn looking_for_drops_leaves_most_packets_to_machine_code() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "forward", &[2, 0]);
+    bed.when_to(2, "drop", &[]);
+    let filter = arm(&mut bed, TraceFilter { dropped: true, ..TraceFilter::default() }, 1);
+    for number in 0..10_000 {
+        bed.inject(number * 1_000, 1, &frame(1, 0x0800, 100));
+    }
+    bed.inject(1_000 * MS, 1, &frame(2, 0x0800, 100));
+    bed.advance(2_000 * MS);
+    // 64 at once, then one a millisecond, of packets that come in ten.
+    assert_eq!(bed.switch.tracer().take(filter).unwrap()[0].missed, 10_000 - 64 - 9);
 }
 
 #[test]

@@ -5,6 +5,7 @@ comes from a page of somebody else's, whose name was made to lead here (DNS rebi
 """
 
 import hmac
+import secrets
 import socket
 from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
@@ -31,6 +32,8 @@ class Guard:
         """`names` are this machine's besides its own: those that the API's address was given by."""
         self._app = app
         self._token = token
+        # Cookies are sent to every port of a host: this one is of use only here, and dies with the API.
+        self._cookie = secrets.token_hex(32)
         self._agents = agents
         self._names = {"localhost", socket.gethostname().lower(), *map(str.lower, names)}
 
@@ -59,7 +62,7 @@ class Guard:
                 "/", 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
             )
             answer.set_cookie(
-                cookie, self._token, httponly=True, samesite="strict", secure=scope["scheme"] == "https"
+                cookie, self._cookie, httponly=True, samesite="strict", secure=scope["scheme"] == "https"
             )
             return answer
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
@@ -70,7 +73,7 @@ class Guard:
                 return None
             variable = TOKEN_VARIABLE if scope["path"] in OF_AGENTS else VARIABLE
             return _problem(403, f"the token is wrong; set {variable}")
-        if _same(_cookie(headers, cookie), self._token):
+        if _same(_cookie(headers, cookie), self._cookie):
             # Pages at other ports of this host are of the same site: the cookie comes with their forms, too.
             origin = headers.get("origin")
             if scope["method"] in ("GET", "HEAD") or origin is None or urlsplit(origin).netloc == host:
@@ -97,7 +100,7 @@ class Guard:
 
 
 def _same(given: str, token: str) -> bool:
-    return hmac.compare_digest(given.encode(), token.encode())
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
 def _cookie(headers: Headers, name: str) -> str:

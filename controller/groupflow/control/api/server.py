@@ -23,14 +23,14 @@ class _Server(uvicorn.Server):
         yield  # the command handles signals
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """The API's socket, taken before anything else is done. Raises ApiError."""
+def listen(host: str, port: int, option: str = "--api") -> socket.socket:
+    """The API's socket, taken before anything else is done. Raises ApiError, which names the option."""
     try:
         return socket.create_server((host, port))
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
         raise ApiError(
-            f"cannot serve the API at {host}:{port}: {reason}; choose another with --api"
+            f"cannot serve at {host}:{port}: {reason}; choose another address with {option}"
         ) from None
 
 
@@ -85,7 +85,7 @@ def inherit(descriptor: int) -> socket.socket:
     with suppress(OSError):
         listener = socket.socket(fileno=descriptor)
         if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            return listener
+            return _OwnersSocket(fileno=listener.detach()) if listener.family == socket.AF_UNIX else listener
     raise ApiError(f"--api fd:{descriptor}: this process has inherited no listening socket {descriptor}")
 
 

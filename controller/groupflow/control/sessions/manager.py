@@ -384,7 +384,7 @@ class SessionManager:
         if ask.role == "receiver" and ask.source and ask.source not in session.sources:
             raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
 
-        if ask.target is not None:
+        if ask.target is not None and ask.start != "resume":
             check_targets(self._fabric.topology, session.record, ask.host.name, ask.name, ask.target)
         if ask.role == "listener":
             self._admit_listener(session, ask)

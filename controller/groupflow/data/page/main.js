@@ -46,7 +46,7 @@ class Page {
     this.source?.close();
     this.source = new EventSource(address);
     this.source.addEventListener("open", () => this.#pill(this.live ? "live" : "playing", "good"));
-    this.source.addEventListener("error", () => this.#pill("no answer: trying again", "bad"));
+    this.source.addEventListener("error", () => this.#pill(this.source.readyState === EventSource.CLOSED ? "not let in: open the address that the controller printed" : "no answer: trying again", "bad"));
     this.source.addEventListener("end", () => { this.source.close(); this.#pill("at the end", ""); this.player?.ended(); });
     this.source.addEventListener("message", (event) => this.#take(JSON.parse(event.data)));
   }

@@ -221,12 +221,13 @@ fn more_streams_than_allowed_are_refused() {
     let mut agent = network.agent_with(1, &["--max-streams", "1"], None);
     let member = MemberProgram::start(&network, 1, Manner::default());
     agent.set(network.spec(1, &[member.branch()], json!({})));
-    let first = network.connect(1);
-    agent.wait_for("stream_opened", |_| true);
+    let mut first = network.connect(1);
+    first.write_all(b"hel").expect("sent"); // a silent sender would give way
+    wait_until("the first bytes", || agent.stats().to_string().contains(r#""received":3"#));
     let error = network.connect(1).read(&mut [0; 1]).map_err(|e| e.kind());
     assert_eq!(error, Err(ErrorKind::ConnectionReset));
     assert_eq!(agent.wait_for("refused", |_| true)["code"], "streams");
-    send(first, b"hello").expect("sent");
+    send(first, b"lo").expect("sent");
     assert_eq!(member.finish().bytes, b"hello");
 }
 

@@ -7,7 +7,7 @@ use crate::interpret;
 use crate::packet::{Arrival, Departure, EgressOutcome, Frame, Ingress, Packet};
 use crate::pipeline::Pipeline;
 use crate::program::phv::mask;
-use crate::trace::{number, FieldMatch, Recording, Step};
+use crate::trace::{masked, FieldMatch, Recording, Step};
 
 impl Pipeline {
     /// Runs ingress, as [`Pipeline::ingress`], and records its steps.
@@ -48,16 +48,15 @@ impl Pipeline {
         wanted.is_empty() || interpret::matches(self.parts().0, now, arrival, bytes, wanted)
     }
 
-    /// Reads `header.field=value` or `header.field=value/mask`, numbers being decimal, hexadecimal or IPv4.
+    /// Reads `header.field=value` or `header.field=value/mask`: numbers in decimal or hexadecimal digits, IPv4
+    /// addresses and prefixes, MAC addresses.
     pub fn field_match(&self, text: &str) -> Result<FieldMatch, FieldMatchError> {
         let wrong = |reason: String| FieldMatchError { text: text.to_owned(), reason };
-        let shape = || wrong("write header.field=value or header.field=value/mask".to_owned());
-        let (name, value) = text.split_once('=').ok_or_else(shape)?;
-        let (value, bits) = match value.split_once('/') {
-            Some((value, bits)) => (number(value), number(bits)),
-            None => (number(value), Some(u128::MAX)),
+        let shape = || {
+            wrong("write header.field=VALUE, as ipv4.dst=10.0.2.0/24, ethernet.type=0x800/0xff00".to_owned())
         };
-        let (Some(value), Some(bits)) = (value, bits) else { return Err(shape()) };
+        let (name, value) = text.split_once('=').ok_or_else(shape)?;
+        let (value, bits) = masked(value).ok_or_else(shape)?;
         let unknown = || {
             let headers = self.program.names.headers.iter().zip(&self.program.layout.headers);
             let packet = headers.filter(|(_, slots)| !slots.metadata).map(|((name, _), _)| name.as_str());

@@ -146,7 +146,7 @@ impl Switch {
     /// compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
-        if !self.tracer.is_idle() {
+        if !self.tracer.is_idle() && arrival.instance == Instance::Normal {
             if let Some(trace) = self.begin_trace(now, &arrival, bytes) {
                 return self.ingress_traced(now, arrival, bytes, trace);
             }
@@ -191,8 +191,9 @@ impl Switch {
         };
         let (done, steps) = forwarding.pipeline.trace_ingress(self.clock, &arrival, bytes);
         if let Some(branch) = self.tracer.of(Some(trace)) {
-            (branch.pass, branch.time, branch.steps) = ("ingress", now, steps);
+            (branch.pass, branch.time) = ("ingress", now);
         }
+        self.tracer.record(trace, steps);
         self.dispose(now, arrival, bytes, done, Some(trace));
         self.tracer.end(Some(trace));
     }
@@ -282,6 +283,12 @@ impl Switch {
         let state = &mut self.ports[usize::from(place)];
         let priority = priority.unwrap_or_else(|| queued.packet.priority());
         let bytes = u32::try_from(queued.packet.wire_len()).unwrap_or(u32::MAX);
+        if let Some(branch) = self.tracer.of(queued.trace) {
+            let depth = state.out_queues.states().nth(priority.into()).map_or(0, |(_, queue)| queue.packets);
+            let (port, queue, rid, waited) = (port.0, priority, queued.rid, Nanos::ZERO);
+            branch.time = now;
+            branch.queue = Some(QueuePass { port, queue, rid, depth, waited });
+        }
         if let Err(error) = state.out_queues.admit(priority, bytes, state.out_depth()) {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
             let full = error == EnqueueError::Full;
@@ -352,14 +359,15 @@ impl Switch {
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
         let Queued { packet, generation, truncate, trace, .. } = queued;
-        let outcome = if trace.is_some() {
+        let outcome = if let Some(handle) = trace {
             let (outcome, steps) =
                 forwarding.pipeline.trace_egress(self.clock, packet, &departure, &mut frame);
             if let Some(branch) = self.tracer.of(trace) {
                 let Departure { port, rid, enq_qdepth: depth, deq_timedelta: waited, .. } = departure;
-                (branch.time, branch.steps) = (now, steps);
+                branch.time = now;
                 branch.queue = Some(QueuePass { port: port.0, queue, rid, depth, waited });
             }
+            self.tracer.record(handle, steps);
             outcome
         } else {
             forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)

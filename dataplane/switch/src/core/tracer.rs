@@ -18,6 +18,12 @@ const OPEN_LIMIT: usize = 64;
 const KEPT_LIMIT: usize = 64;
 /// The most branches of one trace.
 const BRANCH_LIMIT: usize = 256;
+/// The most steps of one trace.
+const STEP_LIMIT: usize = 8_192;
+/// The time between two traces, in the mean: a traced packet takes a hundred times as long as others.
+const INTERVAL: Nanos = Nanos::from_millis(1);
+/// The most traces that begin at one time.
+const BURST: u64 = 64;
 /// The most bytes of a packet that a trace shows.
 const SHOWN_BYTES: usize = 256;
 
@@ -112,6 +118,8 @@ struct Open {
     branches: Vec<(u32, Branch)>,
     /// Branches that have not ended.
     live: u32,
+    /// Steps that there is room for.
+    room: usize,
 }
 
 /// The filters of a switch and its traces.
@@ -120,6 +128,8 @@ pub struct Tracer {
     armed: BTreeMap<u64, Armed>,
     open: BTreeMap<u64, Open>,
     next: u64,
+    /// When the next trace may begin, were all of them `INTERVAL` apart.
+    due: Nanos,
 }
 
 impl Tracer {
@@ -167,7 +177,7 @@ impl Tracer {
         &mut self, now: Nanos, port: Port, bytes: &[u8], length: usize,
         mut matches: impl FnMut(&[FieldMatch]) -> bool,
     ) -> Option<TraceHandle> {
-        let full = self.open.len() >= OPEN_LIMIT;
+        let full = self.open.len() >= OPEN_LIMIT || self.due > now + Nanos(INTERVAL.0 * (BURST - 1));
         for (number, armed) in &mut self.armed {
             let filter = &armed.filter;
             if armed.left == 0 || filter.port.is_some_and(|wanted| wanted != port) {
@@ -181,6 +191,7 @@ impl Tracer {
                 continue;
             }
             armed.left -= u64::from(!filter.dropped);
+            self.due = self.due.max(now) + INTERVAL;
             self.next += 1;
             let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
             let trace = Trace {
@@ -192,7 +203,7 @@ impl Tracer {
                 root: Branch::default(),
             };
             let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
-            let open = Open { filter: *number, trace, branches: vec![(0, root)], live: 1 };
+            let open = Open { filter: *number, trace, branches: vec![(0, root)], live: 1, room: STEP_LIMIT };
             self.open.insert(self.next, open);
             return Some(TraceHandle { trace: self.next, branch: 0 });
         }
@@ -217,6 +228,19 @@ impl Tracer {
         let handle = handle?;
         let open = self.open.get_mut(&handle.trace)?;
         open.branches.get_mut(handle.branch as usize).map(|(_, branch)| branch)
+    }
+
+    /// Adds the steps of a branch, as far as the trace has room.
+    pub fn record(&mut self, handle: TraceHandle, mut steps: Vec<Step>) {
+        let Some(open) = self.open.get_mut(&handle.trace) else { return };
+        if steps.len() > open.room {
+            steps.truncate(open.room);
+            steps.push(Step::Cut);
+        }
+        open.room -= steps.len().min(open.room);
+        if let Some((_, branch)) = open.branches.get_mut(handle.branch as usize) {
+            branch.steps = steps;
+        }
     }
 
     /// Says what became of a packet on this branch.

@@ -27,12 +27,14 @@ pub struct Answer {
 impl Answer {
     /// An empty answer, unless too many wait.
     pub fn new(unread: &Arc<AtomicUsize>) -> Result<Answer, Status> {
-        if unread.load(Ordering::Relaxed) > UNREAD_LIMIT {
-            let message = format!("clients have left more than {} MiB of answers unread", UNREAD_LIMIT >> 20);
-            return Err(Status::new(Code::ResourceExhausted, message));
-        }
+        check(unread)?;
         let unread = Arc::clone(unread);
         Ok(Answer { messages: VecDeque::new(), last: ReadResponse::default(), last_bytes: 0, unread })
+    }
+
+    /// Refuses an answer that, with those that wait, takes too much memory.
+    pub fn check(&self) -> Result<(), Status> {
+        check(&self.unread)
     }
 
     /// Nothing more is added to the last message.
@@ -45,6 +47,14 @@ impl Answer {
             self.messages.push_back(message.into());
         }
     }
+}
+
+fn check(unread: &AtomicUsize) -> Result<(), Status> {
+    if unread.load(Ordering::Relaxed) <= UNREAD_LIMIT {
+        return Ok(());
+    }
+    let message = format!("more than {} MiB of answers wait for their clients", UNREAD_LIMIT >> 20);
+    Err(Status::new(Code::ResourceExhausted, message))
 }
 
 impl Found for Answer {

@@ -1,7 +1,7 @@
 //! The command line: that of simple_switch_grpc, with links, statistics and run-time changes added.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -125,7 +125,7 @@ enum Command {
         /// Only packets of this session
         #[arg(long, value_name = "ID")]
         session: Option<u32>,
-        /// Only packets with this field: ipv4.dst=10.0.0.1, ethernet.type=0x800, ipv4.src=10.0.0.0/0xff000000
+        /// Only packets with this field: ipv4.dst=10.0.0.1, ipv4.src=10.0.0.0/8, ethernet.type=0x800
         /// (repeat)
         #[arg(long = "match", value_name = "HEADER.FIELD=VALUE")]
         fields: Vec<String>,
@@ -133,7 +133,7 @@ enum Command {
         #[arg(long)]
         dropped: bool,
         /// The number of packets
-        #[arg(long, value_name = "N", default_value_t = 1)]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         next: u64,
         /// Text for people, a JSON object a line, or BMv2's trace messages
         #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
@@ -204,7 +204,7 @@ pub fn main() -> ExitCode {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
         Some(Command::Trace { target, port, session, fields, dropped, next, format }) => {
             let request = TraceRequest { port, session, fields, dropped, next };
-            trace_switch(&target.path(), request, |trace| print_trace(trace, format))
+            trace(&target.path(), request, format)
         }
         Some(Command::Link { target, port, spec }) => {
             ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
@@ -255,6 +255,20 @@ fn usage(error: &clap::Error) -> ExitCode {
     let message = message.split(" For more information").next().unwrap_or(message);
     eprintln!("gfswitch: {message} (see gfswitch --help)");
     ExitCode::from(2)
+}
+
+fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), ShellError> {
+    let (wanted, mut told) = (request.next, 0);
+    eprintln!("gfswitch: waiting for packets; Ctrl-C ends");
+    trace_switch(path, request, |trace| {
+        told += 1;
+        print_trace(trace, format);
+    })?;
+    if told < wanted {
+        let why = format!("{told} of {wanted} packets came; the switch ended, or has another program");
+        return Err(ShellError::Refused(why));
+    }
+    Ok(())
 }
 
 fn print_trace(trace: &serde_json::Value, format: TraceFormat) {

@@ -208,7 +208,8 @@ async fn trace(
         Err(message) => return drop(write.write_all(format!("{}\n", refusal(&message)).as_bytes()).await),
     };
     let mut line = String::new();
-    let closed = reader.read_line(&mut line);
+    let mut rest = reader.take(REQUEST_LIMIT);
+    let closed = rest.read_line(&mut line);
     tokio::pin!(closed);
     loop {
         tokio::select! {

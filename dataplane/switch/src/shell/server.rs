@@ -151,8 +151,11 @@ impl P4RuntimeService {
         let runtime = lock(&self.runtime);
         runtime.check_read(request)?;
         let mut answer = Answer::new(&self.unread)?;
-        let find = |entity| runtime.find(&self.shared.switch(), entity, &mut answer);
-        let results: Vec<_> = request.entities.iter().map(find).collect();
+        let mut results = Vec::with_capacity(request.entities.len());
+        for entity in &request.entities {
+            results.push(runtime.find(&self.shared.switch(), entity, &mut answer));
+            answer.check()?; // one request may name all entries again and again
+        }
         answer.end_message();
         Ok((answer, p4rt::Status::of_batch("request", &results)))
     }
