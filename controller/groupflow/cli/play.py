@@ -45,6 +45,6 @@ def run(args: argparse.Namespace) -> int:
 
     with failing_with(RecordingError, ApiError):
         recording = Recording.load(args.file)
-        with listen(*args.at, "--at") as listener:
+        with listen(*args.at, option="--at") as listener:
             asyncio.run(serve())
     return OK

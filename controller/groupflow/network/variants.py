@@ -74,7 +74,7 @@ def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSp
 
 def render(topology: Topology, *, ports: bool = True) -> str:
     """The topology as YAML that reads back as the same topology; without `ports` these are numbered anew."""
-    form = {
+    form: dict[str, object] = {
         "name": topology.name,
         "description": topology.description,
         "switches": {name: _switch_form(switch) for name, switch in topology.switches.items()},

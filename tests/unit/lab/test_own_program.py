@@ -52,8 +52,13 @@ def test_p4c_runs_once_for_all_switches(topology: Topology, tmp_path: Path) -> N
     compiler.chmod(0o755)
     (tmp_path / "mine.p4").touch()
     ready, _ = own_program.prepare(running(topology, "mine.p4"), tmp_path / "made")
-    assert {switch.program for switch in ready.switches.values()} == {tmp_path / "made/mine.json"}
+    (made,) = {switch.program for switch in ready.switches.values()}
+    assert made and made.name == "mine.json" and made.is_relative_to(tmp_path / "made")
     assert (tmp_path / "runs").read_text() == "mine.p4\n"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/mine.p4").touch()
+    other, _ = own_program.prepare(running(topology, "other/mine.p4"), tmp_path / "made")
+    assert made not in {switch.program for switch in other.switches.values()}
     (tmp_path / "bad.p4").write_text("broken")
     with pytest.raises(TopologyError, match=r"^p4c-bm2-ss: bad\.p4\(1\): .* error: broken$"):
         own_program.prepare(running(topology, "bad.p4"), tmp_path / "made")

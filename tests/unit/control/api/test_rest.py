@@ -311,7 +311,7 @@ def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
         port = taken.getsockname()[1]
         assert main(run_arguments(tmp_path, {"api": f"127.0.0.1:{port}"})) == 1
         error = capsys.readouterr().err
-        assert "address already in use; choose another with --api" in error and error.count("\n") == 1
+        assert "address already in use; choose another address with --api" in error and error.count("\n") == 1
         with pytest.raises(ApiError):
             listen("127.0.0.1", port)
 
