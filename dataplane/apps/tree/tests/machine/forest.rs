@@ -134,14 +134,14 @@ impl Forest {
         let busy: Vec<HostId> = self.hosts.iter().filter(|(_, h)| busy(h)).map(|(&host, _)| host).collect();
         for host in busy {
             let found = self.hosts.get_mut(&host).expect("a host");
-            (found.refused, found.cluster) = (None, ROOT);
+            found.cluster = ROOT;
             self.ask(host);
         }
     }
 
     fn ask(&mut self, host: HostId) {
         let joining = self.hosts.get_mut(&host).expect("a host");
-        joining.joins += 1;
+        (joining.joins, joining.refused) = (joining.joins + 1, None);
         let ForestHost { router, capacity, cluster, joins, .. } = *joining;
         let join = FromHost::Join(TreeJoin { peer: peer(host), router, capacity, token: token() });
         self.send(Who::Host(host), Who::Cluster(cluster), TreeMessage::Up(join, joins));

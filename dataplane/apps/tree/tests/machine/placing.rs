@@ -142,6 +142,30 @@ fn hosts_that_join_at_once_do_not_each_found_a_cluster() {
     }
 }
 
+/// Its dispatcher dies with the order that is on its way to the host.
+#[test]
+fn a_refused_host_that_begins_again_tells_a_new_dispatcher_that_it_is_there() {
+    let mut forest = Forest::new(policy(64, Demotion::Never), 1);
+    let [only, host] = [900, 910].map(|place| {
+        let host = forest.join(place, None, 0);
+        forest.settle();
+        host
+    });
+    assert_eq!(forest.hosts[&host].refused, Some(RefusalCode::Full));
+    forest.kill(only);
+    while forest.carry(0) {}
+    assert_eq!(forest.clusters.len(), 1, "the cluster that refused the host has ended");
+    forest.say(host, FromHost::Alive);
+    let is_ordered = |forest: &Forest| forest.clusters.values().any(|d| d.tree().get(host).is_some());
+    while !is_ordered(&forest) {
+        assert!(forest.carry(0), "the host has no place");
+    }
+    assert_eq!((forest.hosts[&host].order, forest.clusters.len()), (0, 2));
+    forest.replace(1);
+    forest.settle();
+    assert!(forest.receives(host));
+}
+
 /// Of a chain of islands each is below the one before: a link between two of them carries the stream once.
 #[test]
 fn clusters_are_below_those_that_are_nearest() {
