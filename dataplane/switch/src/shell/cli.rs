@@ -115,7 +115,7 @@ enum Command {
         #[arg(long)]
         reset: bool,
     },
-    /// Show the way of packets through a running switch
+    /// Show the way of packets through a running switch: waits for them, until Ctrl-C
     Trace {
         #[command(flatten)]
         target: RunningSwitch,
@@ -259,7 +259,6 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), ShellError> {
     let (wanted, mut told) = (request.next, 0);
-    eprintln!("gfswitch: waiting for packets; Ctrl-C ends");
     trace_switch(path, request, |trace| {
         told += 1;
         print_trace(trace, format);
