@@ -36,6 +36,8 @@ class Roamer(Host):
             try:
                 port = await self._stay(port)
             except OSError:
+                if self.ended:  # its processes may be gone
+                    return
                 self.lost.append(f"127.0.0.1:{port}")
                 turn += 1
                 port = self._port(turn)
