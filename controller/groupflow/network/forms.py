@@ -239,7 +239,7 @@ def parse(form: type[_F], text: str) -> _F:
 
 
 def read_yaml(text: str) -> object:
-    """What a YAML text says. Raises Refused."""
+    """The content of a YAML text. Raises Refused."""
     try:
         return cast(object, yaml.load(text, Loader=_UniqueKeys))
     except yaml.MarkedYAMLError as error:

@@ -182,7 +182,7 @@ def _run(base: str, form: SweepForm, source: Path, values: tuple[Value, ...], se
 
 
 def _inside(place: object, step: str, path: str) -> list[object]:
-    """What is at a step of a parameter's path: a key, a place in a list, the ends of a link, or `*`, all."""
+    """The step of a parameter's path: a key, a place in a list, the ends of a link, or `*`, all."""
     found: dict[str, object] = {}
     if isinstance(place, dict):
         found = cast(dict[str, object], place)

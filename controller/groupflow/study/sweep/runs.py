@@ -26,7 +26,7 @@ JOURNAL = "runs.jsonl"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: rows of metrics, one for each flow; or its error, one line."""
+    """The outcome of a run: rows of metrics, one for each flow; or its error, one line."""
 
     key: str
     name: str

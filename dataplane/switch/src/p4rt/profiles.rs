@@ -31,7 +31,7 @@ pub struct Use {
     one_shot: Option<u64>,
 }
 
-/// What was written to the action profiles of a program.
+/// The content of the action profiles of a program.
 #[derive(Debug, Default)]
 pub struct Profiles {
     members: BTreeMap<(u32, u32), ActionProfileMember>,

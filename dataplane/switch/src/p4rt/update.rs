@@ -7,7 +7,7 @@ use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
-/// What takes the entities that a read finds, one by one.
+/// A receiver of the entities that a read finds, one by one.
 pub trait Found {
     /// Takes one more.
     fn push(&mut self, entity: Entity);
