@@ -88,7 +88,7 @@ fn a_returned_cluster_comes_back_unless_it_has_said_that_it_is_elsewhere() {
     }
 }
 
-/// Where a cluster is now, this one tells it itself; and a claim of it on this one is for this one to judge.
+/// A claim on this cluster is for this cluster's dispatcher to judge, whichever cluster makes it.
 #[test]
 fn a_claim_by_a_cluster_that_was_given_back_is_not_forwarded() {
     let (mut cluster, _) = gives_back();

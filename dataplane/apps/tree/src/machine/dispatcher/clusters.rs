@@ -227,7 +227,8 @@ impl Dispatcher {
         match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
             Some(ticket) => self.raise_cluster(from, ticket),
             None => {
-                not.filter(|_| !behind).into_iter().for_each(|host| self.suspect(host));
+                // A host that was tried could be reached; another could not.
+                not.filter(|_| tried.is_none()).into_iter().for_each(|host| self.suspect(host));
                 self.attach(from, not, true);
             }
         }

@@ -225,6 +225,7 @@ impl Grove {
         while let Some(told) = (mail < most).then(|| self.dispatchers.on_mail(self.now)).flatten() {
             self.collect(told);
             mail += 1;
+            assert!(mail < 100_000, "mail for ever: {:?} {}", self.dispatchers.waiting(), self.show());
         }
         told + orders + mail > 0
     }
