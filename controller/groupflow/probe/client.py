@@ -1,7 +1,5 @@
 """The near side of a probe: sends over each number of connections with each buffer, and recommends both."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket

@@ -3,8 +3,6 @@
 It serves one client at a time, one that has the token; connections, time and memory are bounded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import logging

@@ -6,8 +6,6 @@ A buffer that is set is not adapted any more. It has to be set before the connec
 tells by how many bits windows are shifted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

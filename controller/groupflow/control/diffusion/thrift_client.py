@@ -4,8 +4,6 @@ By hand: a client made by Thrift's compiler would be BMv2's code, and a few numb
 order need no library. The service names are those of BMv2's multiplexed server: `standard`, `simple_switch`.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from typing import NamedTuple, TypeAlias

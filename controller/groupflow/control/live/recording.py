@@ -1,7 +1,5 @@
 """Recordings: a topology and frames, one JSON object a line, compressed by gzip."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json
@@ -86,7 +84,7 @@ class Recording:
     lines: list[str]
 
     @staticmethod
-    def load(path: Path) -> Recording:
+    def load(path: Path) -> "Recording":
         """Raises RecordingError. The end of a recording whose writer was killed is left out."""
         lines: list[str] = []
         size = 0

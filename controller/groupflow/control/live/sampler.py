@@ -1,7 +1,5 @@
 """Looks at the network twice a second while somebody watches, and tells all who watch the same."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
