@@ -13,7 +13,6 @@ pub enum CodecError {
     /// Fewer bytes than the field needs.
     #[error("{field}: {got} bytes where {need} are needed")]
     Short {
-        /// The field that does not fit.
         field: &'static str,
         /// Bytes that the field needs.
         need: usize,
@@ -23,21 +22,16 @@ pub enum CodecError {
     /// A number outside the field's range.
     #[error("{field}: {value} is not a legal value")]
     Value {
-        /// The field.
         field: &'static str,
         /// The number that the field held.
         value: u64,
     },
     /// A string that is not UTF-8.
     #[error("{field}: not UTF-8")]
-    Text {
-        /// The field.
-        field: &'static str,
-    },
+    Text { field: &'static str },
     /// Bytes after the last field.
     #[error("{field}: {extra} bytes too many")]
     Trailing {
-        /// The message.
         field: &'static str,
         /// Bytes left over.
         extra: usize,
@@ -45,7 +39,6 @@ pub enum CodecError {
     /// A value that breaks a rule of its own, or does not go with another field.
     #[error("{field}: {problem}")]
     Invalid {
-        /// The field.
         field: &'static str,
         /// The rule that is broken.
         problem: Cow<'static, str>,
@@ -70,7 +63,6 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes` from the front.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
@@ -92,7 +84,6 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// The next byte.
     pub fn u8(&mut self, field: &'static str) -> Result<u8, CodecError> {
         self.array(field).map(u8::from_be_bytes)
     }
@@ -172,12 +163,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer with memory for so many bytes.
     pub fn with_capacity(bytes: usize) -> Writer {
         Writer { bytes: Vec::with_capacity(bytes) }
     }
 
-    /// Appends a byte.
     pub fn u8(&mut self, value: u8) -> &mut Writer {
         self.bytes(&[value])
     }
@@ -197,7 +186,6 @@ impl Writer {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Appends bytes as they are.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Writer {
         self.bytes.extend_from_slice(bytes);
         self
@@ -214,7 +202,6 @@ impl Writer {
         self.bytes(cut(text, most).as_bytes())
     }
 
-    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -231,7 +218,6 @@ fn cut(text: &str, most: usize) -> &str {
 /// One frame of a byte stream: its kind, and its body or the beginning of it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// The kind of the frame.
     pub kind: u8,
     /// Bytes of the whole body.
     pub length: usize,

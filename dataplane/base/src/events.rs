@@ -42,7 +42,6 @@ impl<E, K: Ord> EventQueue<E, K> {
         self.pop()
     }
 
-    /// Events to come.
     pub fn len(&self) -> usize {
         self.events.len()
     }

@@ -1,6 +1,5 @@
 //! Frames of diffusion-type flow control (`feedback_t` in p4src/stages/headers.p4), as hosts read them.
 
-/// The Ethertype of feedback.
 pub const ETHERTYPE: u16 = 0x88B5;
 /// The group address to which feedback is sent; no bridge passes it on.
 pub const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E];
@@ -14,7 +13,6 @@ const UNITS: u64 = 64;
 /// A node's report about a flow to its upstream neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feedback {
-    /// The flow's number.
     pub flow: u16,
     /// The rate is eq. 9's: for a host that shapes.
     pub external: bool,

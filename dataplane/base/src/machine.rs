@@ -14,7 +14,6 @@ pub struct Datagram<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The destination of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dest {
     /// To a multicast group; a host behind a relay sends it to the relay instead.
@@ -32,10 +31,8 @@ impl Dest {
     }
 }
 
-/// A packet to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
-    /// The destination.
     pub dest: Dest,
     /// The UDP payload.
     pub bytes: Vec<u8>,

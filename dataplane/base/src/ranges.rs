@@ -19,22 +19,18 @@ impl Ranges {
         self.total
     }
 
-    /// Ranges in the set.
     pub fn count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The lowest range.
     pub fn first(&self) -> Option<Range<u64>> {
         self.ranges.front().cloned()
     }
 
-    /// The highest range.
     pub fn last(&self) -> Option<Range<u64>> {
         self.ranges.back().cloned()
     }
@@ -44,7 +40,6 @@ impl Ranges {
         self.ranges.iter().cloned()
     }
 
-    /// The range that a number is in.
     pub fn containing(&self, number: u64) -> Option<Range<u64>> {
         let range = match self.ranges.back() {
             Some(last) if number >= last.start => last,
@@ -126,7 +121,6 @@ impl Ranges {
         }
     }
 
-    /// Takes a range out.
     pub fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;

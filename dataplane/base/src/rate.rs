@@ -37,7 +37,6 @@ impl BitRate {
         BitRate(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// The bytes that pass in `span`.
     pub fn bytes_in(self, span: Nanos) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.0) / 8_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)

@@ -18,7 +18,6 @@ impl Nanos {
     /// Later than anything that happens.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// `n` microseconds.
     pub const fn from_micros(n: u64) -> Nanos {
         Nanos(n.saturating_mul(1_000))
     }
@@ -28,7 +27,6 @@ impl Nanos {
         Nanos(n.saturating_mul(1_000_000))
     }
 
-    /// `n` seconds.
     pub const fn from_secs(n: u64) -> Nanos {
         Nanos(n.saturating_mul(1_000_000_000))
     }

@@ -15,7 +15,6 @@ macro_rules! wire_enum {
             /// Every value, as declared.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
-            /// The value of this number.
             pub fn parse(value: u8) -> Result<$name, $crate::CodecError> {
                 match value {
                     $($value => Ok($name::$variant),)+

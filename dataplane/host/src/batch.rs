@@ -45,11 +45,8 @@ impl Inbox {
     }
 }
 
-/// A datagram to send.
 pub struct OutgoingDatagram {
-    /// The destination.
     pub to: SocketAddrV4,
-    /// The payload.
     pub bytes: Vec<u8>,
 }
 

@@ -57,7 +57,6 @@ impl Channel {
         Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_left: usize::MAX }
     }
 
-    /// The socket beneath.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }

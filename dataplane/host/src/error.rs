@@ -10,7 +10,6 @@ use thiserror::Error;
 
 /// Exit codes besides 0.
 pub mod exit {
-    /// The agent failed.
     pub const FAILURE: u8 = 1;
     /// The command line is wrong.
     pub const USAGE: u8 = 2;
@@ -56,7 +55,6 @@ impl AgentError {
         AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
     }
 
-    /// The controller refused the agent.
     fn refused(code: Refusal, text: &str) -> AgentError {
         let cure = match code {
             Refusal::UnknownSession => "create the session first, or check --session",

@@ -95,7 +95,6 @@ impl SeekableBytes for FileBytes {
     }
 }
 
-/// Input that is read in order.
 #[derive(Debug)]
 pub struct Input {
     /// A file, a device or a pipe.

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// A JSON field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} {text}")]
 pub struct FieldError {
@@ -25,7 +24,6 @@ pub struct ObjectReader<'a> {
 }
 
 impl<'a> ObjectReader<'a> {
-    /// The fields of the object at `path`.
     pub fn new(path: impl Into<String>, value: &'a Value) -> Result<ObjectReader<'a>, FieldError> {
         match value {
             Value::Object(object) => Ok(ObjectReader { path: path.into(), object, read: Vec::new() }),
@@ -59,7 +57,6 @@ impl<'a> ObjectReader<'a> {
         }
     }
 
-    /// A required number.
     pub fn number(
         &mut self, field: &'static str, range: RangeInclusive<u64>, default: Option<u64>,
     ) -> Result<u64, FieldError> {

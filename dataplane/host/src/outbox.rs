@@ -23,7 +23,6 @@ impl Outbox {
         self.limit.saturating_sub(self.bytes.len())
     }
 
-    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -21,7 +21,6 @@ const PIPE: usize = 4096;
 pub enum Output {
     /// A file under a temporary name.
     File {
-        /// The open file.
         file: File,
         /// The file's name while it is incomplete; `None`: it is written in place.
         part: Option<PathBuf>,

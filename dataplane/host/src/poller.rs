@@ -11,11 +11,9 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 /// The most events taken by one call.
 const EVENTS: usize = 256;
 
-/// The key of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Registration(u64);
 
-/// The readiness of a descriptor.
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
     /// There is something to read: bytes, the end, a connection or an error.

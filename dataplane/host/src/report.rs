@@ -28,7 +28,6 @@ pub enum Weight {
 /// A callback that takes an event's name and fields.
 type ReportCallback = Box<dyn FnMut(&str, &Value) + Send>;
 
-/// Writes events.
 pub struct Reporter {
     json: bool,
     to_stderr: bool,
@@ -96,7 +95,6 @@ impl Reporter {
         }
     }
 
-    /// Reports that the socket is bound.
     pub fn ready(&mut self, address: std::net::SocketAddrV4) {
         let fields = json!({"addr": address.ip().to_string(), "port": address.port()});
         self.event("ready", Weight::Lasting, fields, None);
@@ -140,7 +138,6 @@ impl Reporter {
         self.event("joined", Weight::Lasting, fields, Some(human));
     }
 
-    /// Reports a notice from the session.
     fn notice(&mut self, notice: &Notice) {
         let what = notice.what.word();
         let fields = json!({

@@ -39,7 +39,6 @@ impl Clock {
         Clock { origin: Instant::now() }
     }
 
-    /// The time now.
     pub fn now(&self) -> Nanos {
         let elapsed = u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Nanos::from_secs(1) + Nanos(elapsed)
@@ -49,7 +48,6 @@ impl Clock {
 /// A descriptor that the application waits for besides packets.
 #[derive(Clone, Copy)]
 pub struct Interest<'a> {
-    /// The descriptor.
     pub fd: BorrowedFd<'a>,
     /// Whether to wait for reading or for writing.
     pub flags: PollFlags,
@@ -68,7 +66,6 @@ pub struct Woken {
 pub struct Shell {
     /// The clock that the machine sees.
     pub clock: Clock,
-    /// The agent's socket.
     pub socket: GroupSocket,
     /// A socket of the agent's own, for hosts on which others also listen at the main socket's port.
     private: Option<GroupSocket>,

@@ -26,11 +26,9 @@ const BACKLOG: usize = 4 * BATCH;
 /// The addresses and options of an agent's socket.
 #[derive(Debug, Clone)]
 pub struct SocketConfig {
-    /// The interface to bind to.
     pub interface: Option<String>,
     /// This host's address; `None`: the interface's.
     pub address: Option<Ipv4Addr>,
-    /// The UDP port.
     pub port: u16,
     /// Whether another port is taken if that one is in use.
     pub any_port: bool,
@@ -100,7 +98,6 @@ impl GroupSocket {
         })
     }
 
-    /// The address to which the socket is bound.
     pub fn address(&self) -> SocketAddrV4 {
         self.address
     }

@@ -90,7 +90,6 @@ impl Trust {
         Trust { config: Arc::new(config), name }
     }
 
-    /// The TLS configuration.
     pub fn config(&self) -> &ClientConfig {
         &self.config
     }

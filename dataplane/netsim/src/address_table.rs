@@ -22,7 +22,6 @@ impl AddressTable {
         table
     }
 
-    /// The value of a key.
     #[inline]
     pub fn get(&self, key: u32) -> Option<u32> {
         let found = self.slots[self.slot(key)];

@@ -15,7 +15,6 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for so many threads.
     pub fn new(threads: usize) -> Barrier {
         Barrier {
             threads,

@@ -105,7 +105,6 @@ impl Broadcast {
         self.router.queues(now, each);
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         self.router.drops(list);
         for (number, errors) in (0..).zip(&self.errors) {

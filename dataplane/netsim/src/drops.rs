@@ -7,7 +7,6 @@ use crate::ids::NodeId;
 /// The place and the reason of drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DropSite {
-    /// The node.
     pub node: NodeId,
     /// The port, where the drop was at one.
     pub port: Option<u16>,
@@ -22,7 +21,6 @@ pub type Drops = BTreeMap<DropSite, u64>;
 
 /// Enters a node's counters into [`Drops`], without those that are zero.
 pub struct DropList<'a> {
-    /// The node.
     pub node: NodeId,
     /// The map to which the counters are added.
     pub drops: &'a mut Drops,
@@ -34,12 +32,10 @@ impl DropList<'_> {
         self.add(None, None, reason, packets);
     }
 
-    /// Adds packets of a port.
     pub fn at_port(&mut self, port: u16, reason: &'static str, packets: u64) {
         self.add(Some(port), None, reason, packets);
     }
 
-    /// Adds packets of a queue.
     pub fn at_queue(&mut self, port: u16, queue: u8, packets: u64) {
         self.add(Some(port), Some(queue), "queue_full", packets);
     }

@@ -26,7 +26,6 @@ const REBALANCE: u64 = 512;
 
 /// An observer of a run. One thread makes all calls, between windows.
 pub trait Observer {
-    /// A sample was taken.
     fn sample(&mut self, _sample: &Sample) {}
 
     /// The events since the last call, in total order.
@@ -44,7 +43,6 @@ impl Observer for () {}
 /// An island with its inlets' mailboxes.
 #[derive(Debug)]
 pub struct Cell {
-    /// The island.
     pub island: Island,
     /// Inlets that other islands feed, each with its mailbox.
     pub feeds: Vec<(usize, usize)>,
@@ -120,7 +118,6 @@ impl Simulation {
         self.now
     }
 
-    /// The number of islands.
     pub fn islands(&self) -> usize {
         self.cells.len()
     }

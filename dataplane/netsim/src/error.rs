@@ -14,7 +14,6 @@ pub struct BuildError {
 }
 
 impl BuildError {
-    /// The problem of a field.
     pub fn new(field: impl Into<String>, problem: impl ToString) -> BuildError {
         BuildError { field: field.into(), problem: problem.to_string() }
     }
@@ -29,12 +28,10 @@ pub enum RunError {
         .node.0
     )]
     Stuck {
-        /// The time of that instant.
         time: Nanos,
         /// The island's first node.
         node: NodeId,
     },
-    /// A thread of the run panicked.
     #[error("a thread of the run failed")]
     Thread,
 }

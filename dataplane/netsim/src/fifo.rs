@@ -15,7 +15,6 @@ use crate::pacer::InterfacePacer;
 use crate::routes::Routes;
 use crate::wiring::Exit;
 
-/// The limits of a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueLimit {
     /// The most packets that wait.
@@ -37,7 +36,6 @@ struct FifoPort {
 }
 
 impl FifoPort {
-    /// An empty queue.
     fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> FifoPort {
         FifoPort {
             pacer: InterfacePacer::new(rate),
@@ -89,7 +87,6 @@ impl FifoPort {
     }
 }
 
-/// A router.
 #[derive(Debug)]
 pub struct Fifo {
     node: NodeId,
@@ -105,7 +102,6 @@ impl Fifo {
         Fifo { node, routes, ports: Vec::new(), marker, no_route: 0 }
     }
 
-    /// Attaches a link.
     pub fn attach(&mut self, port: u16, rate: Option<BitRate>, limit: QueueLimit) {
         let place = usize::from(port);
         if self.ports.len() <= place {
@@ -154,7 +150,6 @@ impl Fifo {
         }
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("no_route", self.no_route);
         for (number, port) in (0..).zip(&self.ports) {

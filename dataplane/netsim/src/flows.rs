@@ -53,7 +53,6 @@ struct SessionMember {
     addresses: Addresses,
 }
 
-/// All flows.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub(crate) flows: Vec<ResolvedFlow>,
@@ -105,7 +104,6 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The watch of a link.
     pub(crate) fn transits(&self, link: LinkId, sample: Nanos, delay: Nanos) -> Vec<Transit> {
         let flows = self.on_link.get(&link).map_or(&[][..], Vec::as_slice);
         let transit =

@@ -39,7 +39,6 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// The frame's head.
     #[inline]
     pub fn head(&mut self) -> &mut [u8] {
         &mut self.batch[self.head.clone()]
@@ -69,7 +68,6 @@ impl FrameQueue {
         self.next
     }
 
-    /// Appends a frame.
     #[inline]
     pub fn push(&mut self, time: Nanos, head: &[u8], tail: u32) {
         match self.batches.back_mut() {

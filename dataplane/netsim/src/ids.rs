@@ -9,7 +9,6 @@ macro_rules! numbers {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The number as an index.
             pub fn index(self) -> usize {
                 self.0 as usize
             }

@@ -13,14 +13,10 @@ use crate::wiring::{Exit, Wiring};
 /// Events at one instant after which time is taken to stand still.
 const INSTANT_LIMIT: u32 = 1 << 24;
 
-/// A node in its island.
 #[derive(Debug)]
 pub struct NodeSlot {
-    /// The node's number.
     pub id: NodeId,
-    /// The node.
     pub node: SimNode,
-    /// The outlet of each port.
     pub outlets: Vec<u32>,
     /// The leaf of the tree for its own deadline.
     pub leaf: usize,
@@ -29,9 +25,7 @@ pub struct NodeSlot {
 /// The subject of a leaf of the tree.
 #[derive(Debug, Clone, Copy)]
 pub enum Leaf {
-    /// The deadline of the node at this place.
     Deadline(usize),
-    /// The inlet of this number.
     Inlet(usize),
 }
 
@@ -43,9 +37,7 @@ pub enum Leaf {
 pub struct Island {
     /// The nodes, by id.
     pub slots: Vec<NodeSlot>,
-    /// The links.
     pub wiring: Wiring,
-    /// The subject of each leaf.
     pub leaves: Vec<Leaf>,
     /// Frames that switches and routers took.
     pub hops: u64,

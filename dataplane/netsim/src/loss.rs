@@ -10,7 +10,6 @@ use crate::random::Random;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossSpec {
-    /// No frame is lost.
     #[default]
     None,
     /// Each frame is lost independently.
@@ -44,11 +43,8 @@ pub enum LossSpec {
 /// A loss model at work.
 #[derive(Debug)]
 pub enum LossProcess {
-    /// See [`LossSpec::None`].
     None,
-    /// See [`LossSpec::Bernoulli`].
     Bernoulli(Loss),
-    /// See [`LossSpec::GilbertElliott`].
     GilbertElliott {
         /// The probabilities of leaving each state: good, bad.
         leave: [Loss; 2],
@@ -57,11 +53,9 @@ pub enum LossProcess {
         /// Whether the link is in the bad state.
         bad: bool,
     },
-    /// See [`LossSpec::Policer`].
     Policer {
         /// The proportion lost independently.
         loss: Loss,
-        /// The bucket's rate.
         rate: BitRate,
         /// The time in which the rate fills the bucket.
         depth: Nanos,

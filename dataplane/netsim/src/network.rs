@@ -14,7 +14,6 @@ use crate::node::SimNode;
 use crate::spec::NetworkSpec;
 use crate::switch::P4Switch;
 
-/// The way of a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPath {
     /// The links from sender to receiver.
@@ -53,12 +52,10 @@ impl Network {
         &self.spec
     }
 
-    /// The way of each flow.
     pub fn paths(&self) -> &[FlowPath] {
         &self.paths
     }
 
-    /// The node of this name.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         let found = self.spec.nodes.iter().position(|node| node.name == name)?;
         u32::try_from(found).ok().map(NodeId)

@@ -13,7 +13,6 @@ use crate::sample::{CacheSample, FlowSample, QueueSample};
 use crate::switch::P4Switch;
 use crate::wiring::Exit;
 
-/// A node.
 #[derive(Debug)]
 pub enum SimNode {
     /// A host, where flows begin and end.
@@ -24,9 +23,7 @@ pub enum SimNode {
     Broadcast(Box<Broadcast>),
     /// A router without P4 that neighbours can pause.
     Pausable(Box<Pausable>),
-    /// A switch that runs a P4 program.
     Switch(Box<P4Switch>),
-    /// A split agent.
     Agent(Box<SplitNode>),
 }
 
@@ -91,7 +88,6 @@ impl SimNode {
         }
     }
 
-    /// Measures the cache of an agent.
     pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
         match self {
             SimNode::Agent(agent) => Some(agent.cache(node)),
@@ -109,7 +105,6 @@ impl SimNode {
         }
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         match self {
             SimNode::Host(host) => host.drops(list),

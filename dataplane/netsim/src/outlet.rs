@@ -7,7 +7,6 @@ use crate::loss::LossProcess;
 use crate::random::Random;
 use crate::transit::{Marks, Transit};
 
-/// The far end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkTarget {
     /// The island's inlet of this number.
@@ -16,7 +15,6 @@ pub enum LinkTarget {
     Mailbox(usize),
 }
 
-/// The counters of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutletCounters {
     /// Frames that entered the link or are announced to it, including lost frames.
@@ -32,7 +30,6 @@ pub struct OutletCounters {
 /// The near end of a link.
 #[derive(Debug)]
 pub struct Outlet {
-    /// The link's delay.
     pub delay: Nanos,
     /// The rule by which the link loses frames.
     pub loss: LossProcess,
@@ -42,11 +39,9 @@ pub struct Outlet {
     pub downs: Vec<(Nanos, Nanos)>,
     /// The first of `downs` that is not over.
     pub next_down: usize,
-    /// The far end of the link.
     pub destination: LinkTarget,
     /// Frames for another island, of this window.
     pub batch: Batch,
-    /// The counters of the link.
     pub counters: OutletCounters,
     /// The numbers of frames that had entered the link at each sample: nodes announce frames ahead of their
     /// time.

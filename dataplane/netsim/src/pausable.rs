@@ -71,7 +71,6 @@ impl PausablePort {
     }
 }
 
-/// A router.
 #[derive(Debug)]
 pub struct Pausable {
     node: NodeId,
@@ -206,7 +205,6 @@ impl Pausable {
         }
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("no_route", self.no_route);
         for (number, port) in (0..).zip(&self.ports) {

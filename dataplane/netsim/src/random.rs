@@ -23,7 +23,6 @@ pub enum Draws {
 pub struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The numbers of one stream.
     pub fn new(seed: u64, stream: Draws) -> Random {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(match stream {

@@ -14,7 +14,6 @@ use crate::network::Network;
 use crate::sample::{FlowSample, Sample};
 use crate::trace::TraceRecord;
 
-/// The files of the measurements.
 #[derive(Debug)]
 pub struct Files<W> {
     /// Throughput per flow.
@@ -25,7 +24,6 @@ pub struct Files<W> {
     pub queues: W,
     /// TCP's windows.
     pub windows: W,
-    /// Drops.
     pub drops: W,
     /// The trace, if it is wanted.
     pub trace: Option<W>,

@@ -16,11 +16,8 @@ const NOWHERE: u16 = u16::MAX;
 pub struct Hop {
     /// The port by which frames leave.
     pub port: u16,
-    /// The link to the neighbour.
     pub link: LinkId,
-    /// The link's delay.
     pub delay: Nanos,
-    /// The neighbour.
     pub to: NodeId,
     /// Whether the neighbour passes frames on.
     pub forwards: bool,

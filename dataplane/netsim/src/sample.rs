@@ -30,7 +30,6 @@ pub struct FlowSample {
     pub finished: Option<bool>,
     /// Packets that the sender of a group session sent again.
     pub retransmissions: Option<u64>,
-    /// State of a TCP sender.
     pub tcp: Option<TcpSample>,
     /// A round multicast hub's transfer, when it is over.
     pub bone: Option<BoneSample>,
@@ -39,7 +38,6 @@ pub struct FlowSample {
 /// A transfer of round multicast.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BoneSample {
-    /// Whether the transfer was completed.
     pub done: bool,
     /// Time from the first message to the end.
     pub duration: Nanos,
@@ -47,7 +45,6 @@ pub struct BoneSample {
     pub sent_bytes: u64,
     /// Packets that carried these bytes.
     pub packets: u64,
-    /// Rounds of the transfer.
     pub rounds: u32,
     /// Reception results that came.
     pub answers: u64,
@@ -70,9 +67,7 @@ pub struct TcpSample {
     pub round_trip: Nanos,
     /// Segments sent again.
     pub retransmissions: u64,
-    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Fast retransmits.
     pub fast_retransmits: u64,
     /// Reductions of the window for marked packets.
     pub ecn_reductions: u64,
@@ -83,11 +78,8 @@ pub struct TcpSample {
 /// The packets and bytes that wait in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSample {
-    /// The node.
     pub node: NodeId,
-    /// The port.
     pub port: u16,
-    /// The queue.
     pub queue: u8,
     /// Packets, without the one being sent.
     pub packets: u32,
@@ -98,11 +90,8 @@ pub struct QueueSample {
 /// The frames that a node has sent out of a port, lost ones included, from the beginning of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSample {
-    /// The node.
     pub node: NodeId,
-    /// The port.
     pub port: u16,
-    /// Frames.
     pub frames: u64,
     /// Bytes of these frames.
     pub bytes: u64,
@@ -111,7 +100,6 @@ pub struct LinkSample {
 /// The bytes that a split agent, or a cache agent, holds because some branch has not acknowledged them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSample {
-    /// The agent.
     pub node: NodeId,
     /// Bytes of all its streams.
     pub bytes: u64,
@@ -122,7 +110,6 @@ pub struct CacheSample {
 /// The state of the network at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    /// The instant.
     pub time: Nanos,
     /// The flows, by number.
     pub flows: Vec<FlowSample>,

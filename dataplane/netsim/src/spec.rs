@@ -26,11 +26,8 @@ pub struct NetworkSpec {
     pub duration_ns: u64,
     /// The time between two measurements.
     pub sample_ns: u64,
-    /// The nodes.
     pub nodes: Vec<NodeSpec>,
-    /// The links.
     pub links: Vec<LinkSpec>,
-    /// The traffic.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
     /// The streams that agents pass on.
@@ -81,24 +78,19 @@ pub struct MemberSpec {
     pub name: String,
     /// The host that the member runs on.
     pub host: String,
-    /// The member's UDP port.
     pub udp_port: u16,
     /// The session; 0 for a cache agent.
     pub session: u32,
     /// The session's, or the agents', token.
     pub token: String,
-    /// When the member joins.
     #[serde(default)]
     pub start_ns: u64,
-    /// The role of the member.
     pub role: MemberRole,
 }
 
-/// The role of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MemberRole {
-    /// Sends a stream.
     Sender {
         /// The length of the stream; 0 with messages, which have no end.
         #[serde(default)]
@@ -112,26 +104,21 @@ pub enum MemberRole {
         #[serde(default)]
         messages: Option<MessagesSpec>,
     },
-    /// Receives a stream.
     Receiver,
-    /// Caches for a switch.
     Cache {
         /// The bound of all streams' bytes.
         max_bytes: u64,
     },
 }
 
-/// A node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSpec {
     /// The name in results.
     pub name: String,
-    /// The kind of node.
     #[serde(flatten)]
     pub kind: NodeKind,
 }
 
-/// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NodeKind {
@@ -147,18 +134,15 @@ pub enum NodeKind {
     Agent(AgentSpec),
 }
 
-/// A host's addresses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostSpec {
     /// The host's address.
     pub ip: Ipv4Addr,
-    /// The host's MAC.
     pub mac: Mac,
     /// The MAC of the neighbour that the host addresses frames to.
     pub gateway_mac: Mac,
 }
 
-/// A split agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// The agent's addresses.
@@ -211,7 +195,6 @@ pub struct SwitchSpec {
     pub program: usize,
     /// The port to the controller.
     pub cpu_port: u16,
-    /// The port that discards.
     pub drop_port: u16,
     /// The number of queues of each port.
     pub queues: u8,
@@ -247,13 +230,10 @@ impl From<Mac> for String {
     }
 }
 
-/// One end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndSpec {
-    /// The node.
     pub node: String,
-    /// The node's port.
     pub port: u16,
 }
 
@@ -261,9 +241,7 @@ pub struct EndSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// One end.
     pub a: EndSpec,
-    /// The other end.
     pub b: EndSpec,
     /// The bit rate; `None` is unlimited. Frame bytes count: no preamble, FCS and gap.
     pub rate_bps: Option<u64>,
@@ -274,7 +252,6 @@ pub struct LinkSpec {
     /// The most bytes that wait at each end.
     #[serde(default)]
     pub queue_bytes: Option<u64>,
-    /// The losses.
     #[serde(default)]
     pub loss: LossSpec,
     /// When the link is down: from, until; in order, apart from each other.

@@ -11,7 +11,6 @@ use crate::spec::LinkSpec;
 use crate::tcp::{Reading, TcpReceiver, TcpSender};
 
 impl Network {
-    /// The flow of this name.
     pub fn flow(&self, name: &str) -> Option<FlowId> {
         let found = self.spec().flows.iter().position(|flow| flow.name == name)?;
         u32::try_from(found).ok().map(FlowId)

@@ -32,11 +32,8 @@ pub struct P4Switch {
 /// A port of a switch, with its link's rate and the limit of each of its queues.
 #[derive(Debug, Clone, Copy)]
 pub struct SwitchPort {
-    /// The port's number.
     pub port: u16,
-    /// The link's rate.
     pub rate: Option<BitRate>,
-    /// The limit of each queue.
     pub limit: QueueLimit,
 }
 
@@ -100,7 +97,6 @@ impl P4Switch {
         self.deadline = now;
     }
 
-    /// When the switch has something to do.
     #[inline]
     pub fn deadline(&self) -> Nanos {
         self.deadline
@@ -141,7 +137,6 @@ impl P4Switch {
         }
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         let stats = self.switch.stats();
         list.at_node("ingress", stats.drops.ingress);

@@ -6,7 +6,6 @@ use groupflow_base::Nanos;
 
 use crate::ids::NodeId;
 
-/// An event of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TraceKind {
     /// The frame arrived at the node.
@@ -18,15 +17,11 @@ pub enum TraceKind {
 /// One line of a trace. The order of the fields is the order of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TraceRecord {
-    /// The time of the event.
     pub time: Nanos,
-    /// The node.
     pub node: NodeId,
     /// The number of the record among the node's.
     pub sequence: u64,
-    /// The event.
     pub kind: TraceKind,
-    /// The node's port.
     pub port: u16,
     /// Bytes of the frame, its tail included.
     pub bytes: u32,

@@ -16,7 +16,6 @@ const FEW: usize = 4;
 /// Counts the frames of one flow that have entered a link and those that have come out of it.
 #[derive(Debug)]
 pub struct Transit {
-    /// The flow.
     pub flow: FlowId,
     key: FlowKey,
     packets: u64,

@@ -33,13 +33,9 @@ pub struct Addresses {
     pub source_mac: [u8; 6],
     /// The next hop's MAC.
     pub destination_mac: [u8; 6],
-    /// The sender.
     pub source: Ipv4Addr,
-    /// The receiver.
     pub destination: Ipv4Addr,
-    /// The sender's port.
     pub source_port: u16,
-    /// The receiver's port.
     pub destination_port: u16,
 }
 
@@ -103,33 +99,25 @@ impl Template {
 pub enum Received<'a> {
     /// A TCP or UDP packet.
     Transport {
-        /// Protocol.
         protocol: u8,
         /// The two ECN bits.
         ecn: u8,
-        /// Sender.
         source: Ipv4Addr,
-        /// Sender's port.
         source_port: u16,
-        /// Receiver's port.
         destination_port: u16,
         /// The transport header, and the rest of the head.
         segment: &'a [u8],
         /// Bytes from the transport header on, the tail included.
         length: u32,
     },
-    /// A feedback packet.
     Feedback(Feedback),
-    /// A pause frame.
     Pause {
         /// The length of the pause.
         quanta: u16,
     },
-    /// Another frame.
     Other,
 }
 
-/// Reads a frame.
 pub fn read(head: &[u8], tail: u32) -> Received<'_> {
     match field16(head, 12) {
         Some(ETHERTYPE_IPV4) => read_ipv4(head, tail).unwrap_or(Received::Other),

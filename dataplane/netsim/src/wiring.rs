@@ -20,7 +20,6 @@ pub struct Inlet {
     pub leaf: usize,
     /// The node's place in the island.
     pub place: usize,
-    /// The node's port.
     pub port: u16,
 }
 
@@ -50,13 +49,11 @@ impl Wiring {
 
 /// The wiring, seen from a node that sends.
 pub struct Exit<'a> {
-    /// The wiring.
     pub wiring: &'a mut Wiring,
     /// The outlet of each of the node's ports.
     pub outlets: &'a [u32],
     /// The virtual time.
     pub now: Nanos,
-    /// The node.
     pub node: NodeId,
     /// The node's place in the island.
     pub place: usize,

@@ -28,7 +28,6 @@ struct Queried {
     again_at: Nanos,
 }
 
-/// Caches for a switch.
 #[derive(Debug)]
 pub struct Caching {
     /// Requests about streams, apart from the membership's.
@@ -49,7 +48,6 @@ impl Endpoint<Caching> {
         Endpoint::new(member, Some(Cache::new(max_bytes, rng)), part)
     }
 
-    /// Figures for reports.
     pub fn stats(&self) -> CacheStats {
         self.seat.transport.as_ref().map_or_else(CacheStats::default, Cache::stats)
     }

@@ -18,9 +18,7 @@ pub struct RequestId(pub u32);
 wire_enum!(
     /// The part of a member in a session.
     Role, "role", {
-        /// Sends a stream.
         Sender = 1 => "sender",
-        /// Receives one.
         Receiver = 2 => "receiver",
         /// Caches for a switch; belongs to no session.
         Cache = 3 => "cache",
@@ -49,7 +47,6 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// The subject of a REPORT.
     ReportKind, "report kind", {
         /// A requester lags far behind the stream.
         SlowBranch = 1 => "slow",
@@ -59,16 +56,13 @@ wire_enum!(
         Complete = 3 => "complete",
         /// The cache's byte bound is reached.
         CacheFull = 4 => "cache_full",
-        /// The cache has room again.
         CacheRoom = 5 => "cache_room",
     }
 );
 wire_enum!(
     /// Why a request was refused.
     Refusal, "code", {
-        /// No such session.
         UnknownSession = 1 => "unknown_session",
-        /// The token is not the session's.
         WrongToken = 2 => "wrong_token",
         /// The session takes no more members.
         SessionFull = 3 => "full",
@@ -76,22 +70,18 @@ wire_enum!(
         BadRequest = 4 => "bad_request",
         /// No such stream in the session.
         NoSuchSource = 5 => "no_source",
-        /// The session is over.
         Expired = 6 => "expired",
         /// The controller cannot answer now: its store or a switch failed.
         Unavailable = 7 => "unavailable",
     }
 );
 wire_enum!(
-    /// The subject of a NOTICE.
     NoticeKind, "what", {
-        /// A member joined.
         MemberJoined = 1 => "member_joined",
         /// A member left by its own will.
         MemberLeft = 2 => "member_left",
         /// A member no longer answers.
         MemberLost = 3 => "member_lost",
-        /// The session was deleted.
         SessionDeleted = 4 => "session_deleted",
         /// A switch no longer answers.
         SwitchLost = 5 => "switch_lost",
@@ -109,13 +99,10 @@ wire_enum!(
 /// JOIN: take me in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinRequest {
-    /// The member's role.
     pub role: Role,
     /// Where a receiver wants to begin.
     pub start: StartAt,
-    /// Numbers the request.
     pub request: RequestId,
-    /// The member's name.
     pub name: String,
     /// The session's token, as hexadecimal text; may be empty.
     pub token: String,
@@ -128,31 +115,24 @@ pub struct JoinRequest {
 /// REPORT: something happened that policy may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// The subject.
     pub kind: ReportKind,
-    /// The member it is about.
     pub about: MemberId,
     /// A figure that belongs to it.
     pub value: u32,
-    /// Numbers the request.
     pub request: RequestId,
 }
 
 /// A host's request to the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// See [`JoinRequest`].
     Join(JoinRequest),
     /// LEAVE: let me go.
     Leave {
-        /// Numbers the request.
         request: RequestId,
-        /// Why the member leaves.
         reason: LeaveReason,
     },
     /// KEEPALIVE: I am here.
     Keepalive {
-        /// Numbers the request.
         request: RequestId,
         /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
         next: u32,
@@ -161,7 +141,6 @@ pub enum Request {
     },
     /// QUERY: whose stream is this, and how is it to be cached? The field numbers the request.
     Query(RequestId),
-    /// See [`Report`].
     Report(Report),
 }
 
@@ -205,7 +184,6 @@ impl Request {
         out.into_bytes()
     }
 
-    /// Parses the payload of a packet of `kind`.
     pub fn parse(kind: Kind, payload: &[u8]) -> Result<Request, CodecError> {
         let mut r = Reader::new(payload);
         let request = match kind {

@@ -85,12 +85,10 @@ impl<P: Part> Endpoint<P> {
         }
     }
 
-    /// The next event.
     pub fn poll_event(&mut self) -> Option<P::Event> {
         self.seat.events.pop_front()
     }
 
-    /// Leaves the session.
     pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
         self.seat.member.leave(now, reason);
         self.part.stop(&mut self.seat);

@@ -6,7 +6,6 @@ use crate::control::{Notice, NoticeKind};
 /// Names that are kept.
 const NAMES: usize = 256;
 
-/// The health of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     /// Members that were lost.

@@ -36,9 +36,7 @@ const SILENT_MIN: Nanos = Nanos::from_secs(2);
 pub struct MemberConfig {
     /// The session; 0 for a cache agent.
     pub session: SessionId,
-    /// The member's name.
     pub name: String,
-    /// The session's token.
     pub token: String,
     /// Give up joining after this; `None`: never.
     pub patience: Option<Nanos>,
@@ -53,10 +51,8 @@ impl MemberConfig {
     }
 }
 
-/// The purpose of a membership.
 #[derive(Debug, Clone, Copy)]
 pub struct Purpose {
-    /// The member's role.
     pub role: Role,
     /// The stream to receive; 0 leaves it to the controller.
     pub source: MemberId,
@@ -75,12 +71,10 @@ impl Purpose {
     }
 }
 
-/// The state of a membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MembershipState {
     /// JOIN is on its way.
     Joining,
-    /// The host is a member.
     Joined,
     /// LEAVE is on its way.
     Leaving,
@@ -102,12 +96,10 @@ pub enum MemberError {
     /// The controller did not answer JOIN.
     #[error("no answer from the controller")]
     JoinTimeout,
-    /// The session was deleted.
     #[error("the session was deleted")]
     SessionDeleted,
 }
 
-/// An event of a membership, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberEvent {
     /// The host was taken in, or taken in again.
@@ -177,12 +169,10 @@ impl Member {
         member
     }
 
-    /// The session.
     pub fn session(&self) -> SessionId {
         self.config.session
     }
 
-    /// Its state.
     pub fn state(&self) -> MembershipState {
         self.state
     }
@@ -212,7 +202,6 @@ impl Member {
         self.pending.send(now, header, report);
     }
 
-    /// Leaves.
     pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
         match self.state {
             MembershipState::Joining | MembershipState::Joined => {
@@ -381,7 +370,6 @@ impl Member {
         [state, silence, self.pending.next_deadline()].into_iter().flatten().min()
     }
 
-    /// The next event.
     pub fn poll_event(&mut self) -> Option<MemberEvent> {
         self.events.pop_front()
     }

@@ -20,14 +20,12 @@ const ORPHAN_IDLE: Nanos = Nanos::from_secs(1);
 /// Neither controller nor stream is heard for this long.
 const DEAF_PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// The stream to receive.
 #[derive(Debug, Clone)]
 pub struct ReceiveConfig {
     /// The stream; 0 leaves it to the controller.
     pub source: MemberId,
     /// The place at which to begin.
     pub start: StartAt,
-    /// Whether datagrams are expected.
     pub datagrams: bool,
     /// The rate that the receiver wants from a session that isolates; 0: none.
     pub target: BitRate,
@@ -38,10 +36,7 @@ pub struct ReceiveConfig {
 pub enum ReceiveError {
     /// The sender is gone and its stream is not complete.
     #[error("the sender {name} is gone before the end of its stream")]
-    SenderLost {
-        /// The sender.
-        name: String,
-    },
+    SenderLost { name: String },
     /// The stream cannot go on.
     #[error(transparent)]
     Transport(#[from] ReceiverError),
@@ -50,18 +45,12 @@ pub enum ReceiveError {
     Deaf(Nanos),
 }
 
-/// An event of a receiving member, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiveEvent {
     /// Something happened to the membership.
     Member(MemberEvent),
     /// The first packet came.
-    Started {
-        /// The stream.
-        source: MemberId,
-        /// Its number.
-        seq: Seq,
-    },
+    Started { source: MemberId, seq: Seq },
     /// Everything is in order; it may still have to be taken.
     Complete,
     /// The stream is given up.
@@ -74,7 +63,6 @@ impl From<MemberEvent> for ReceiveEvent {
     }
 }
 
-/// Receives one stream.
 #[derive(Debug)]
 pub struct Receiving {
     datagrams: bool,

@@ -12,7 +12,6 @@ use crate::control::{NoticeKind, Refusal, RequestId};
 /// JOINED: you are a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Joined {
-    /// Your member id.
     pub member: MemberId,
     /// The stream to receive, or your own; 0: no sender yet.
     pub source: MemberId,
@@ -35,7 +34,6 @@ pub struct Joined {
 /// NOTICE: something happened in the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The subject.
     pub what: NoticeKind,
     /// The member it is about, if any.
     pub about: MemberId,
@@ -50,7 +48,6 @@ pub struct Notice {
 /// DELEGATED: cache this stream so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegated {
-    /// The stream's session.
     pub session: SessionId,
     /// The stream's sender.
     pub source: MemberId,
@@ -75,9 +72,7 @@ pub struct Delegated {
 /// The content of a REPLY, after the request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// See [`Joined`].
     Joined(Joined),
-    /// The request is refused.
     Refused {
         /// Why.
         code: Refusal,
@@ -93,20 +88,16 @@ pub enum Answer {
     },
     /// You are no member (any more): join again.
     Unknown,
-    /// See [`Notice`].
     Notice(Notice),
-    /// See [`Delegated`].
     Delegated(Delegated),
     /// Answers LEAVE.
     Left,
 }
 
-/// A REPLY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The request it answers; 0 when pushed.
     pub request: RequestId,
-    /// The answer.
     pub answer: Answer,
 }
 
@@ -151,7 +142,6 @@ impl Reply {
         bytes
     }
 
-    /// Parses the payload of a REPLY.
     pub fn parse(payload: &[u8]) -> Result<Reply, CodecError> {
         let mut r = Reader::new(payload);
         let kind = r.u8("reply kind")?;

@@ -29,10 +29,7 @@ pub enum SendError {
     Renamed,
     /// Nobody is left to send to.
     #[error("no receivers are left{}", names(.lost))]
-    NoReceivers {
-        /// Those that were lost.
-        lost: Vec<String>,
-    },
+    NoReceivers { lost: Vec<String> },
     /// No acknowledgement, and a known cause.
     #[error("no acknowledgement for {} s: {who} does not answer", .quiet.as_millis() / 1000)]
     NoAcknowledgement {
@@ -64,16 +61,12 @@ pub struct Completion {
     pub receivers: u16,
 }
 
-/// An event of a sending member, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendEvent {
     /// Something happened to the membership.
     Member(MemberEvent),
     /// There are enough receivers, the stream begins.
-    Started {
-        /// The number of receivers.
-        receivers: u16,
-    },
+    Started { receivers: u16 },
     /// No acknowledgement for this long; still trying.
     Stalled(Nanos),
     /// Everyone has everything.
@@ -88,7 +81,6 @@ impl From<MemberEvent> for SendEvent {
     }
 }
 
-/// Sends one stream.
 #[derive(Debug)]
 pub struct Sending {
     config: SendConfig,

@@ -10,7 +10,6 @@ use thiserror::Error;
 use crate::ids::{Seq, MAX_PAYLOAD};
 use crate::wire::Flags;
 
-/// The largest datagram.
 pub const MAX_DATAGRAM: usize = 16 << 20;
 /// Bytes of the length before a datagram.
 pub const DATAGRAM_PREFIX: usize = 4;

@@ -44,7 +44,6 @@ impl IntervalSet {
         self.ranges.take_first(1).map(|range| Seq(range.start as u32))
     }
 
-    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -7,7 +7,6 @@ use groupflow_base::codec::{CodecError, Reader, Writer};
 
 use crate::ids::Seq;
 
-/// The most ranges in a NACK.
 pub const MAX_RANGES: usize = 64;
 
 /// Packets `first..=last`.
@@ -31,7 +30,6 @@ impl PacketRange {
 pub struct Nack {
     /// The requester's next expected packet.
     pub next: Seq,
-    /// The packets that are missing.
     pub ranges: Vec<PacketRange>,
 }
 
@@ -47,7 +45,6 @@ impl Nack {
         w.into_bytes()
     }
 
-    /// Parses the payload of a NACK.
     pub fn parse(payload: &[u8]) -> Result<Nack, CodecError> {
         let mut r = Reader::new(payload);
         let next = Seq(r.u32("next")?);

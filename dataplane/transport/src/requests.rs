@@ -249,12 +249,10 @@ impl Requests {
         self.gaps.range(seq.0..).next().map(|(&first, _)| Seq(first))
     }
 
-    /// Whether the packet is missing.
     pub fn contains(&self, seq: Seq) -> bool {
         self.gaps.range(..=seq.0).next_back().is_some_and(|(_, gap)| gap.last >= seq.0)
     }
 
-    /// Whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.gaps.is_empty()
     }

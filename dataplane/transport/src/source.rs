@@ -45,11 +45,9 @@ pub trait SeekableBytes: Send {
 pub struct Piece {
     /// FIN and BOUNDARY.
     pub flags: Flags,
-    /// The bytes.
     pub payload: Vec<u8>,
 }
 
-/// The source of a sender.
 pub enum Source {
     /// Bytes that stay available.
     File(FileSource),

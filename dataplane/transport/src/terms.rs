@@ -44,7 +44,6 @@ pub struct Terms {
 /// priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// The receiver.
     pub to: SocketAddrV4,
     /// Payload that it is sent.
     pub rate: BitRate,

@@ -9,7 +9,6 @@ use crate::source::{SeekableBytes, SourceError};
 use crate::wire::{Flags, Header, Kind};
 use crate::{MemberId, Seq, SessionId};
 
-/// A file in memory.
 pub struct MemoryFile(
     /// The file's bytes.
     pub Vec<u8>,
@@ -27,7 +26,6 @@ impl SeekableBytes for MemoryFile {
     }
 }
 
-/// Any header.
 pub fn header() -> impl Strategy<Value = Header> {
     let ids = (0..=SessionId::MAX.0, any::<u16>(), any::<u16>());
     let rest = (0..32_u8, any::<u8>(), any::<u32>(), any::<u32>());

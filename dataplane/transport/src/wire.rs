@@ -22,11 +22,9 @@ use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
 /// Bytes of the header.
 pub const HEADER: usize = 24;
-/// The version of this header.
 pub const VERSION: u8 = 1;
 
 wire_enum!(
-    /// The kind of a packet.
     Kind, "type", {
         /// A packet of the stream; seq is its number.
         Data = 1,
@@ -60,7 +58,6 @@ wire_enum!(
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No flag.
     pub const NONE: Flags = Flags(0);
     /// DATA, REPAIR: the last packet of the stream.
     pub const FIN: Flags = Flags(0x01);
@@ -85,7 +82,6 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    /// Only the bits of `other`.
     pub const fn only(self, other: Flags) -> Flags {
         Flags(self.0 & other.0)
     }
@@ -94,13 +90,10 @@ impl Flags {
 /// The group header without length and checksum, which follow from the rest of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The kind of the packet.
     pub kind: Kind,
-    /// Flag bits.
     pub flags: Flags,
     /// Poll number; 0 before the first poll.
     pub poll: u8,
-    /// The session.
     pub session: SessionId,
     /// The member whose stream this is.
     pub source: MemberId,
@@ -146,10 +139,8 @@ impl Header {
     }
 }
 
-/// A parsed packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupPacket<'a> {
-    /// The header.
     pub header: Header,
     /// The bytes after the header.
     pub payload: &'a [u8],

@@ -6,12 +6,9 @@ use std::str::FromStr;
 /// The largest number of a flow (`LAST_FLOW` of the controller).
 const LAST_FLOW: u16 = 4095;
 
-/// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// TCP
     Tcp,
-    /// UDP
     Udp,
 }
 

@@ -10,7 +10,6 @@ pub const SILENCE: Nanos = Nanos::from_secs(1);
 /// rate 0 asks for is a packet in 50 ms, and the flow goes on at most that long after the pause is over.
 const LEAST_PACKETS_PER_SECOND: u64 = 20;
 
-/// The rates of all flows.
 #[derive(Debug)]
 pub struct Rates {
     flows: Vec<Told>,

@@ -146,7 +146,6 @@ impl ByteCache {
         }
     }
 
-    /// Frees all blocks.
     pub fn release(&mut self, pool: &mut BlockPool) {
         self.blocks.drain(..).for_each(|block| pool.give(block));
     }

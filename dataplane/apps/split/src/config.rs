@@ -29,7 +29,6 @@ pub enum LateStart {
     Start,
 }
 
-/// The kind of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchKind {
     Agent,
@@ -40,11 +39,9 @@ pub enum BranchKind {
 /// A downstream neighbour in the session's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchSpec {
-    /// Whether the branch is an agent or a member.
     pub kind: BranchKind,
     /// The branch's name in events and errors.
     pub name: String,
-    /// The address at which the branch listens.
     pub address: SocketAddrV4,
     /// The place in a stream at which the branch begins if it joins late.
     pub join: LateStart,
@@ -66,7 +63,6 @@ pub enum Replies {
     Leader(u32),
     /// All members' replies go to the sender, in the order of arrival.
     Merge,
-    /// All replies are dropped.
     Drop,
 }
 
@@ -76,7 +72,6 @@ pub struct SessionSpec {
     pub id: u32,
     /// The address to which the session's senders connect.
     pub address: Ipv4Addr,
-    /// The ports at that address.
     pub ports: Vec<u16>,
     /// The acknowledgement mode, N2N or E2E.
     pub mode: Mode,
@@ -94,7 +89,6 @@ pub struct SessionSpec {
     pub receive_buffer: Option<usize>,
     /// Whether the stream waits for a slow branch.
     pub policy: Policy,
-    /// The treatment of replies.
     pub replies: Replies,
     /// Whether streams survive the loss of an agent.
     pub resume: bool,

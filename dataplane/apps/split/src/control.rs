@@ -20,7 +20,6 @@ const LINE: usize = 1 << 20;
 /// Bytes that may wait for a client that does not read.
 const OUTBOX: usize = 8 << 20;
 
-/// The address of the control socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlAddress {
     /// A Unix socket, only for its owner.
@@ -39,7 +38,6 @@ impl ControlAddress {
     }
 }
 
-/// The listening control socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
@@ -103,16 +101,13 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The operation of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     /// Set a session's desired state.
     SetSession(Value),
-    /// End a session.
     RemoveSession(u32),
     /// List the sessions as they were set.
     List,
-    /// Read counters.
     Stats,
     /// Receive events from now on.
     Watch,

@@ -3,7 +3,6 @@
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::wire_enum;
 
-/// The longest body.
 pub const MAX_BODY: usize = 16 << 10;
 /// Bytes of a reply that fit a frame.
 pub const MAX_REPLY: usize = MAX_BODY - 4;
@@ -30,7 +29,6 @@ wire_enum!(
     }
 );
 
-/// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SplitFrame {
     /// The agent accepts the stream, and wants it from this offset on.
@@ -47,26 +45,20 @@ pub enum SplitFrame {
     },
     /// A member has acknowledged the whole stream and its end.
     Receipt {
-        /// The member's number.
         member: u32,
         /// The stream's length, without bytes sent before the member joined.
         bytes: u64,
     },
     /// Bytes that a member sends back to the sender.
     Reply {
-        /// The member's number.
         member: u32,
         /// The bytes, at most [`MAX_REPLY`].
         bytes: Vec<u8>,
     },
     /// A member sends no more replies.
-    ReplyEnd {
-        /// The member's number.
-        member: u32,
-    },
+    ReplyEnd { member: u32 },
     /// A failure of the stream or of one member.
     Failure {
-        /// The kind of failure.
         fault: Fault,
         /// The member's number, or 0.
         member: u32,

@@ -116,7 +116,6 @@ impl BranchLink {
         }
     }
 
-    /// Whether the branch is another agent.
     pub fn is_agent(&self) -> bool {
         self.spec.kind == BranchKind::Agent
     }
@@ -348,7 +347,6 @@ impl BranchLink {
         self.ends
     }
 
-    /// Reads once.
     pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<ReadOutcome> {
         let Some((socket, _)) = &self.socket else { return Ok(ReadOutcome::Nothing) };
         let heard = ReadOutcome::read(&mut &*socket, &mut self.readable, &mut scratch[..MAX_REPLY])?;

@@ -12,7 +12,6 @@ const VERSION: u8 = 1;
 /// The stream that a connection between agents carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
-    /// The session's id.
     pub session: u32,
     /// The stream's number, the same at every agent, chosen by the agent to which its sender connected.
     pub stream: StreamId,

@@ -66,11 +66,9 @@ pub struct Resources {
     pub poller: Poller<SplitPollKey>,
     pub pool: BlockPool,
     pub limits: Limits,
-    /// The keeper of connections, if there is one.
     pub keeper: Option<Keeper>,
     /// A buffer for bytes that are handed on at once.
     pub scratch: Box<[u8]>,
-    /// The time of this round.
     pub now: Instant,
     /// Events that are not given out yet.
     pub events: Vec<Value>,

@@ -45,7 +45,6 @@ impl Upstream {
         }
     }
 
-    /// The socket, while there is one.
     pub fn socket(&self) -> Option<&TcpStream> {
         self.socket.as_ref().map(|(socket, _)| socket)
     }

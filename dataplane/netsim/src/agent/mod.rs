@@ -30,7 +30,6 @@ struct Spot {
     place: usize,
 }
 
-/// The role of an end in a stream.
 #[derive(Debug, Clone, Copy)]
 enum EndRole {
     /// The stream of this number comes by the end.
@@ -39,7 +38,6 @@ enum EndRole {
     Branch(usize, usize),
 }
 
-/// A split agent.
 #[derive(Debug)]
 pub struct SplitNode {
     /// The interfaces, by port.
@@ -134,7 +132,6 @@ impl SplitNode {
         })
     }
 
-    /// When the agent has something to do.
     pub fn deadline(&self) -> Nanos {
         match self.deadlines.time() {
             Nanos::MAX => Nanos::MAX,
@@ -209,17 +206,14 @@ impl SplitNode {
         self.deadlines.set(port, deadline);
     }
 
-    /// Measures the flows.
     pub fn sample(&self, flows: &mut [FlowSample]) {
         self.interfaces.iter().flatten().for_each(|interface| interface.sample(flows));
     }
 
-    /// Measures the agent's caches.
     pub fn cache(&self, node: NodeId) -> CacheSample {
         CacheSample { node, bytes: self.cached, peak_bytes: self.peak }
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("refused", self.refused);
         self.interfaces.iter().flatten().for_each(|interface| interface.drops(list));

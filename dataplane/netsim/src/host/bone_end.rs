@@ -21,7 +21,6 @@ enum BoneSide {
     Rim(Box<Rim>),
 }
 
-/// A hub or a rim.
 #[derive(Debug)]
 pub struct BoneEnd {
     addresses: Addresses,
@@ -68,7 +67,6 @@ impl BoneEnd {
         }
     }
 
-    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         if self.pending < Nanos::MAX {
             return Nanos::MAX; // it will be polled

@@ -13,12 +13,9 @@ use super::udp::{UdpSink, UdpSource};
 use crate::ids::FlowId;
 use crate::sample::FlowSample;
 
-/// The kind of an end.
 #[derive(Debug)]
 pub enum EndKind {
-    /// Sends UDP.
     UdpSource {
-        /// The source of its packets.
         source: Box<UdpSource>,
         /// Sizes of the frames that wait for the interface, and since when.
         waiting: VecDeque<(Nanos, u32)>,
@@ -27,7 +24,6 @@ pub enum EndKind {
         /// Frames that found no room.
         dropped: u64,
     },
-    /// Receives UDP.
     UdpSink(UdpSink),
     /// Either end of a TCP connection.
     Tcp(Box<TcpEnd>),
@@ -37,16 +33,12 @@ pub enum EndKind {
     Bone(Box<BoneEnd>),
 }
 
-/// One end of a flow.
 #[derive(Debug)]
 pub struct FlowEnd {
-    /// The flow.
     pub flow: FlowId,
     /// IPv4's protocol number.
     pub protocol: u8,
-    /// The local port.
     pub port: u16,
-    /// The kind of the end.
     pub kind: EndKind,
     /// The number by which feedback names the flow.
     pub shaped_as: Option<u16>,
@@ -148,7 +140,6 @@ impl FlowEnd {
         }
     }
 
-    /// Measures the flow at this end.
     pub fn sample(&self, sample: &mut FlowSample) {
         match &self.kind {
             EndKind::UdpSource { source, .. } => sample.sent_packets = source.sent(),

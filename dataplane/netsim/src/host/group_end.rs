@@ -52,7 +52,6 @@ trait Simulated: Machine<Error = CodecError> + Debug + Send {
     /// Adds the figures that only this kind of member has.
     fn measure(&self, sample: &mut FlowSample);
 
-    /// The cache of an agent.
     fn cache(&self, _node: NodeId) -> Option<CacheSample> {
         None
     }
@@ -148,7 +147,6 @@ impl GroupEnd {
         }
     }
 
-    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         if self.pending < Nanos::MAX {
             return Nanos::MAX; // it will be polled
@@ -252,7 +250,6 @@ impl GroupEnd {
         self.malformed + self.corrupt
     }
 
-    /// Measures the member.
     pub fn sample(&self, sample: &mut FlowSample) {
         sample.sent_packets = self.sent;
         sample.delivered_packets = self.received;
@@ -261,7 +258,6 @@ impl GroupEnd {
         self.machine.iter().for_each(|machine| machine.measure(sample));
     }
 
-    /// The cache, of a cache agent.
     pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
         self.machine.as_ref()?.cache(node)
     }

@@ -69,7 +69,6 @@ impl HostInterface {
         host
     }
 
-    /// When the host has something to do.
     pub fn deadline(&self) -> Nanos {
         let wants = self.wants.time();
         let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.ready()) };
@@ -170,7 +169,6 @@ impl HostInterface {
         self.wants.set(place, end.wants());
     }
 
-    /// Measures the flows.
     pub fn sample(&self, flows: &mut [FlowSample]) {
         for end in &self.ends {
             end.sample(&mut flows[end.flow.index()]);
@@ -185,7 +183,6 @@ impl HostInterface {
         })
     }
 
-    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("unexpected", self.unexpected);
         list.at_node("malformed", self.ends.iter().map(FlowEnd::malformed).sum());

@@ -12,14 +12,12 @@ use crate::tcp::{
 };
 use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
 
-/// Either end of a connection.
 #[derive(Debug)]
 enum TcpSide {
     Sender(Box<TcpSender>),
     Receiver(Box<TcpReceiver>),
 }
 
-/// An endpoint.
 #[derive(Debug)]
 pub struct TcpEnd {
     side: TcpSide,
@@ -64,7 +62,6 @@ impl TcpEnd {
         }
     }
 
-    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         let deadline = match &self.side {
             TcpSide::Sender(sender) => sender.deadline(),
@@ -167,7 +164,6 @@ impl TcpEnd {
         self.malformed
     }
 
-    /// Measures the flow at this end.
     pub fn sample(&self, sample: &mut FlowSample) {
         match &self.side {
             TcpSide::Sender(sender) => {

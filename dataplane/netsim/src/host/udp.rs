@@ -14,7 +14,6 @@ pub const LEAST_FRAME: u32 = (TRANSPORT + UDP + STAMP) as u32;
 /// The largest frame of a source: an IPv4 packet of 65,535 bytes.
 pub const LARGEST_FRAME: u32 = 65_535 + 14;
 
-/// A source.
 #[derive(Debug)]
 pub struct UdpSource {
     template: Template,
@@ -94,13 +93,11 @@ impl UdpSource {
         bytes - head.len() as u32
     }
 
-    /// Frames sent.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 }
 
-/// The counters of a sink.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpSink {
     /// Frames received.

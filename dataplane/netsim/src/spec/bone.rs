@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use groupflow_bone::machine::{Method, Repair};
 use serde::{Deserialize, Serialize};
 
-/// A hub or a rim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoneSpec {
@@ -13,7 +12,6 @@ pub struct BoneSpec {
     pub name: String,
     /// The host that the machine runs on.
     pub host: String,
-    /// The machine's UDP port.
     pub udp_port: u16,
     /// When the machine begins; before, it receives nothing.
     #[serde(default)]
@@ -21,7 +19,6 @@ pub struct BoneSpec {
     /// When a rim leaves.
     #[serde(default)]
     pub stop_ns: Option<u64>,
-    /// The role of the host.
     pub role: BoneRole,
 }
 
@@ -29,9 +26,7 @@ pub struct BoneSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BoneRole {
-    /// Sends a file.
     Hub(Box<HubSpec>),
-    /// Receives the file.
     Rim {
         /// Whether the rim forgets its packets when the hub goes back.
         #[serde(default)]
@@ -49,7 +44,6 @@ pub struct HubSpec {
     pub group: Ipv4Addr,
     /// The UDP port where rims listen.
     pub group_port: u16,
-    /// The method of sending.
     #[serde(with = "MethodName")]
     pub method: Method,
     /// The packets to send again.
@@ -77,7 +71,6 @@ pub struct HubSpec {
     pub per_answer_ns: u64,
     /// The number of unanswered requests in a row after which a rim is dropped.
     pub patience: u8,
-    /// The most rims.
     pub max_rims: u32,
     /// With unicast: the hosts of the rims, at the group's port.
     #[serde(default)]

@@ -11,45 +11,34 @@ pub struct FlowSpec {
     pub from: String,
     /// The host that receives.
     pub to: String,
-    /// The source port.
     pub source_port: u16,
-    /// The destination port.
     pub destination_port: u16,
-    /// When the flow begins.
     #[serde(default)]
     pub start_ns: u64,
-    /// When the flow ends.
     #[serde(default)]
     pub stop_ns: Option<u64>,
     /// The number by which feedback packets name it, if it is shaped to the rate they tell.
     #[serde(default)]
     pub shaped_as: Option<u16>,
-    /// The traffic of the flow.
     #[serde(flatten)]
     pub source: SourceSpec,
 }
 
-/// The traffic of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceSpec {
-    /// UDP at its own pace.
     Udp(UdpSpec),
-    /// TCP.
     Tcp(TcpSpec),
 }
 
-/// A UDP source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UdpSpec {
     /// Bit rate in frame bytes; of an on-off source, while on.
     pub rate_bps: u64,
     /// Bytes of a frame, Ethernet header included; the mean, where they vary.
     pub frame_bytes: u32,
-    /// The sizes of frames.
     #[serde(default)]
     pub sizes: Sizes,
-    /// The times of frames.
     #[serde(default)]
     pub arrivals: Arrivals,
 }
@@ -86,7 +75,6 @@ pub enum Arrivals {
     },
 }
 
-/// A TCP flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TcpSpec {
     /// `tahoe`, `reno`, `newreno`, `sack`, `vegas`, `cubic` or `compound`.
@@ -155,7 +143,6 @@ impl MessagesSpec {
     }
 }
 
-/// The defaults of TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpProfile {

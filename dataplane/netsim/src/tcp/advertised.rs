@@ -9,7 +9,6 @@ pub(super) const WINDOW_SHIFT: u32 = 7;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Advertised {
     mss: u32,
-    /// The limit.
     packets: u64,
     /// The first packet that may not be sent. It never moves back (RFC 9293, section 3.8.6).
     edge: u64,

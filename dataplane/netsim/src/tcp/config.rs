@@ -4,7 +4,6 @@ use groupflow_base::Nanos;
 
 use super::MAX_SACK_BLOCKS;
 
-/// The variants of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// Fast retransmit, then slow start from one packet.
@@ -24,7 +23,6 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// All variants.
     pub const ALL: [Variant; 7] = [
         Variant::Tahoe,
         Variant::Reno,
@@ -73,7 +71,6 @@ pub enum Behaviour {
     Ns2,
 }
 
-/// The data of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DataSource {
     /// A stream without end: as much as the window allows.
@@ -114,10 +111,8 @@ impl RtoConfig {
     };
 }
 
-/// The settings of a [`TcpSender`](super::TcpSender).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSenderConfig {
-    /// The variant.
     pub variant: Variant,
     /// The model: the RFCs or ns-2.
     pub behaviour: Behaviour,
@@ -135,13 +130,11 @@ pub struct TcpSenderConfig {
     pub initial_ssthresh: Option<u32>,
     /// Whether a SYN without payload goes first and the window opens with its acknowledgement.
     pub syn: bool,
-    /// The data to send.
     pub data: DataSource,
     /// When to begin.
     pub start: Nanos,
     /// When to send nothing new any more.
     pub stop: Option<Nanos>,
-    /// Retransmission timer.
     pub rto: RtoConfig,
     /// Timestamp option: a round-trip measurement with each acknowledgement instead of one a round trip.
     pub timestamps: bool,
@@ -230,7 +223,6 @@ pub enum DelayedAck {
     After(Nanos),
 }
 
-/// The settings of a [`TcpReceiver`](super::TcpReceiver).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpReceiverConfig {
     /// Port of the receiver.
@@ -241,7 +233,6 @@ pub struct TcpReceiverConfig {
     pub mss: u32,
     /// Whether the sender begins with a SYN.
     pub syn: bool,
-    /// Delayed acknowledgement.
     pub delayed_ack: DelayedAck,
     /// SACK blocks in an acknowledgement: 0 to 4, or 3 with timestamps.
     pub sack_blocks: u8,
@@ -273,13 +264,11 @@ impl TcpReceiverConfig {
 /// The reason why a configuration was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TcpConfigError {
-    /// No variant has this name.
     #[error("variant: '{0}' is none of tahoe, reno, newreno, sack, vegas, cubic, compound")]
     Variant(String),
     /// The packet size is invalid.
     #[error("mss: {0} bytes, but 1 to 65495 are possible")]
     Mss(u32),
-    /// The window is invalid.
     #[error("max_window: {0} packets, but at least 1 and less than 2^30 bytes are possible")]
     MaxWindow(u32),
     /// The first window is invalid.
@@ -291,10 +280,8 @@ pub enum TcpConfigError {
     /// Vegas cannot use ECN.
     #[error("ecn: vegas does not react to it")]
     Ecn,
-    /// The timer is invalid.
     #[error("rto: the tick must not be 0, nor min greater than max")]
     Rto,
-    /// The number of SACK blocks is invalid.
     #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = MAX_SACK_BLOCKS)]
     SackBlocks(u8),
 }

@@ -94,7 +94,6 @@ pub(super) trait CongestionControl: Debug + Send {
     /// acknowledged.
     fn begin(&mut self, _now: Nanos, _round_end: u64) {}
 
-    /// The window opens.
     fn on_ack(&mut self, window: &mut CongestionWindow, ack: &Ack);
 
     /// The window closes; to a half unless the controller knows better.

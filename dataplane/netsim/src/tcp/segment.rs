@@ -7,9 +7,7 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 /// there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Port of the end that sent the segment.
     pub source_port: u16,
-    /// Port of the end that the segment goes to.
     pub destination_port: u16,
     /// First byte carried, modulo 2^32.
     pub seq: u32,
@@ -25,7 +23,6 @@ pub struct Segment {
     pub ecn: Ecn,
     /// RFC 7323 timestamps, in microseconds.
     pub timestamps: Option<Timestamps>,
-    /// Selective acknowledgement.
     pub sack: Sack,
 }
 
@@ -55,7 +52,6 @@ impl TcpFlags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: TcpFlags = TcpFlags(0x80);
 
-    /// Whether all of `bits` are set.
     pub const fn has(self, bits: TcpFlags) -> bool {
         self.0 & bits.0 == bits.0
     }
@@ -131,7 +127,6 @@ impl Sack {
         }
     }
 
-    /// The blocks.
     pub fn blocks(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
     }

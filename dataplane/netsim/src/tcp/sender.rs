@@ -277,7 +277,6 @@ impl TcpSender {
         self.una >= self.limit
     }
 
-    /// The sender's configuration.
     pub fn config(&self) -> &TcpSenderConfig {
         &self.config
     }

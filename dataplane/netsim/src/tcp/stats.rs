@@ -15,11 +15,9 @@ pub struct TcpSenderStats {
     pub packets_sent: u64,
     /// Packets sent again.
     pub retransmissions: u64,
-    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Losses found by duplicate acknowledgements: fast retransmits.
     pub fast_retransmits: u64,
-    /// Reductions for an ECN echo.
     pub ecn_reductions: u64,
     /// Duplicate acknowledgements received.
     pub dup_acks: u64,

@@ -29,7 +29,6 @@ pub enum DecodeError {
     /// An option's length is wrong.
     #[error("TCP option {kind}: length {length} is wrong")]
     OptionLength {
-        /// Kind of the option.
         kind: u8,
         /// Its length byte, or 0 where that is missing.
         length: u8,

@@ -105,7 +105,6 @@ impl Cache {
         known
     }
 
-    /// Drops a stream.
     pub fn forget(&mut self, key: StreamKey) {
         let Some(CachedStream { stream, due }) = self.slots.remove(&key) else { return };
         self.stored -= stream.store.bytes;
@@ -133,7 +132,6 @@ impl Cache {
         }
     }
 
-    /// The next event.
     pub fn poll_event(&mut self) -> Option<CacheEvent> {
         self.events.pop_front()
     }
@@ -230,7 +228,6 @@ impl Cache {
         all
     }
 
-    /// Figures for reports.
     pub fn stats(&self) -> CacheStats {
         CacheStats {
             cache_bytes: self.promised,

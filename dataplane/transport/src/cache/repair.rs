@@ -34,12 +34,10 @@ const BURST: Nanos = Nanos::from_millis(2);
 /// The same of a lane that has a share: all shares of a link fit it together, so that its queue is short.
 const SHARE_BURST: Nanos = Nanos::from_millis(10);
 
-/// The receiver of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipient {
     /// The whole group.
     All,
-    /// One requester.
     One(SocketAddrV4),
 }
 
@@ -133,7 +131,6 @@ impl Repairs {
         self.waiting.remove(&key).is_some()
     }
 
-    /// The requests for a packet.
     fn requests(&self, seq: Seq) -> impl Iterator<Item = Key> + '_ {
         self.waiting.range((seq.0, None)..).map(|(&key, _)| key).take_while(move |key| key.0 == seq.0)
     }

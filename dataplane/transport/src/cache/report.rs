@@ -4,14 +4,12 @@ use super::{LagChange, StreamKey};
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::terms::{Mode, Policy};
 
-/// An event of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheEvent {
     /// A packet of an unknown stream came.
     New(StreamKey),
     /// The cache has reached its byte bound.
     Full(StreamKey),
-    /// The cache has room again.
     Room(StreamKey),
     /// A requester lags behind the stream, or no longer does.
     Lag(StreamKey, LagChange),
@@ -20,7 +18,6 @@ pub enum CacheEvent {
 /// Figures of one stream at the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamStats {
-    /// The stream's session.
     pub session: SessionId,
     /// The stream's sender.
     pub source: MemberId,
@@ -63,13 +60,11 @@ pub struct CacheStats {
     pub stored_bytes: u64,
     /// The most these were.
     pub stored_peak_bytes: u64,
-    /// The bound.
     pub max_bytes: u64,
     /// Whether the bound is reached.
     pub full: bool,
     /// Repairs and requests, forgotten streams included.
     pub counters: StreamCounters,
-    /// Every stream.
     pub streams: Vec<StreamStats>,
 }
 

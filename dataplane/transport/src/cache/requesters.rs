@@ -27,7 +27,6 @@ struct Requester {
 /// A change that the controller may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LagChange {
-    /// The requester.
     pub member: MemberId,
     /// Whether the requester lags now, or no longer does.
     pub slow: bool,
@@ -35,7 +34,6 @@ pub struct LagChange {
     pub behind: u32,
 }
 
-/// The requesters of one stream.
 #[derive(Debug, Default)]
 pub struct Requesters {
     all: BTreeMap<SocketAddrV4, Requester>,

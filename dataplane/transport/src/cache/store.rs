@@ -11,12 +11,10 @@ const OVERHEAD: u64 = 64;
 /// Bytes counted for a full packet.
 pub const FULL_PACKET: u64 = MAX_PAYLOAD as u64 + OVERHEAD;
 
-/// A cached packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cached {
     /// FIN and BOUNDARY.
     pub flags: Flags,
-    /// The bytes.
     pub payload: Box<[u8]>,
 }
 
@@ -26,7 +24,6 @@ impl Cached {
     }
 }
 
-/// The packets of one stream.
 #[derive(Debug)]
 pub struct PacketStore {
     packets: BTreeMap<u32, Cached>,
@@ -89,12 +86,10 @@ impl PacketStore {
         }
     }
 
-    /// The packet, if the store has it.
     pub fn get(&self, seq: Seq) -> Option<&Cached> {
         self.packets.get(&seq.0)
     }
 
-    /// Whether the store has the packet.
     pub fn contains(&self, seq: Seq) -> bool {
         self.packets.contains_key(&seq.0)
     }

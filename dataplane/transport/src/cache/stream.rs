@@ -39,7 +39,6 @@ const PROBE_PAUSE: Nanos = Nanos::from_millis(200);
 /// How often stale requests are looked for.
 const EXPIRY: Nanos = Nanos::from_millis(500);
 
-/// One stream at a cache agent.
 #[derive(Debug)]
 pub(super) struct StreamCache {
     session: SessionId,
@@ -257,7 +256,6 @@ impl StreamCache {
         }
     }
 
-    /// Figures for reports.
     pub(super) fn stats(&self) -> StreamStats {
         StreamStats {
             session: self.session,

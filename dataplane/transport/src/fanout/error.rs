@@ -10,7 +10,6 @@ pub enum FanoutError {
     /// More bytes came from upstream than might be taken.
     #[error("{bytes} bytes came from upstream where {intake} may be taken")]
     Overrun {
-        /// The bytes that came.
         bytes: u64,
         /// The bytes that might be taken.
         intake: u64,
@@ -47,12 +46,7 @@ pub enum FanoutError {
     },
     /// A branch acknowledges bytes that it was not sent.
     #[error("byte {offset} is acknowledged and {sent} were sent")]
-    NotSent {
-        /// The offset that is acknowledged.
-        offset: u64,
-        /// The bytes that were sent.
-        sent: u64,
-    },
+    NotSent { offset: u64, sent: u64 },
     /// The branch does not exist, or no longer exists.
     #[error("no branch {}", .0.0)]
     NoBranch(BranchId),

@@ -36,7 +36,6 @@ impl Fanout {
         Ok(())
     }
 
-    /// Whether the branch is isolated.
     pub fn is_isolated(&self, branch: BranchId) -> bool {
         self.isolated().any(|b| b.id == branch)
     }

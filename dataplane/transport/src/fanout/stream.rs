@@ -238,7 +238,6 @@ impl Fanout {
         self.received
     }
 
-    /// Whether upstream has ended the stream.
     pub fn ended(&self) -> bool {
         self.ended
     }

@@ -96,7 +96,6 @@ impl IncomingStream {
         self.requests.contains(seq)
     }
 
-    /// Whether any packet is missing.
     pub(super) fn lacks_any(&self) -> bool {
         !self.requests.is_empty()
     }

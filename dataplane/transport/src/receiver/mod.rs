@@ -24,7 +24,6 @@ const PROBE_MAX: Nanos = Nanos::from_secs(2);
 /// A stream and the receiver's place in its group.
 #[derive(Debug, Clone)]
 pub struct ReceiverConfig {
-    /// The group's session.
     pub session: SessionId,
     /// The receiver's own id.
     pub member: MemberId,
@@ -34,7 +33,6 @@ pub struct ReceiverConfig {
     pub window: u32,
     /// The first packet to deliver; `None`: the first one that is heard.
     pub start: Option<Seq>,
-    /// Whether datagrams are expected.
     pub datagrams: bool,
 }
 
@@ -45,7 +43,6 @@ enum ReceiverPhase {
     Over,
 }
 
-/// The receiver of one stream.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
@@ -229,7 +226,6 @@ impl Receiver {
         Header { member: self.config.member, ..Header::new(kind, self.config.session, self.config.source) }
     }
 
-    /// The next event.
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         self.events.pop_front()
     }

@@ -11,12 +11,10 @@ pub enum ReceiverError {
     /// A packet is missing that no cache and no sender has any more.
     #[error("{missing} is no longer available, the first available one is {available}")]
     Gone {
-        /// The packet.
         missing: Seq,
         /// The first packet that is available.
         available: Seq,
     },
-    /// The stream is malformed.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
@@ -26,14 +24,12 @@ pub enum ReceiverError {
 pub enum ReceiverEvent {
     /// The first packet came.
     Started {
-        /// The stream.
         source: MemberId,
         /// The packet's number.
         seq: Seq,
     },
     /// The whole stream has arrived in order; its last bytes may still have to be taken.
     Complete,
-    /// The receiver has stopped.
     Failed(ReceiverError),
 }
 
@@ -50,10 +46,8 @@ pub struct ReceiverStats {
     pub retransmitted: u64,
     /// Packets that had arrived before.
     pub duplicates: u64,
-    /// NACKs sent.
     pub nacks: u64,
     /// Packets that wait for an earlier one.
     pub queued: u64,
-    /// Datagrams begun.
     pub datagrams: u64,
 }

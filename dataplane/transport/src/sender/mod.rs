@@ -66,7 +66,6 @@ enum SenderPhase {
     Over,
 }
 
-/// The sender of one stream.
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
@@ -114,7 +113,6 @@ impl Sender {
         }
     }
 
-    /// Begins to send.
     pub fn begin(&mut self, now: Nanos) {
         self.phase = SenderPhase::Sending;
         self.announce = true;
@@ -134,7 +132,6 @@ impl Sender {
         self.config.stream
     }
 
-    /// Whether the stream has not begun.
     pub fn waiting(&self) -> bool {
         self.phase == SenderPhase::Waiting
     }
@@ -159,7 +156,6 @@ impl Sender {
         }
     }
 
-    /// Stops sending.
     pub fn stop(&mut self) {
         self.phase = SenderPhase::Over;
     }
@@ -297,7 +293,6 @@ impl Sender {
         !self.flight.ended() && self.flight.outstanding() < self.config.window.min(cwnd)
     }
 
-    /// The next event.
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         self.events.pop_front()
     }

@@ -62,7 +62,6 @@ enum RatePhase {
     Cruise,
 }
 
-/// The beginning of a round.
 #[derive(Debug, Clone, Copy)]
 struct RateRound {
     /// The round ends when all packets below this one are acknowledged.
@@ -76,7 +75,6 @@ struct RateRound {
     pacing: BitRate,
 }
 
-/// The model of the path.
 #[derive(Debug)]
 pub struct RateModel {
     ceiling: BitRate,
@@ -240,7 +238,6 @@ impl RateModel {
     }
 }
 
-/// Spaces packets by a rate.
 #[derive(Debug, Default)]
 pub struct PacketPacer {
     /// When the next packet may go.

@@ -23,7 +23,6 @@ pub enum SenderEvent {
     Stalled(Nanos),
     /// The group has the whole stream, and the sender has stopped.
     Complete,
-    /// The sender has stopped.
     Failed(SenderError),
 }
 
@@ -40,15 +39,12 @@ pub struct SenderStats {
     pub packets: u64,
     /// Packets sent again.
     pub retransmitted: u64,
-    /// NACKs that reached the sender.
     pub nacks: u64,
     /// Acknowledgements of packets that were not sent. They change nothing.
     pub acks_beyond: u64,
-    /// Polls sent.
     pub polls: u64,
     /// Packets sent and not acknowledged.
     pub outstanding: u32,
-    /// The pacing rate.
     pub pacing: BitRate,
     /// The smoothed round-trip time.
     pub rtt: Option<Nanos>,

@@ -20,7 +20,6 @@ const WAITING: usize = 16;
 /// The bound's name in orders and events, and the values that it may have.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    /// The bound's name.
     pub name: &'static str,
     /// The values that it may have.
     pub range: RangeInclusive<u64>,

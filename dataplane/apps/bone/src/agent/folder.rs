@@ -199,7 +199,6 @@ impl Folder {
         self.set(name, FileState::Queued);
     }
 
-    /// Takes the result of hashing a file.
     pub fn hashed(&mut self, name: &FileName, result: io::Result<(FileDigest, Stamp, u16)>) {
         let Some(file) = self.files.get_mut(name) else { return };
         match result {

@@ -27,7 +27,6 @@ pub struct HubDriver {
     hub: Hub,
     group: Dest,
     unicast: bool,
-    /// The carrier of messages to rims.
     pub carrier: Carrier,
     desk: Arc<Desk>,
     sending: Option<FileName>,

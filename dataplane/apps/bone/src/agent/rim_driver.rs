@@ -40,7 +40,6 @@ pub enum RimNote {
 pub struct RimDriver {
     rim: Rim,
     asker: Asker,
-    /// The carrier of messages from the hub.
     pub carrier: Carrier,
     shelf: Arc<Shelf>,
     /// The only hub that is accepted.
@@ -124,7 +123,6 @@ impl RimDriver {
         }
     }
 
-    /// Leaves the multicast.
     pub fn leave(&mut self, now: Nanos) {
         if self.incoming.take().is_some() {
             self.rim.leave();

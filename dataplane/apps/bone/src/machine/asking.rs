@@ -22,7 +22,6 @@ pub const BELIEVED: Nanos = Nanos::from_secs(60);
 /// The most files asked for at one time.
 pub const MAX_ASKED: usize = 256;
 
-/// The outcome of a wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WishOutcome {
     /// The hub gave this answer.
@@ -46,7 +45,6 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// An asker without wishes.
     pub fn new(rim: RimId) -> Asker {
         Asker { rim, wishes: BTreeMap::new(), events: VecDeque::new() }
     }
@@ -79,7 +77,6 @@ impl Asker {
         self.events.push_back(WishOutcome::Answered(name.clone(), *verdict));
     }
 
-    /// The next ASK, to `hub`.
     pub fn poll_transmit(&mut self, now: Nanos, hub: SocketAddrV4) -> Option<Transmit> {
         let due = |wishes: &BTreeMap<FileName, Wish>| {
             wishes.iter().find(|(_, wish)| wish.next <= now).map(|(name, _)| name.clone())

@@ -67,7 +67,6 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector without packets.
     pub fn new(blocks: Blocks) -> Collector {
         Collector { blocks, start: 0, shards: BTreeMap::new() }
     }

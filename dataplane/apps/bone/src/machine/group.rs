@@ -24,7 +24,6 @@ impl Participant {
     }
 }
 
-/// The rims of a transfer.
 #[derive(Debug, Default)]
 pub struct RimGroup {
     members: BTreeMap<RimId, Participant>,
@@ -61,7 +60,6 @@ impl RimGroup {
         true
     }
 
-    /// Removes a rim.
     pub fn leave(&mut self, rim: RimId) {
         self.members.remove(&rim);
     }

@@ -21,7 +21,6 @@ const MAX_QUEUED: usize = 1024;
 /// The most answers to wishes that may wait to be sent.
 const MAX_ANSWERS: usize = 256;
 
-/// A hub's configuration.
 #[derive(Debug, Clone)]
 pub struct HubConfig {
     /// The multicast address on which rims listen.
@@ -50,7 +49,6 @@ pub struct HubConfig {
     pub per_answer: Nanos,
     /// Requests in a row that a rim may leave unanswered before it is dropped.
     pub patience: u8,
-    /// The most rims.
     pub max_rims: usize,
     /// Addresses of the rims, for unicast.
     pub targets: Vec<SocketAddrV4>,
@@ -63,21 +61,17 @@ pub struct HubConfig {
 /// A hub that is called late makes up for at most this much time; more would be a burst.
 const CATCH_UP: Nanos = Nanos::from_millis(5);
 
-/// An event of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubEvent {
     /// A rim wants a file; [`Hub::answer`] sends the answer.
     Asked {
-        /// The rim that asks.
         rim: RimId,
         /// The rim's address.
         from: SocketAddrV4,
-        /// The file that the rim wants.
         name: FileName,
     },
     /// A rim was dropped because it did not answer.
     Lost(RimId),
-    /// A transfer ended.
     Ended(TransferReport),
 }
 
@@ -151,7 +145,6 @@ impl Hub {
         self.job.as_ref().map_or(0, |job| job.report.sent)
     }
 
-    /// The file being sent.
     pub fn sending(&self) -> Option<&FileName> {
         self.job.as_ref().map(Job::name)
     }
@@ -211,7 +204,6 @@ impl Hub {
         self.outgoing.extend(transmits);
     }
 
-    /// Takes a datagram of a rim.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Message { transfer, body } = Message::parse(datagram.bytes)?;
         if let Body::Ask { rim, name } = body {

@@ -17,7 +17,6 @@ use super::transfer::{Offer, TransferOutcome, TransferReport};
 /// The number of spare packets follows the number needed with a gain of 1 / SMOOTH.
 const SMOOTH: u32 = 4;
 
-/// A transfer.
 pub(super) struct Job {
     offer: Offer,
     /// Bytes that some rim is known to lack, including those not sent yet.

@@ -29,7 +29,6 @@ use groupflow_base::wire_enum;
 
 use super::names::{FileName, RimId, TransferId};
 
-/// The version of these messages.
 pub const VERSION: u8 = 0xb2;
 /// Bytes of a DATA message besides its payload.
 pub const DATA_HEADER: usize = 22;
@@ -84,7 +83,6 @@ wire_enum!(
     }
 );
 
-/// A span of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The offset of the first byte.
@@ -100,7 +98,6 @@ impl Span {
     }
 }
 
-/// The control parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
     /// The way the file is sent.
@@ -130,11 +127,9 @@ pub struct Parameters {
     pub silence_s: u16,
     /// The file's digest, opaque to the machines.
     pub digest: [u8; 32],
-    /// The file's name.
     pub name: FileName,
 }
 
-/// The announcement of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
     /// The round's number, from 1.
@@ -147,7 +142,6 @@ pub struct Round {
     pub first: u64,
 }
 
-/// A packet of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPacket {
     /// The number of the packet's round.
@@ -159,14 +153,11 @@ pub struct DataPacket {
     pub shard: u16,
     /// The offset of the packet's first byte, or that of the block for a coded packet.
     pub offset: u64,
-    /// The payload.
     pub bytes: Vec<u8>,
 }
 
-/// A reception result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reception {
-    /// The rim that reports.
     pub rim: RimId,
     /// The number of the reported round.
     pub round: u32,
@@ -181,7 +172,6 @@ pub struct Reception {
     pub lacks: Vec<Span>,
 }
 
-/// The kinds of message, with their fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// A multicast begins, and rims are asked to join.
@@ -191,20 +181,14 @@ pub enum Body {
     },
     /// A rim takes part.
     Join {
-        /// The rim.
         rim: RimId,
     },
-    /// The control parameters.
     Control(Parameters),
-    /// A round begins.
     Round(Round),
-    /// A packet of the file.
     Data(DataPacket),
-    /// A reception result.
     Result(Reception),
     /// The bytes asked for after this round: a rim that lacks nothing else need not answer.
     Heard {
-        /// The round's number.
         round: u32,
         /// The bytes that the hub will send again.
         lacks: Vec<Span>,
@@ -218,7 +202,6 @@ pub enum Body {
     },
     /// A rim takes part no more.
     Leave {
-        /// The rim.
         rim: RimId,
     },
     /// The transfer is over.
@@ -228,29 +211,21 @@ pub enum Body {
     },
     /// A rim wants a file.
     Ask {
-        /// The rim that asks.
         rim: RimId,
-        /// The file's name.
         name: FileName,
     },
     /// The hub answers a rim's wish.
     Answer {
-        /// The rim that asked.
         rim: RimId,
-        /// The file's name.
         name: FileName,
-        /// The answer.
         verdict: Verdict,
     },
     /// A hub is here, and can be asked.
     Here,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The transfer that the message belongs to.
     pub transfer: TransferId,
-    /// The kind of message, with its fields.
     pub body: Body,
 }

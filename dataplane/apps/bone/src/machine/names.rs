@@ -38,7 +38,6 @@ impl FileName {
         Ok(FileName(text.to_owned()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

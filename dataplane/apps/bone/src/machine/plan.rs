@@ -32,7 +32,6 @@ pub struct CodedBlock {
     blocks: Blocks,
     /// The offset of the block's first byte.
     pub start: u64,
-    /// The coded packets.
     coded: Vec<Vec<u8>>,
     /// The number of the next packet: originals first, then coded packets, then from the start again.
     next: u16,

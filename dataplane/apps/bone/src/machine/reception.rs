@@ -15,7 +15,6 @@ const MAX_PIECES: usize = 4096;
 pub struct FileWrite {
     /// Offset of the bytes in the file.
     pub offset: u64,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -41,7 +40,6 @@ impl Stored {
         self.have.total() == self.size
     }
 
-    /// How many bytes are there.
     pub fn bytes(&self) -> u64 {
         self.have.total()
     }

@@ -23,7 +23,6 @@ const SILENCE: Nanos = Nanos::from_millis(60_000);
 /// How often a rim reports unasked that it is complete.
 const COMPLETE_TIMES: u8 = 3;
 
-/// A rim's configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct RimConfig {
     /// The rim's number, chosen at random.
@@ -37,7 +36,6 @@ pub struct RimConfig {
     pub forgets: bool,
 }
 
-/// An event of a rim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RimEvent {
     /// A file begins to arrive.
@@ -63,7 +61,6 @@ struct HeardRound {
     last_at: Nanos,
 }
 
-/// A file that is arriving.
 #[derive(Debug)]
 struct ArrivingFile {
     control: Parameters,
@@ -229,7 +226,6 @@ impl Rim {
         self.outgoing.pop_front()
     }
 
-    /// Takes a datagram of the hub.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
         let resting = matches!(self.state, RimState::Waiting | RimState::Complete);

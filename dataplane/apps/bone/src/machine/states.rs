@@ -3,18 +3,13 @@
 //! Both machines follow these tables; a step that is not in them is a bug, and debug builds panic. The
 //! drawings docs/img/bone-hub.png and bone-rim.png are made from them.
 
-/// A step of a flowchart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowchartStep<S> {
-    /// The state before the step.
     pub from: S,
-    /// The condition of the step.
     pub when: &'static str,
-    /// The state after the step.
     pub to: S,
 }
 
-/// The states of a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HubState {
     /// Nothing is queued.
@@ -23,7 +18,6 @@ pub enum HubState {
     Joining,
     /// The hub sends the control parameters.
     Describing,
-    /// The hub announces a round.
     Announcing,
     /// The hub sends the packets of a round.
     Sending,
@@ -35,7 +29,6 @@ pub enum HubState {
     Asking,
 }
 
-/// The states of a rim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RimState {
     /// The rim waits for a multicast to begin.
@@ -44,7 +37,6 @@ pub enum RimState {
     Joining,
     /// The rim has joined, and waits for the control parameters.
     Joined,
-    /// The rim receives a round.
     Receiving,
     /// The rim is about to report which bytes it received.
     Reporting,
@@ -112,7 +104,6 @@ pub const RIM: &[FlowchartStep<RimState>] = &[
     step(R::Reporting, "IPM_SEND of the next", R::Joining),
 ];
 
-/// Whether a table contains the step.
 pub fn allowed<S: PartialEq>(table: &[FlowchartStep<S>], from: &S, to: &S) -> bool {
     table.iter().any(|step| step.from == *from && step.to == *to)
 }

@@ -5,15 +5,12 @@ use groupflow_transport::source::SeekableBytes;
 
 use super::names::FileName;
 
-/// A file to send.
 pub struct Offer {
-    /// The file's name.
     pub name: FileName,
     /// The file's access mode.
     pub mode: u16,
     /// The file's digest, for the rims.
     pub digest: [u8; 32],
-    /// The file's bytes.
     pub source: Box<dyn SeekableBytes>,
 }
 
@@ -23,7 +20,6 @@ impl std::fmt::Debug for Offer {
     }
 }
 
-/// The outcome of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransferOutcome {
     /// Every rim that took part and was not dropped has the file; unscheduled: no rim asked for more.
@@ -34,12 +30,9 @@ pub enum TransferOutcome {
     Unreadable(String),
 }
 
-/// The report on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransferReport {
-    /// The file.
     pub name: FileName,
-    /// The outcome.
     pub outcome: TransferOutcome,
     /// The file's size in bytes.
     pub size: u64,
@@ -51,7 +44,6 @@ pub struct TransferReport {
     pub sent: u64,
     /// Packets that carried these bytes.
     pub packets: u64,
-    /// Rounds of the transfer.
     pub rounds: u32,
     /// Reception results that arrived.
     pub answers: u64,

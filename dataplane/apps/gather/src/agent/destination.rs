@@ -12,7 +12,6 @@ use groupflow_host::tcp::is_later;
 
 use crate::machine::ClientName;
 
-/// The folder in which streams are stored.
 #[derive(Debug, Clone)]
 pub enum StreamFolder {
     /// Streams go to files in this folder, or to FIFOs that are there.

@@ -42,7 +42,6 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// The events of an agent in this role.
     pub fn new(json: bool, role: &'static str, name: &str) -> EventWriter {
         EventWriter { json, role, name: name.to_owned(), waiting: VecDeque::new(), dropped: 0 }
     }
@@ -104,7 +103,6 @@ impl EventWriter {
     }
 }
 
-/// Reads lines from stdin.
 #[derive(Debug, Default)]
 pub struct StdinLines {
     bytes: Vec<u8>,

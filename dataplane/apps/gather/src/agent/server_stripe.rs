@@ -29,7 +29,6 @@ pub struct ServerStripe {
     pub thrown_away: usize,
     /// The client's last report on this connection.
     pub report: StripeReport,
-    /// The window that the connection advertises.
     pub window: AdvertisedWindow,
 }
 

@@ -12,7 +12,6 @@ const WAITING: usize = 4;
 /// Groups that may be begun but not fully handed out.
 const BEGUN: usize = 2;
 
-/// A block for a stripe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StripeBlock {
     /// These bytes of the stream.
@@ -100,7 +99,6 @@ impl Coder {
         None
     }
 
-    /// Whether there are pieces to give.
     pub(super) fn has_pieces(&self) -> bool {
         self.groups.iter().any(|begun| !begun.is_given())
     }
@@ -110,7 +108,6 @@ impl Coder {
         self.groups.retain(|begun| begun.group.end() > delivered);
     }
 
-    /// Drops all groups.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
     }

@@ -53,7 +53,6 @@ pub struct ParityGroup {
     pub(super) start: u64,
     /// Bytes of the group.
     pub(super) length: u32,
-    /// The number of pieces.
     pub(super) pieces: u8,
     /// The number of blocks of parity.
     pub(super) parity: u8,
@@ -93,7 +92,6 @@ impl ParityGroup {
         u64::from(self.length).div_ceil(self.pieces.into()).next_multiple_of(UNIT)
     }
 
-    /// The range of a piece in the stream.
     pub fn piece(&self, index: u8) -> Range<u64> {
         let start = self.start + u64::from(index) * self.block();
         start..(start + self.block()).min(self.end())

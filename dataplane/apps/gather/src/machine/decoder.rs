@@ -11,7 +11,6 @@ use super::repairs::Parity;
 /// A part of a stripe: a frame, or bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// A frame.
     Frame(GatherFrame),
     /// Bytes of the stream: a DATA frame, or the next part of one.
     Data {

@@ -7,7 +7,6 @@ use super::coding::ParityGroup;
 use super::names::{ClientName, Epoch};
 use super::repairs::Parity;
 
-/// The version of these frames.
 pub const VERSION: u8 = 2;
 /// Bytes before the body.
 pub const HEADER: usize = Envelope::HEADER;
@@ -19,14 +18,11 @@ pub const MAX_DATA: usize = u16::MAX as usize - 8;
 pub const MAX_TEXT: usize = 512;
 /// The longest body except DATA's: a HELLO with the longest name and token, or a REFUSAL.
 pub const MAX_CONTROL: usize = 600;
-/// The kind of DATA.
 pub(super) const DATA: u8 = 2;
-/// The kind of PARITY.
 pub(super) const PARITY: u8 = 6;
 /// Bytes of PARITY besides the block's.
 pub const PARITY_HEADER: usize = HEADER + 16;
 
-/// The side that sends a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The client, which sends the stream.
@@ -38,11 +34,9 @@ pub enum Side {
 wire_enum!(
     /// Why the server refuses a stripe.
     RefusalCode, "refusal.code", {
-        /// A frame is invalid.
         BadFrame = 1 => "bad_frame",
         /// The client is not on the list.
         UnknownClient = 2 => "unknown_client",
-        /// The token does not match.
         WrongToken = 3 => "wrong_token",
         /// The client has live stripes of another stream.
         DuplicateClient = 4 => "duplicate_client",
@@ -62,15 +56,12 @@ wire_enum!(
 /// The first frame of a stripe: its client and stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// The stream's id.
     pub stream: StreamId,
     /// Bytes that this client knows to be delivered, and cannot send again.
     pub acknowledged: u64,
     /// Whether parity is sent with the stream.
     pub coded: bool,
-    /// The client's name.
     pub client: ClientName,
-    /// The client's token.
     pub token: Token,
 }
 

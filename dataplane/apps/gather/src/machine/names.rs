@@ -3,7 +3,6 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-/// The longest name.
 pub const MAX_NAME: usize = 64;
 
 /// A client's name: 1 to 64 of `A-Z a-z 0-9 . _ -`, not beginning with `.`, so that it may name a file.
@@ -11,17 +10,14 @@ pub const MAX_NAME: usize = 64;
 pub struct ClientName(String);
 
 impl ClientName {
-    /// The rule for a name.
     pub const RULE: &'static str = "1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
 
-    /// Parses a name.
     pub fn parse(text: &str) -> Option<ClientName> {
         let fits = (1..=MAX_NAME).contains(&text.len()) && !text.starts_with('.');
         let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
         (fits && plain).then(|| ClientName(text.to_owned()))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

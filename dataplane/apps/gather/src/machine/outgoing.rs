@@ -46,10 +46,7 @@ pub enum OutgoingError {
     },
     /// The server calls a length complete that is not the stream's.
     #[error("complete.length {length} is not the stream's length")]
-    Length {
-        /// The length that it names.
-        length: u64,
-    },
+    Length { length: u64 },
 }
 
 /// The next thing to send on a stripe.
@@ -90,7 +87,6 @@ pub struct Outgoing {
     stripes: BTreeMap<StripeId, Stripe>,
     wanted: u16,
     ended: bool,
-    /// The stripe that was given the end.
     end_given: Option<StripeId>,
     complete: bool,
     coder: Option<Coder>,

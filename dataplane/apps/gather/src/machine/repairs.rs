@@ -11,10 +11,8 @@ const OVERHEAD: u64 = 128;
 /// Groups examined when bytes arrive: the groups of a correct client do not overlap.
 const OVERLAPPING: usize = 4;
 
-/// A block of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parity {
-    /// The group that the parity belongs to.
     pub group: ParityGroup,
     /// The index of the block, from 0.
     pub index: u8,

@@ -16,7 +16,6 @@ impl TokenHash {
     /// The rule for a hash's text.
     pub const RULE: &'static str = "64 hexadecimal digits";
 
-    /// The hash of a token.
     pub fn of(token: &Token) -> TokenHash {
         TokenHash(Sha256::digest(token.digits()).into())
     }
@@ -136,7 +135,6 @@ impl Roster {
         }
     }
 
-    /// Forgets a stream that is over.
     pub fn forget(&mut self, client: &ClientName, stream: StreamId) {
         if let Some(entry) = self.clients.get_mut(client) {
             entry.live = entry.live.filter(|&(live, _)| live != stream);

@@ -66,7 +66,6 @@ pub struct Live {
     /// The core, which keeps the stream's offsets.
     pub core: Fanout,
     pub upstream: Upstream,
-    /// The branches with their connections.
     pub links: Vec<BranchLink>,
     pub tally: Tally,
     pub began: Instant,

@@ -34,7 +34,6 @@ struct Attempt {
 /// A connection that is established.
 #[derive(Debug)]
 pub struct Dialled {
-    /// The connected socket.
     pub socket: TcpStream,
     /// The socket's registration. Events from before it are not told again.
     pub token: Registration,

@@ -69,14 +69,11 @@ struct Open {
     came: Vec<u8>,
 }
 
-/// An event of the connection.
 #[derive(Debug, PartialEq)]
 pub enum Said {
     /// The connection is made, and this host must introduce itself.
     Connected,
-    /// The connection is lost.
     Lost,
-    /// A line has arrived.
     Line(Value),
 }
 

@@ -52,7 +52,6 @@ pub struct TreeHost<'a> {
     args: &'a TreeArgs,
     /// The host's node, with the clock and the poller that drive it.
     pub drive: Drive,
-    /// The dialogue with the dispatchers.
     pub dialogue: Dialogue,
     /// The tree's certificate, once the dispatchers gave it.
     shared: Option<TreeIdentity>,

@@ -286,7 +286,6 @@ fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
     }
 }
 
-/// The events of a transfer, as they are reported.
 struct TransferEvents {
     began: Option<Instant>,
     opened: Instant,

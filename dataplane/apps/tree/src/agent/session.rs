@@ -61,7 +61,6 @@ pub use groupflow_host::progress::Summary;
 /// Bytes of the offset with which a record begins.
 const OFFSET: usize = 8;
 
-/// The options of a host.
 pub struct HostOptions {
     /// The host's options as on the command line. `json` is not used.
     pub host: TreeArgs,

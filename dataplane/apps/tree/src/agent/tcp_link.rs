@@ -16,11 +16,9 @@ pub const BATCH: usize = 64 << 10;
 /// over another connection.
 const UNSENT: libc::c_int = 128 << 10;
 
-/// A connection.
 #[derive(Debug)]
 pub struct TcpLink {
     channel: Channel,
-    /// The registration with the poller.
     pub token: Registration,
     /// There may be bytes to read.
     pub readable: bool,
@@ -38,7 +36,6 @@ impl TcpLink {
         TcpLink { channel, token, readable: true, writable: true, closing: false, out, sent }
     }
 
-    /// The connection's socket.
     pub fn socket(&self) -> &TcpStream {
         self.channel.socket()
     }
@@ -49,7 +46,6 @@ impl TcpLink {
         self.writable |= ready.writable;
     }
 
-    /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
         ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }

@@ -14,7 +14,6 @@ pub(super) const END: Nanos = Nanos::from_secs(10);
 /// The bytes that the hosts of one kind received, from when the slow host became slow until the stream's end.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct GroupGoodput {
-    /// How many hosts there are.
     pub hosts: usize,
     /// Median goodput of the hosts, bit/s.
     pub goodput_median: f64,

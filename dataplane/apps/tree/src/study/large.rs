@@ -50,11 +50,9 @@ pub struct LargeStudySpec {
     pub churn_ns: u64,
     /// How long it takes others to notice a failure.
     pub silence_ns: u64,
-    /// Seed of everything random.
     pub seed: u64,
 }
 
-/// The result of a study.
 #[derive(Debug, Clone, Serialize)]
 pub struct LargeStudyOutcome {
     /// Links between routers.
@@ -71,7 +69,6 @@ pub struct LargeStudyOutcome {
     pub chain: TreeShape,
     /// The shape of unicast from the source to each host.
     pub unicast: TreeShape,
-    /// The shape of IP multicast.
     pub multicast: TreeShape,
     /// Mean time from a join's beginning to its end, ms.
     pub join_mean_ms: f64,
@@ -87,9 +84,7 @@ pub struct LargeStudyOutcome {
     pub waiting: usize,
     /// Hosts that are to send more than their links carry.
     pub overloaded: usize,
-    /// Simulated seconds.
     pub simulated_s: f64,
-    /// The result of the churn.
     pub churn: Option<Churn>,
 }
 
@@ -116,7 +111,6 @@ pub struct Churn {
     pub tree: TreeShape,
 }
 
-/// Runs a study.
 pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
     let routers =
         Routers::transit_stub(spec.transit.max(1), spec.domains.max(1), spec.routers.max(1), spec.seed);

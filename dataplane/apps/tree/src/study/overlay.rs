@@ -24,7 +24,6 @@ const ALIVE: Nanos = Nanos::from_millis(500);
 /// How long a host that leaves still serves its children.
 const LINGER: Nanos = Nanos::from_millis(2000);
 
-/// A host.
 #[derive(Debug, Clone)]
 pub struct OverlayHost {
     /// The router to which the host is attached.
@@ -85,16 +84,13 @@ pub struct Overlay<'a> {
     policy: Policy,
     /// How long it takes others to notice a failure.
     silence: Nanos,
-    /// The time now.
     pub now: Nanos,
-    /// The present hosts.
     pub hosts: BTreeMap<HostId, OverlayHost>,
     clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
     events: EventQueue<(HostId, OverlayEvent)>,
     /// The last join of a host that a dispatcher heard of.
     joined: BTreeMap<(ClusterId, HostId), u32>,
     next_host: u64,
-    /// Counts of events.
     pub counts: Counts,
 }
 
@@ -155,7 +151,6 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         while let Some((time, (host, what))) = self.events.pop_due(end) {
             self.now = time;
@@ -169,7 +164,6 @@ impl<'a> Overlay<'a> {
         self.routers.latency(a.router, b.router) + a.access + b.access
     }
 
-    /// The dispatchers of all clusters.
     pub fn clusters(&self) -> impl Iterator<Item = &Dispatcher> {
         self.clusters.values().map(|(dispatcher, _)| dispatcher)
     }

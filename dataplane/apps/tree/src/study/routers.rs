@@ -59,7 +59,6 @@ impl Routers {
         &self.stubs
     }
 
-    /// The number of links.
     pub fn links(&self) -> usize {
         self.links.len()
     }

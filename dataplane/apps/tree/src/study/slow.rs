@@ -82,7 +82,6 @@ pub struct SlowStudySpec {
     pub cache: u64,
     /// The host that is moved down.
     pub demotion: Demotion,
-    /// The treatment of a slow host.
     pub mode: Treatment,
     /// The number of children that each host offers to serve, and the source; `None`: different ones.
     pub children: Option<u16>,
@@ -90,7 +89,6 @@ pub struct SlowStudySpec {
     pub access_ns: Option<u64>,
     /// Whether hosts send to one child after the other ([`Wires::one_by_one`]).
     pub one_by_one: bool,
-    /// Seed of everything random.
     pub seed: u64,
 }
 
@@ -107,7 +105,6 @@ pub struct StreamLag {
     pub slow: Option<f64>,
 }
 
-/// The result of a study.
 #[derive(Debug, Clone, Serialize)]
 pub struct SlowStudyOutcome {
     /// The hosts that were below the slow host when it became slow.
@@ -144,7 +141,6 @@ pub struct SlowStudyOutcome {
     pub written: u64,
     /// The lags, every half second.
     pub looks: Vec<StreamLag>,
-    /// Simulated seconds.
     pub simulated_s: f64,
 }
 
@@ -156,7 +152,6 @@ struct Study<'a> {
     looks: Vec<StreamLag>,
 }
 
-/// Runs a study.
 pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x736c_6f77);
     let stream = gather(spec, &mut rng);

@@ -21,7 +21,6 @@ const BATCH: usize = 64 << 10;
 /// Time after which a refused host begins again, as `gfagent` does.
 const AGAIN: Nanos = Nanos::from_millis(300);
 
-/// A host.
 #[derive(Debug)]
 pub struct StreamHost {
     node: TreeNode,
@@ -59,7 +58,6 @@ enum StreamTreeEvent {
 /// The stream, the hosts of its tree, and their dispatchers.
 #[derive(Debug)]
 pub struct StreamTree {
-    /// The time now.
     pub now: Nanos,
     /// All hosts, including those that are gone.
     pub hosts: BTreeMap<HostId, StreamHost>,
@@ -120,17 +118,14 @@ impl StreamTree {
         taken
     }
 
-    /// The host to which a host is connected.
     pub fn parent(&self, host: HostId) -> Option<HostId> {
         self.hosts.get(&host).filter(|found| found.broken.is_none())?.node.parent()
     }
 
-    /// How many clusters there are.
     pub fn clusters(&self) -> usize {
         self.dispatchers.iter().count()
     }
 
-    /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         loop {
             let own = self.steps.next().unwrap_or(Nanos::MAX);

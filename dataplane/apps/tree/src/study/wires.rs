@@ -33,14 +33,12 @@ const HEADERS: u64 = 66;
 /// One end of a connection, named by its host and the host's number for the connection.
 pub type ConnEnd = (HostId, ConnId);
 
-/// An event at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireEvent {
     /// A host asks to connect; the answer is [`Wires::accept`] or [`Wires::refuse`].
     Asked {
         /// The wire to accept or refuse.
         wire: u64,
-        /// The host that is asked.
         to: HostId,
     },
     /// A connection that this end asked for was accepted.
@@ -49,7 +47,6 @@ pub enum WireEvent {
     Bytes(ConnEnd, Vec<u8>),
     /// There is room again to send.
     Room(ConnEnd),
-    /// The connection has ended.
     Closed(ConnEnd),
 }
 
@@ -66,7 +63,6 @@ enum WireStep {
     Acknowledge(WireDirection, usize),
 }
 
-/// The attachment of a host to the network.
 #[derive(Debug, Clone, Copy)]
 pub struct HostAttachment {
     /// The host's router, if there are routers.
@@ -142,7 +138,6 @@ impl Wires {
         Wires { routers: Some(routers), ..Wires::default() }
     }
 
-    /// Adds a host.
     pub fn add_host(&mut self, host: HostId, attachment: HostAttachment) {
         let (turns, served, down_until) = (VecDeque::new(), None, Nanos::ZERO);
         self.links.insert(host, AccessLink { attachment, turns, busy: false, served, down_until });
@@ -239,7 +234,6 @@ impl Wires {
         self.at(now + latency, WireStep::Ask(wire));
     }
 
-    /// Accepts a connection.
     pub fn accept(&mut self, now: Nanos, wire: u64, conn: ConnId) {
         if let Some(found) = self.wires.get_mut(&wire) {
             found.ends[1] = Some(conn);
@@ -249,7 +243,6 @@ impl Wires {
         }
     }
 
-    /// Refuses a connection.
     pub fn refuse(&mut self, now: Nanos, wire: u64) {
         if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
             self.at(now + self.latency(from, to), WireStep::Answer(wire, false));

@@ -27,7 +27,6 @@ pub(super) enum DispatcherWord {
     Elsewhere,
     /// The dispatchers know the host. The value is the tree's certificate and key.
     Welcome(Value),
-    /// An order for the node.
     Order(ToHost),
 }
 
@@ -81,7 +80,6 @@ impl Dialogue {
         })
     }
 
-    /// The host's name in the tree.
     pub fn id(&self) -> HostId {
         self.card.peer.host
     }

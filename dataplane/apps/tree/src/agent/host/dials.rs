@@ -80,7 +80,6 @@ impl Dials {
         }
     }
 
-    /// Dials over TCP instead of QUIC.
     pub(super) fn over_tcp_instead(&mut self, drive: &mut Drive, conn: ConnId, unreached: bool) {
         if let Some(Dialling { to, tls, .. }) = self.dials.remove(&conn) {
             drive.node.conns.on_heard(drive.nanos(), conn);

@@ -22,7 +22,6 @@ pub(super) enum HostPollKey {
     Data,
 }
 
-/// The node and its drive.
 pub struct Drive {
     /// The host's node, which decides.
     pub node: TreeNode,

@@ -140,7 +140,6 @@ impl TreeHost<'_> {
         names.into_iter().for_each(|conn| self.end_link(conn));
     }
 
-    /// Whether this host asked for datagrams.
     pub fn takes_datagrams(&self) -> bool {
         self.args.edges == EdgesArg::Datagrams
     }

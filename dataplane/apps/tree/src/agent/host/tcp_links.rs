@@ -19,7 +19,6 @@ use crate::machine::ConnId;
 /// Reads of one connection before the others have their turn.
 const TURNS: usize = 4;
 
-/// The connections over TCP.
 pub(super) struct TcpLinks {
     listener: TcpListener,
     links: BTreeMap<ConnId, TcpLink>,

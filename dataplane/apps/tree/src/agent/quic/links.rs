@@ -44,7 +44,6 @@ pub const LONGEST: u16 = 8972;
 /// Bytes of one write: IPv4's longest datagram, without the headers of IP and UDP.
 pub const WRITE: usize = 65_507;
 
-/// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
     /// A stranger connected: it is named ([`Links::name`]) or refused ([`Links::refuse`]).
@@ -113,7 +112,6 @@ fn transport(window: VarInt, datagrams: usize) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// The connections of a host.
 pub struct Links {
     endpoint: Endpoint,
     links: BTreeMap<usize, QuicLink>,
@@ -285,7 +283,6 @@ impl Links {
         self.links.values_mut().filter_map(QuicLink::deadline).min()
     }
 
-    /// A named connection.
     pub fn get(&mut self, conn: ConnId) -> Option<&mut QuicLink> {
         self.links.get_mut(self.names.get(&conn)?)
     }
@@ -295,7 +292,6 @@ impl Links {
         Some(self.links.get(self.names.get(&conn)?)?.source())
     }
 
-    /// Whether this connection is over QUIC.
     pub fn has(&self, conn: ConnId) -> bool {
         self.names.contains_key(&conn)
     }
@@ -313,12 +309,10 @@ impl Links {
         self.links.values().filter_map(|link| Some((link.conn?, link.round_trip?)))
     }
 
-    /// The names of all named connections.
     pub fn names(&self) -> Vec<ConnId> {
         self.names.keys().copied().collect()
     }
 
-    /// The counts since the beginning.
     pub fn counts(&self) -> QuicCounts {
         self.links.values().map(QuicLink::counts).fold(self.before, QuicCounts::and)
     }

@@ -39,7 +39,6 @@ const READ: usize = 64 << 10;
 
 /// A host's connections and their socket.
 pub struct Quic {
-    /// The connections.
     pub links: Links,
     socket: UdpSocket,
     state: UdpSocketState,
