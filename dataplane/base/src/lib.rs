@@ -34,6 +34,8 @@ pub use codec::CodecError;
 pub use crowd::gives_way;
 pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use rate::BitRate;
+#[doc(hidden)]
+pub use serde; // for `wire_enum!`
 pub use stream_id::StreamId;
 pub use time::Nanos;
 pub use token::Token;

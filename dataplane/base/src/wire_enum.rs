@@ -21,14 +21,22 @@ macro_rules! wire_enum {
                     _ => Err($crate::CodecError::value($field, value)),
                 }
             }
-
-            $crate::wire_enum!(@words $name, $($variant $($word)?),+);
         }
+
+        $crate::wire_enum!(@words $name, $($variant $($word)?),+);
     };
     (@words $name:ident, $($variant:ident $word:literal),+) => {
-        /// The value's word in reports.
-        pub fn word(self) -> &'static str {
-            match self { $($name::$variant => $word),+ }
+        impl $name {
+            /// The value's word in reports.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+
+        impl $crate::serde::Serialize for $name {
+            fn serialize<S: $crate::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
         }
     };
     (@words $name:ident, $($variant:ident),+) => {};

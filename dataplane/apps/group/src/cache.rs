@@ -7,9 +7,9 @@ use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::{Caching, Endpoint};
-use groupflow_transport::cache::{CacheStats, StreamStats};
+use groupflow_transport::cache::CacheStats;
 use groupflow_transport::SessionId;
-use serde_json::{json, Value};
+use serde_json::json;
 
 use crate::args::CacheArgs;
 
@@ -37,7 +37,7 @@ pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     }
     agent.leave(shell.clock.now(), LeaveReason::Done);
     shell.farewell(&mut agent, Endpoint::over)?;
-    reporter.event("stats", Weight::Lasting, fields(&agent.stats()), None);
+    reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
     Ok(0)
 }
 
@@ -61,52 +61,9 @@ impl StatsReport {
         self.due = now + self.period;
         let stats = agent.stats();
         if stats != self.last || now >= self.told + STATS_IDLE {
-            reporter.event("stats", Weight::Passing, fields(&stats), None);
+            reporter.event("stats", Weight::Passing, json!(stats), None);
             self.told = now;
             self.last = stats;
         }
     }
-}
-
-fn fields(stats: &CacheStats) -> Value {
-    let streams: Vec<Value> = stats.streams.iter().map(stream).collect();
-    json!({
-        "cache_bytes": stats.cache_bytes,
-        "cache_peak_bytes": stats.cache_peak_bytes,
-        "stored_bytes": stats.stored_bytes,
-        "stored_peak_bytes": stats.stored_peak_bytes,
-        "max_bytes": stats.max_bytes,
-        "full": stats.full,
-        "repairs_unicast": stats.counters.repairs_unicast,
-        "repairs_multicast": stats.counters.repairs_multicast,
-        "upstream_nacks": stats.counters.upstream_nacks,
-        "requests": stats.counters.requests,
-        "over_budget": stats.counters.over_budget,
-        "streams": streams,
-    })
-}
-
-fn stream(s: &StreamStats) -> Value {
-    let slow: Vec<u16> = s.slow.iter().map(|member| member.0).collect();
-    json!({
-        "session": s.session.0,
-        "source": s.source.0,
-        "cache_bytes": s.cache_bytes,
-        "cache_peak_bytes": s.cache_peak_bytes,
-        "stored_bytes": s.stored_bytes,
-        "packets": s.packets,
-        "highest": s.highest.0,
-        "contiguous": s.contiguous.0,
-        "branch_min": s.branch_min.map(|seq| seq.0),
-        "acked": s.acked.0,
-        "active": s.active,
-        "mode": s.mode.word(),
-        "policy": s.policy.word(),
-        "repairs_unicast": s.counters.repairs_unicast,
-        "repairs_multicast": s.counters.repairs_multicast,
-        "upstream_nacks": s.counters.upstream_nacks,
-        "requests": s.counters.requests,
-        "over_budget": s.counters.over_budget,
-        "slow": slow,
-    })
 }

@@ -1,4 +1,6 @@
-//! Events and figures of a cache, for its owner.
+//! Events and figures of a cache, for its owner. Figures are reported as they are named here.
+
+use serde::Serialize;
 
 use super::{LagChange, StreamKey};
 use crate::ids::{MemberId, Seq, SessionId};
@@ -15,8 +17,7 @@ pub enum CacheEvent {
     Lag(StreamKey, LagChange),
 }
 
-/// Figures of one stream at the cache.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StreamStats {
     pub session: SessionId,
     /// The stream's sender.
@@ -44,13 +45,14 @@ pub struct StreamStats {
     /// The effect of a slow receiver.
     pub policy: Policy,
     /// Repairs and requests.
+    #[serde(flatten)]
     pub counters: StreamCounters,
     /// Members that lag.
     pub slow: Vec<MemberId>,
 }
 
 /// Figures of a cache agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
     /// Bytes that some branch lacks.
     pub cache_bytes: u64,
@@ -64,12 +66,12 @@ pub struct CacheStats {
     /// Whether the bound is reached.
     pub full: bool,
     /// Repairs and requests, forgotten streams included.
+    #[serde(flatten)]
     pub counters: StreamCounters,
     pub streams: Vec<StreamStats>,
 }
 
-/// Figures of one stream.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounters {
     /// Repairs to one requester.
     pub repairs_unicast: u64,

@@ -1,0 +1,3 @@
+//! The parts alone, each under the name of its file.
+
+mod report;
