@@ -14,19 +14,3 @@ pub fn gives_way<K>(silent: impl Iterator<Item = (K, IpAddr)>) -> Option<K> {
     }
     silent.into_iter().min_by_key(|(_, from)| Reverse(counts[from])).map(|(key, _)| key)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_of_the_source_with_most_gives_way() {
-        let from = |list: &[u8]| {
-            let ip = |last: u8| IpAddr::from([10, 0, 0, last]);
-            gives_way(list.iter().enumerate().map(|(number, &last)| (number, ip(last))))
-        };
-        assert_eq!(from(&[]), None);
-        assert_eq!(from(&[1, 2, 2, 3, 2]), Some(1));
-        assert_eq!(from(&[1, 2, 3]), Some(0));
-    }
-}

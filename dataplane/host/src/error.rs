@@ -134,22 +134,3 @@ impl From<ReceiveError> for AgentError {
         AgentError::new(code, one_line(&error.to_string()), cure)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_are_one_line_with_cause_and_cure() {
-        let error = AgentError::refused(Refusal::WrongToken, "token\nis wrong");
-        let line = "refused by the controller: token is wrong; pass the session's token in GROUPFLOW_TOKEN or a --token-file";
-        assert_eq!((error.to_string().as_str(), error.exit), (line, exit::REFUSED));
-        let error = AgentError::refused(Refusal::Unavailable, "disk is full");
-        let line = "the controller cannot serve this host now: disk is full; \
-                    see that its store and the switches work, then try again";
-        assert_eq!((error.to_string().as_str(), error.exit), (line, exit::FAILURE));
-        let lost = vec!["mb1".to_owned(), "mc2".to_owned()];
-        let error = AgentError::from(SendError::NoReceivers { lost });
-        assert_eq!(error.cause, "no receivers are left, lost: mb1, mc2");
-    }
-}

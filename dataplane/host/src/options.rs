@@ -127,31 +127,3 @@ pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
         bytes => Ok(bytes),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities() {
-        let rates = [("0", Ok(0)), ("100mbit", Ok(100_000_000)), ("5bit", Ok(5)), ("1.5mbit", Ok(1_500_000))];
-        for (text, expected) in rates {
-            assert_eq!(parse_rate(text), expected, "{text}");
-        }
-        for text in ["", "mbit", "-1", "1.5bit", "1mb", "99999999999gbit"] {
-            assert!(parse_rate(text).is_err(), "{text}");
-        }
-        assert_eq!(parse_bytes("256MiB"), Ok(256 << 20));
-        assert!(parse_bytes("0").is_err());
-    }
-
-    #[test]
-    fn ids_and_tokens() {
-        for (text, ok) in [("1", true), ("16777215", true), ("0", false), ("16777216", false), ("x", false)] {
-            assert_eq!(parse_session(text).is_ok(), ok, "{text}");
-        }
-        for (text, ok) in [("", true), ("c0FFee", true), ("xyz", false)] {
-            assert_eq!(parse_token(text).is_ok(), ok, "{text}");
-        }
-    }
-}

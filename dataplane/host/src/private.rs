@@ -23,22 +23,3 @@ pub fn is_ours(socket: &impl AsFd) -> bool {
     let own = nix::unistd::geteuid().as_raw();
     getsockopt(socket, PeerCredentials).is_ok_and(|peer| [0, own].contains(&peer.uid()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn the_file_is_its_owners_and_the_peer_is_known() {
-        let path = std::env::temp_dir().join(format!("gf-private-{}", std::process::id()));
-        let listener = listen(&path, Type::STREAM, 1).expect("it listens");
-        let mode = std::fs::metadata(&path).expect("a file").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let client = Socket::new(Domain::UNIX, Type::STREAM, None).expect("a socket");
-        client.connect(&SockAddr::unix(&path).expect("short")).expect("connected");
-        let (served, _) = listener.accept().expect("accepted");
-        assert!(is_ours(&served) && is_ours(&client));
-        std::fs::remove_file(&path).expect("removed");
-    }
-}

@@ -1,3 +1,7 @@
 //! The parts alone, each under the name of its file.
 
+mod assembly;
+mod ids;
+mod nack;
 mod report;
+mod wire;

@@ -10,8 +10,7 @@ use tokio::sync::watch;
 use super::digest::FileDigest;
 use super::store::Store;
 use super::wake::Wake;
-use crate::machine::FileName;
-use crate::machine::MAX_ASKED;
+use crate::machine::{FileName, MAX_ASKED};
 
 #[derive(Debug, Clone)]
 pub struct PartialFile {

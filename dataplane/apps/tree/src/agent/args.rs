@@ -4,8 +4,7 @@ use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
-use groupflow_base::Nanos;
-use groupflow_base::Token;
+use groupflow_base::{Nanos, Token};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::{parse_bytes, StreamStart};
 use groupflow_host::report::Reporter;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::events::EventQueue;
-use groupflow_base::Nanos;
-use groupflow_base::Token;
+use groupflow_base::{Nanos, Token};
 
 use super::routers::Routers;
 use crate::machine::{

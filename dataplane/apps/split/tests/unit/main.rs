@@ -1,0 +1,4 @@
+//! The parts alone, each under the name of its file.
+
+mod frame;
+mod preamble;

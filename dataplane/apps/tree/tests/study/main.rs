@@ -1,0 +1,5 @@
+//! Studies of trees in virtual time.
+
+mod large;
+mod slow;
+mod wires;

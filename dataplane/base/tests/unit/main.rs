@@ -1,0 +1,14 @@
+//! The parts alone, each under the name of its file.
+
+mod codec;
+mod crowd;
+mod events;
+mod feedback;
+mod min_tree;
+mod quantity;
+mod ranges;
+mod rate;
+mod reassembly;
+mod store;
+mod time;
+mod token;

@@ -1,0 +1,12 @@
+//! The parts alone, each under the name of its file.
+
+mod batch;
+mod error;
+mod identity;
+mod options;
+mod output;
+mod private;
+mod progress;
+mod subcommand;
+mod tcp;
+mod tcp_info;
