@@ -248,4 +248,5 @@ fn failed(path: &Path, error: &io::Error) -> AgentError {
 }
 
 #[cfg(test)]
+#[path = "tests/store.rs"]
 mod tests;
