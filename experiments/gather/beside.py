@@ -41,8 +41,8 @@ class Comparison(Nearness):
 
 
 def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:
-    """Simulates the runs in netsim: yields outcomes as they come, each with the run that it stands for."""
-    stands_for = {simulated(run): run for run in runs}
+    """Simulates runs whose TCP netsim has: yields outcomes as they come, each for a run of the kernel."""
+    stands_for = {simulated(run): run for run in runs if run.case.tcp in VARIANTS}
     one = [partial(SIMULATION.simulate, run) for run in stands_for]
     for outcome in run_all(one, cores=jobs, console=console, what=lambda o: SIMULATION.title(o.run)):
         yield replace(outcome, run=stands_for[outcome.run])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from experiments.gather import claims, figure
 from experiments.gather.measured import Part
@@ -24,14 +25,19 @@ STUDY = QUICK
 """durations of everything beyond the paper: 120 s"""
 TCPS: tuple[Variant, ...] = ("reno", "cubic")
 """congestion controls of the kernel"""
+BBR = cast(Variant, "bbr")
+"""another one, which netsim has not: nothing is simulated beside its runs"""
 MODELS: dict[str, tuple[Method, ...]] = {
     "model-1": ("both", "comparison", "kernel-1"),
     "model-2": ("both", "buffer", "comparison", "kernel-1", "climber"),
+    "model-2-bbr": ("both", "buffer", "comparison"),
 }
-"""the policies of each of the paper's models; Model 2 before its interference is the same as Model 1"""
+"""the policies of each of the paper's models, of which the second is run with BBR, too; Model 2 before its
+interference is the same as Model 1"""
 QUICK_MODELS: dict[str, tuple[Method, ...]] = {
     "model-1": ("both", "comparison"),
     "model-2": ("both", "buffer", "comparison"),
+    "model-2-bbr": ("both", "buffer", "comparison"),
 }
 RANGE: dict[str, tuple[float, ...]] = {
     "rtt_ms": (60, 100, 150),
@@ -47,7 +53,8 @@ QUICK_RANGE: dict[str, tuple[float, ...]] = {"rivals": (4, 8)}
 def model(name: str, *, quick: bool, seed: int) -> Part:
     """A model of the paper: its policies, with each of the kernel's congestion controls."""
     methods, tcps = (QUICK_MODELS[name], TCPS[:1]) if quick else (MODELS[name], TCPS)
-    interference = name == "model-2"
+    tcps = (BBR,) if name == "model-2-bbr" else tcps
+    interference = name != "model-1"
     cases = [Case(method, tcp, interference) for tcp in tcps for method in methods]
     runs = _runs(cases, COMPRESSED if quick else FULL, seed)
     judge = claims.model_2 if interference else claims.model_1

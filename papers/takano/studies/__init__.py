@@ -1,7 +1,7 @@
-"""Studies beyond the paper, on its line: a study a file."""
+"""Studies beyond the paper, on its line: a study a file, but for `hosts`, which has four."""
 
-from papers.takano.studies import delays, flows, hosts, rivals, stability, tcps, vegas
+from papers.takano.studies import delays, flows, hosts, rivals, stability, tcps
 
-STUDIES = {module.NAME: module.STUDY for module in (stability, delays, flows, tcps, rivals, hosts, vegas)}
-NAMED = (hosts.NAME, vegas.NAME)
+STUDIES = {module.NAME: module.STUDY for module in (stability, delays, flows, tcps, rivals)} | hosts.STUDIES
+NAMED = tuple(hosts.STUDIES)
 """run only where they are named: they question the paper's conditions"""

@@ -1,30 +1,35 @@
 """The paper's hosts, of which it says little: packets of TCP enter the first node at once, or at the line's
-rate; with the control hosts shape their flows to r_0 (eq. 9), or do not.
+rate; with the control hosts shape their flows to r_0 (eq. 9), or do not. With Vegas also gamma, the packets
+in queues that end its slow start: ns-2 has 1, and the paper says nothing.
 
-The rule: an assumption explains the paper's results under a control if all of the paper's claims about that
-control hold, each scenario run once. Losses before the background joins are told apart: the paper's begin
-with it, and with the control only at 123 Gb/s (scenario 6).
+The rule, stated before any run: an assumption explains what the paper says of some scenarios if all of its
+claims on them hold, alone and with the control, each scenario run once, and no packet is lost before the
+background joins: the paper's losses begin with it. Losses before and after are told apart.
 
-Lines of 12.3 Gb/s and more run for half a second: 65 round trips of 30 nodes after the background has joined.
+Lines of 12.3 Gb/s and more run for 0.4 s: 50 round trips of 30 nodes after the background has joined, at
+0.1 s as in the paper.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.paper import Study
 from papers.takano import plan
 from papers.takano.claims import RULES
 from papers.takano.judge import Outcomes, evaluate
 from papers.takano.outcome import Outcome
-from papers.takano.paper import CASES, MEGABIT, QUICK_CASES, QUICK_SECONDS
+from papers.takano.paper import CASES, MEGABIT, Case
 from papers.takano.plan import Control, Run
 from papers.takano.simulation import SIMULATION
 from papers.takano.studies.study import label
 
-NAME = "hosts"
-SHORT_BPS, SHORT_S = 12_300 * MEGABIT, 0.5
+SHORT_BPS, SHORT_S, QUICK_S = 12_300 * MEGABIT, 0.4, 0.04
 """rate from which on a scenario is shortened, and its length"""
+GAMMAS = (1, 10, 100, 1000)
 HOSTS: Mapping[str, tuple[str, bool, bool]] = {
     "here": ("at once, shaped", False, True),
     "paced": ("at the line's rate, shaped", True, True),
@@ -33,71 +38,94 @@ HOSTS: Mapping[str, tuple[str, bool, bool]] = {
 }
 """words, whether hosts' links have the line's rate, and whether hosts shape with the control"""
 CONTROLS: Mapping[Control, str] = {"tcp": "TCP alone", "dfc": "with DFC"}
+SUBJECTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "hosts": ("the speeds of section 4", ("1", "2", "3", "4", "5", "6")),
+    "hosts-size": ("the sizes of section 5", ("4S", "4", "4L")),
+    "hosts-tcp": ("Reno and NewReno, section 6", ("4", "4R", "4N")),
+    "hosts-vegas": ("Vegas, and its gamma from 1 to 1,000", ("4V", "4V2")),
+}
+"""by study; a scenario of two of them is run once"""
 
 
-def _runs(quick: bool, seed: int) -> list[Run]:
-    if quick:
-        cases = [CASES[name].shortened(QUICK_SECONDS) for name in QUICK_CASES]
-    else:
-        cases = [
-            case.shortened(SHORT_S) if case.bandwidth_bps >= SHORT_BPS else case for case in CASES.values()
-        ]
+def _runs(names: Sequence[str], quick: bool, seed: int) -> list[Run]:
     return [
-        Run(label(NAME, hosts, case.name, control), case, control, seed=seed, paced=paced, shaped=shaped)
-        for case in cases
+        Run(label("hosts", hosts, case.name, *filter(None, (case.vegas_gamma,)), control), case, control,
+            seed=seed, paced=paced, shaped=shaped)
+        for name in names
+        for case in _cases(name, quick)
         for hosts, (_, paced, shaped) in HOSTS.items()
         for control in CONTROLS
-        if control == "dfc" or shaped
-    ]
+        if control == "dfc" or shaped  # without control nobody shapes
+    ]  # fmt: skip
 
 
-def _of(outcomes: Outcomes, hosts: str) -> dict[str, Sequence[Outcome]]:
-    """The outcomes with these hosts, under the labels of the paper's scenarios."""
-    runs = [each for found in outcomes.values() for each in found]
-    chosen = [each for each in runs if (each.run.paced, each.run.shaped) == HOSTS[hosts][1:]]
-    return {plan.label(each.case.name, each.run.control): [each] for each in chosen}
+def _cases(name: str, quick: bool) -> list[Case]:
+    case = CASES[name]
+    if quick or case.bandwidth_bps >= SHORT_BPS:
+        case = case.shortened(QUICK_S if quick else SHORT_S)
+    return [replace(case, vegas_gamma=gamma) for gamma in GAMMAS] if case.tcp == "vegas" else [case]
 
 
-def _judge(outcomes: Outcomes) -> list[Claim]:
-    return [claim for hosts in HOSTS for control in CONTROLS for claim in _found(outcomes, hosts, control)]
+def _of(outcomes: Outcomes, hosts: str, gamma: int | None) -> dict[str, Sequence[Outcome]]:
+    """The outcomes with these hosts and this gamma, under the labels of the paper's scenarios."""
+    _, paced, shaped = HOSTS[hosts]
+    return {
+        plan.label(each.case.name, each.run.control): [each]
+        for each in (run for runs in outcomes.values() for run in runs)
+        if (each.run.paced, each.case.vegas_gamma) == (paced, gamma)
+        and (each.run.control == "tcp" or each.run.shaped == shaped)
+    }
 
 
-def _found(outcomes: Outcomes, hosts: str, control: Control) -> list[Claim]:
-    runs = {name: runs for name, runs in _of(outcomes, hosts).items() if runs[0].run.control == control}
-    if not runs:
-        return []
-    words = f"{CONTROLS[control]}, hosts' packets {HOSTS[hosts][0]}"
+def _gammas(outcomes: Outcomes) -> list[int | None]:
+    return list(dict.fromkeys(runs[0].case.vegas_gamma for runs in outcomes.values()))
+
+
+def _judge(name: str, outcomes: Outcomes) -> list[Claim]:
+    return [_found(name, outcomes, hosts, gamma) for gamma in _gammas(outcomes) for hosts in HOSTS]
+
+
+def _found(name: str, outcomes: Outcomes, hosts: str, gamma: int | None) -> Claim:
+    runs = _of(outcomes, hosts, gamma)
     judged = evaluate(RULES, runs)
     failed = [claim.id for claim in judged if not claim.holds]
-    early = sum(found[0].early_drops for found in runs.values())
-    late = ", ".join(
-        f"{found[0].case.name}: {found[0].early_drops} and {found[0].dropped}" for found in runs.values()
+    measured = [found[0] for found in runs.values()]
+    figures = "; ".join(
+        f"{each.case.name} {CONTROLS[each.run.control]}: {each.mean_efficiency:.2f}"
+        f" (standard deviation {each.efficiency_spread:.3f}), lost {each.early_drops} and {each.dropped}"
+        for each in measured
     )
-    return [
-        finding(
-            NAME, f"{hosts}-{control}", f"{words}: the paper's claims hold", len(judged) - len(failed),
-            f"of {len(judged)} claims", not failed, f"all; not: {', '.join(failed) or 'none'}",
-        ),
-        finding(
-            NAME, f"{hosts}-{control}-early", f"{words}: no packet is lost before the background", early,
-            "packets", early == 0, f"none; by scenario, before and after it: {late}",
-        ),
-    ]  # fmt: skip
+    with_gamma = "" if gamma is None else f", gamma {gamma}"
+    return finding(
+        name, hosts if gamma is None else f"{hosts}-gamma-{gamma}",
+        f"hosts' packets {HOSTS[hosts][0]}{with_gamma}: the paper's claims hold", len(judged) - len(failed),
+        f"of {len(judged)} claims", not failed and not any(each.early_drops for each in measured),
+        f"all, and nothing is lost early; not: {', '.join(failed) or 'none'};"
+        f" efficiencies, and packets lost before and after the background joined: {figures}",
+    )  # fmt: skip
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
     names = list(dict.fromkeys(found[0].case.name for found in outcomes.values()))
-    figure, axes = subplots(len(names), 2, figsize=(10, 1.0 + 1.6 * len(names)), sharey=True, squeeze=False)
+    rows = [(name, gamma) for name in names for gamma in _gammas(outcomes)]
+    figure, axes = subplots(len(rows), 2, figsize=(10, 1.0 + 1.6 * len(rows)), sharey=True, squeeze=False)
     for colour, (hosts, (words, _, _)) in zip(COLOURS, HOSTS.items(), strict=False):
-        found = _of(outcomes, hosts)
-        for row, name in zip(axes, names, strict=True):
+        for row, (name, gamma) in zip(axes, rows, strict=True):
+            found = _of(outcomes, hosts, gamma)
+            title = name if gamma is None else f"{name}, gamma {gamma}"
             for axis, control in zip(row, CONTROLS, strict=True):
                 for outcome in found.get(plan.label(name, control), ()):
                     axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.7, color=colour, label=words)
-                axis.set(title=f"{name}: {CONTROLS[control]}", ylim=(0, 1.02))
+                axis.set(title=f"{title}: {CONTROLS[control]}", ylim=(0, 1.02))
                 axis.grid(alpha=0.25)
     axes[0, 1].legend(fontsize="x-small")
     save(figure, path)
 
 
-STUDY = SIMULATION.beyond(NAME, "hosts that pace and shape, or do not", _runs, _judge, _draw)
+STUDIES: dict[str, Study[Run, Outcome, Outcomes]] = {
+    name: SIMULATION.beyond(
+        name, f"hosts that pace and shape, or do not: {about}",
+        partial(_runs, names), partial(_judge, name), _draw,
+    )
+    for name, (about, names) in SUBJECTS.items()
+}  # fmt: skip
