@@ -51,7 +51,7 @@ class Item(Strict):
         there = bool(self.form and self.places and self.tests)
         if there == (self.status == "missing"):
             raise ValueError(f"{self.id}: what is there has form, places and tests; what is missing has none")
-        if self.status in ("deviates", "missing") and not self.reason:
+        if self.status != "faithful" and not self.reason:
             raise ValueError(f"{self.id}: give the reason")
         return self
 

@@ -3,16 +3,14 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from experiments.gather import claims, figure
 from experiments.gather.measured import Part
-from groupflow.sim.model import Variant
 from groupflow.study import part
 from groupflow.study.claims import Claim
 from groupflow.study.paper import by_case
 from papers.sakajiri.outcome import Outcomes, rows
-from papers.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale
+from papers.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale, Tcp
 from papers.sakajiri.studies import STUDIES as SIMULATED
 from papers.sakajiri.studies import range as over_links
 from papers.sakajiri.studies import start, thresholds
@@ -23,10 +21,8 @@ COMPRESSED = Scale(50.0, (12.0, 38.0), 4.0)
 """a whole run in less than a minute, with fewer losses to learn from"""
 STUDY = QUICK
 """durations of everything beyond the paper: 120 s"""
-TCPS: tuple[Variant, ...] = ("reno", "cubic")
+TCPS: tuple[Tcp, ...] = ("reno", "cubic")
 """congestion controls of the kernel"""
-BBR = cast(Variant, "bbr")
-"""another one, which netsim has not: nothing is simulated beside its runs"""
 MODELS: dict[str, tuple[Method, ...]] = {
     "model-1": ("both", "comparison", "kernel-1"),
     "model-2": ("both", "buffer", "comparison", "kernel-1", "climber"),
@@ -53,7 +49,7 @@ QUICK_RANGE: dict[str, tuple[float, ...]] = {"rivals": (4, 8)}
 def model(name: str, *, quick: bool, seed: int) -> Part:
     """A model of the paper: its policies, with each of the kernel's congestion controls."""
     methods, tcps = (QUICK_MODELS[name], TCPS[:1]) if quick else (MODELS[name], TCPS)
-    tcps = (BBR,) if name == "model-2-bbr" else tcps
+    tcps = ("bbr",) if name == "model-2-bbr" else tcps
     interference = name != "model-1"
     cases = [Case(method, tcp, interference) for tcp in tcps for method in methods]
     runs = _runs(cases, COMPRESSED if quick else FULL, seed)

@@ -179,7 +179,7 @@ def draw(path: Path, outcomes: Outcomes) -> None:
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
     simulate=run_one,
     group=lambda outcomes: {outcome.run.way: outcome for outcome in outcomes},
-    rows=lambda outcome: [{"way": outcome.run.way} | outcome.copies],
+    rows=lambda outcome: [{"way": outcome.run.way, **outcome.copies}],
     title=lambda run: f"Fig. 1, {run.way}",
     cost=lambda run: 1,
     folder=lambda run: f"figure-1/{run.way}",

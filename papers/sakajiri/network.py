@@ -73,6 +73,8 @@ def gathering(run: Run) -> Gathering:
     """The clients that are tuned, and the policy."""
     case = run.case
     situation = SITUATIONS[case.situation]
+    if case.tcp == "bbr":
+        raise ValueError("netsim has no BBR; run the case on kernel TCP")
     stretches = tuple(
         (when, client, router(client), access_ns(ms)) for when, client, ms in situation.stretched(run.seconds)
     )

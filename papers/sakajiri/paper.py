@@ -11,6 +11,8 @@ from groupflow.tuning.model import Client
 Method: TypeAlias = Literal[
     "both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber", "patient"
 ]
+Tcp: TypeAlias = Variant | Literal["bbr"]
+"""netsim's, and one that only kernels have"""
 NAMES: dict[Method, str] = {
     "both": "proposal",
     "buffer": "buffer tuning only",
@@ -91,7 +93,7 @@ class Case:
     """One setting of one simulation."""
 
     method: Method
-    tcp: Variant = "reno"
+    tcp: Tcp = "reno"
     interference: bool = False
     """whether this is Model 2 instead of Model 1"""
     links: Links = Links()

@@ -21,7 +21,8 @@ REACHED = 0.99
 
 
 def by_size(outcomes: Outcomes) -> list[Claim]:
-    """Claims on trees of several sizes, then on trees whose hosts come and go."""
+    """Claims on trees of several sizes, then on trees whose hosts come and go. Chains are Fig. 1's subject
+    (figure_1.py): here, in networks that are not the paper's, they make findings."""
     sizes = sorted({outcome.run.hosts for outcome in outcomes})
     most = sizes[-1]
     copies = {way: _of(outcomes, way, lambda shape: shape.copies) for way in ("tree", "chain", "unicast")}
@@ -34,11 +35,10 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
     overloaded = sum(outcome.overloaded for outcome in outcomes)
     listed = ", ".join(f"{size}: {copies['tree'][size] / multicast[size]:.2f}" for size in sizes)
     return [
-        Claim("stress-chain", "3.1.1, Fig. 1",
-        "fewer copies on links between routers than a naive chain of hosts",
+        Claim("stress-chain", "", "fewer copies on links between routers than a naive chain of hosts",
               "fewer", copies["tree"][most] / copies["chain"][most], "of the chain's",
               all(copies["tree"][size] * MORE <= copies["chain"][size] for size in sizes),
-              f"at most 1/{MORE:g} with each number of hosts; here {most:,}"),
+              f"at most 1/{MORE:g} with each number of hosts; here {most:,}", "finding"),
         Claim("stress-unicast", "3.1.2", "fewer copies than the source sending to each",
               "fewer", copies["tree"][most] / copies["unicast"][most], "of unicast's",
               all(copies["tree"][size] * MORE <= copies["unicast"][size] for size in sizes),
@@ -46,10 +46,10 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
         Claim("stress-multicast", "3.1.2", "ideally no copy twice on a link between routers",
               1, copies["tree"][most] / multicast[most], "of IP multicast's copies",
               copies["tree"][most] <= multicast[most], f"hosts: ratio; {listed}"),
-        Claim("delay-chain", "3.1.1, Fig. 1", "less delay than a naive chain", "less",
+        Claim("delay-chain", "", "less delay than a naive chain", "less",
               stretch["tree"][most] / stretch["chain"][most], "of the chain's stretch",
               all(stretch["tree"][size] * MORE <= stretch["chain"][size] for size in sizes),
-              f"stretch of the tree: {stretch['tree'][most]:.2f}, {most:,} hosts"),
+              f"stretch of the tree: {stretch['tree'][most]:.2f}, {most:,} hosts", "finding"),
         *_slowly("depth", "3.1.2", "large numbers of hosts within a delay constraint: depth", depth, decades),
         *_slowly("join-time", "2", "the tree protocol scales well: time of a join", joins, decades),
         *_slowly("join-messages", "2", "it scales well: messages and probes a join", messages, decades),

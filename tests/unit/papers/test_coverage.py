@@ -40,6 +40,7 @@ def test_each_place_and_test_exists(item: Item) -> None:
         ({"status": "missing"}, "missing has none"),
         ({"tests": []}, "has form, places and tests"),
         ({"status": "deviates"}, "give the reason"),
+        ({"status": "virtual"}, "give the reason"),
         ({"status": "done"}, "status"),
     ],
 )

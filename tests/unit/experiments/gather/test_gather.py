@@ -163,7 +163,7 @@ def test_netsim_is_put_beside() -> None:
 
 def test_netsim_runs_what_the_real_network_runs() -> None:
     shorter = replace(MODEL_2, scale=Scale(10.0, (3.0, 7.0), 1.0))
-    bbr = replace(shorter, case=replace(shorter.case, tcp=plan.BBR))  # netsim has none
+    bbr = replace(shorter, case=replace(shorter.case, tcp="bbr"))  # netsim has none
     (found,) = beside.simulate([shorter, bbr], 1, Console(quiet=True))
     assert found.run == shorter
     assert {series.ends_s[-1] for series in found.series.values()} == {10.0}
