@@ -23,14 +23,14 @@ NAMES: dict[Method, str] = {
     "climber": "throughput climber",
     "patient": "connections tuned after slow start",
 }
-TCPS: dict[Variant, str] = {"cubic": "CUBIC", "compound": "Compound TCP", "vegas": "Vegas", "reno": "Reno"}
+TCPS: dict[Tcp, str] = {"cubic": "CUBIC", "compound": "Compound TCP", "vegas": "Vegas", "reno": "Reno"}
 
 MEGABIT = 10**6
 HIGH_BPS = MEGABIT
 LOW_BPS = MEGABIT // 2
 BUFFER = 100_000
 """bytes of receive buffer on the server (Table I)"""
-TABLE_II: dict[Variant, tuple[float, float]] = {
+TABLE_II: dict[Tcp, tuple[float, float]] = {
     "cubic": (1.67, 0.83),
     "compound": (1.66, 0.83),
     "vegas": (1.62, 0.81),
