@@ -1,4 +1,4 @@
-"""Studies beyond the paper, on its line: a study a file, but for `hosts`, which has four."""
+"""Studies beyond the paper, on its line: a study a file, but for `hosts`, which has five."""
 
 from papers.takano.studies import delays, flows, hosts, rivals, stability, tcps
 
