@@ -1,7 +1,8 @@
 """Agents that handle a bounded number of packets a second, received and sent.
 
 The paper's reason for Fig. 10 is an "explosion in ACK packet transmission" at agents; it gives no figure of
-their speed.
+their speed. The rule: a rate explains Figs. 10 and 12 if all four statements hold with it; "more" is the
+paper's claims' (`claims.MORE`).
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, save, subplots
-from papers.icn2011.claims import DEGRADED, LARGE_CACHE
+from papers.icn2011.claims import DEGRADED, LARGE_CACHE, MORE
 from papers.icn2011.figures import curve
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import NAMES, SPLIT, Case, Method
@@ -61,7 +62,7 @@ def _judge(points: Points) -> Iterator[Claim]:
         (
             "e2e-more", "End-End receives more than Node-Node at high load",
             lambda rate: received("e2e", rate)[-1] / received("n2n", rate)[-1],
-            lambda value: value > 1, f"of Node-Node's {last}: above 1",
+            lambda value: value >= MORE, f"of Node-Node's {last}: at least {MORE:g}",
         ),
         (
             "n2n-cache", "Node-Node's cache ratio is about 80 %",

@@ -14,7 +14,8 @@ from groupflow.cli.main import main
 from groupflow.study.errors import StudyError
 from papers.amcb import flowcharts
 from papers.amcb.infer import SIZE, inferred, loss, through
-from papers.amcb.paper import METHODS, QUICK_SIZES, Case, Run
+from papers.amcb.outcome import Outcome
+from papers.amcb.paper import METHODS, QUICK_SIZES, TABLE, Case, Run
 from papers.amcb.simulation import run_one
 from papers.amcb.studies import STUDIES
 
@@ -82,3 +83,17 @@ def test_a_run_repeats_and_seeds_differ() -> None:
     run = Run(Case(85_200), 1)
     assert run_one(run) == run_one(run)
     assert run_one(run).latency_s != run_one(Run(run.case, 2)).latency_s
+
+
+@pytest.mark.parametrize(("off", "held"), [(1.03, False), (1.08, True)])
+def test_rims_that_forget_fit_better_by_more_than_seeds_vary(off: float, held: bool) -> None:
+    """Those that forget are as in the paper, those that remember are off by a factor."""
+
+    def made(run: Run) -> Outcome:
+        cell = TABLE[run.case.size][run.case.method]
+        factor = 1.0 if run.case.forgets else off
+        return Outcome(run, cell.latency_s * factor, cell.again_percent * factor, 0.0, 0, 0, 0, 0, 0.0)
+
+    study = STUDIES["forgetting"]
+    found = list(study.judge({run.case: [made(run)] for run in study.runs(True, 1)}))
+    assert {claim.holds for claim in found} == {held}
