@@ -8,9 +8,9 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::binding::{Binding, BoundDigest};
-use super::bytestring::encode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
+use super::translation::{encode, Names};
 use super::update::{Found, UpdateKind};
 use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::p4_data::Data;
@@ -33,6 +33,7 @@ pub struct Digests {
 struct Learner {
     config: Config,
     scalar: bool,
+    names: Vec<Option<Names>>,
     waiting: Vec<Vec<u128>>,
     since: Nanos,
     sent: VecDeque<(u64, Nanos, Vec<Vec<u128>>)>,
@@ -86,6 +87,7 @@ impl Learner {
         Learner {
             config,
             scalar: digest.scalar,
+            names: digest.names.clone(),
             waiting: Vec::new(),
             since: Nanos::ZERO,
             sent: VecDeque::new(),
@@ -107,7 +109,7 @@ impl Learner {
     fn list(&mut self, now: Nanos, id: u32, next_list: &mut u64) -> DigestList {
         *next_list += 1;
         let messages = std::mem::take(&mut self.waiting);
-        let data = messages.iter().map(|values| to_data(values, self.scalar)).collect();
+        let data = messages.iter().map(|values| to_data(values, self.scalar, &self.names)).collect();
         self.sent.push_back((*next_list, now, messages));
         while self.known.len() > UNACKNOWLEDGED_LIMIT {
             let Some((oldest, _, _)) = self.sent.front() else { break };
@@ -199,12 +201,15 @@ fn span(nanoseconds: i64) -> Nanos {
     Nanos(u64::try_from(nanoseconds).unwrap_or(0))
 }
 
-fn to_data(values: &[u128], scalar: bool) -> P4Data {
-    let member = |value: &u128| P4Data { data: Some(Data::Bitstring(encode(*value))) };
+fn to_data(values: &[u128], scalar: bool, names: &[Option<Names>]) -> P4Data {
+    let member = |(place, value): (usize, &u128)| {
+        let names = names.get(place).and_then(|names| names.as_ref());
+        P4Data { data: Some(Data::Bitstring(encode(*value, names))) }
+    };
     match values {
-        [value] if scalar => member(value),
+        [value] if scalar => member((0, value)),
         _ => {
-            let members = values.iter().map(member).collect();
+            let members = values.iter().enumerate().map(member).collect();
             P4Data { data: Some(Data::Struct(P4StructLike { members })) }
         }
     }
