@@ -9,6 +9,8 @@ use super::binding::{
     ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
     BoundTable, BoundValue, BoundValueSet,
 };
+use super::restriction::Restriction;
+use super::restriction_text::Parser;
 use super::translation::Names;
 use crate::proto::p4::config::v1 as info;
 use info::match_field::{Match, MatchType};
@@ -133,7 +135,8 @@ fn ids_are_unique(p4info: &info::P4Info) -> Result<(), BindingError> {
 
 fn bind_table(table: &info::Table, context: &Context<'_>) -> Result<BoundTable, BindingError> {
     let Context { actions, p4info, program, .. } = context;
-    let name = &preamble(&table.preamble, "a table")?.name;
+    let named = preamble(&table.preamble, "a table")?;
+    let name = &named.name;
     let found = program.table(name).ok_or_else(|| absent("table", name))?;
     if table.match_fields.len() != found.key.len() {
         let (info, program) = (table.match_fields.len(), found.key.len());
@@ -153,6 +156,8 @@ fn bind_table(table: &info::Table, context: &Context<'_>) -> Result<BoundTable, 
             action.ok_or_else(|| BindingError(format!("table {name}: no action {}", reference.id)))?;
         bound_actions.insert(reference.id, bind_action(found, action, reference, context)?);
     }
+    let restriction = Restriction::of(&named.annotations, "entry_restriction", Parser::of_key(&fields));
+    let restriction = restriction.map_err(|error| BindingError(format!("table {name}: {error}")))?;
     let refers_to = |id: &Option<info::Preamble>| {
         id.as_ref().is_some_and(|preamble| table.direct_resource_ids.contains(&preamble.id))
     };
@@ -165,6 +170,7 @@ fn bind_table(table: &info::Table, context: &Context<'_>) -> Result<BoundTable, 
         with_priority: fields.iter().any(|field| priority_kinds.contains(&field.kind)),
         fields,
         actions: bound_actions,
+        restriction,
         is_const: table.is_const_table || found.const_entries,
         const_default: table.const_default_action_id != 0 || found.const_default,
         idle_timeout: table.idle_timeout_behavior != 0 && found.timed,
@@ -259,7 +265,8 @@ fn bind_value_set(set: &info::ValueSet, context: &Context<'_>) -> Result<BoundVa
 fn bind_action(
     table: &TableInfo, action: &info::Action, reference: &info::ActionRef, context: &Context<'_>,
 ) -> Result<BoundAction, BindingError> {
-    let name = &preamble(&action.preamble, "an action")?.name;
+    let named = preamble(&action.preamble, "an action")?;
+    let name = &named.name;
     let found = context
         .program
         .table_action(table.id, name)
@@ -280,12 +287,14 @@ fn bind_action(
         params.push(BoundValue { id: param.id, name: param.name.clone(), width: known.width, names });
     }
     distinct(name, params.iter().map(|param| param.id))?;
+    let restriction = Restriction::of(&named.annotations, "action_restriction", Parser::of_params(&params));
+    let restriction = restriction.map_err(|error| BindingError(format!("action {name}: {error}")))?;
     let scope = match reference.scope {
         1 => ActionScope::TableOnly,
         2 => ActionScope::DefaultOnly,
         _ => ActionScope::Any,
     };
-    Ok(BoundAction { action: found.id, name: name.clone(), scope, params })
+    Ok(BoundAction { action: found.id, name: name.clone(), scope, params, restriction })
 }
 
 fn bind_register(

@@ -7,6 +7,7 @@ use groupflow_pipeline::{
 };
 use thiserror::Error;
 
+use super::restriction::Restriction;
 use super::status::Refusal;
 use super::translation::{decode, encode, Names};
 use crate::core::QueueRegisters;
@@ -55,6 +56,8 @@ pub struct BoundAction {
     pub scope: ActionScope,
     /// The parameters, in the program's order.
     pub params: Vec<BoundValue>,
+    /// The rules of its arguments.
+    pub restriction: Option<Restriction>,
 }
 
 /// A table.
@@ -72,6 +75,8 @@ pub struct BoundTable {
     pub with_priority: bool,
     /// Whether its entries are constant.
     pub is_const: bool,
+    /// The rules of its entries.
+    pub restriction: Option<Restriction>,
     /// Whether its default action is constant.
     pub const_default: bool,
     /// Whether entries may have an idle timeout.

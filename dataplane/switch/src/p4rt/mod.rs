@@ -9,6 +9,7 @@
 //! | `update`, `state` | entities of any kind; values that are read back as they were written |
 //! | `batch`, `reconcile` | batches that can be taken back; state that moves to another configuration |
 //! | `table`, `table_read`, `matching`, `idle` | table entries; how they are read; keys; idle timeouts |
+//! | `restriction`, `restriction_text` | rules that entries and arguments keep, and their language |
 //! | `arrays`, `direct` | registers, counters and meters with an index; those of table entries |
 //! | `pre` | multicast groups and clone sessions |
 //! | `digest`, `packet_io` | messages of the data plane; packets from and to the controller |
@@ -34,6 +35,8 @@ mod packet_io;
 mod pre;
 mod profiles;
 mod reconcile;
+mod restriction;
+mod restriction_text;
 mod roles;
 mod runtime;
 mod state;

@@ -9,6 +9,7 @@ use super::binding::{ActionScope, BoundAction, BoundTable};
 use super::direct;
 use super::idle;
 use super::matching;
+use super::restriction::Subject;
 use super::state::{ControlState, EntryNote};
 use super::status::{Code, Refusal};
 use super::update::{Setting, UpdateKind};
@@ -62,6 +63,9 @@ fn insert_or_modify(
         return Err(Refusal::denied("its entries are constant"));
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
+    if let Some(restriction) = &table.restriction {
+        restriction.check(Subject { matches: &key.matches, arguments: &[], priority: key.priority })?;
+    }
     let resources = direct::DirectResources::of(table, entry)?;
     let (call, used) = match &entry.action {
         Some(action) if table.profile != 0 => {
@@ -178,6 +182,10 @@ fn call_of(table: &BoundTable, action: &Action, forbidden: ActionScope) -> Resul
         return Err(Refusal::denied(format!("action {}: not for {place}", known.name)));
     }
     let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;
+    if let Some(restriction) = &known.restriction {
+        let checked = restriction.check(Subject { matches: &[], arguments: &arguments, priority: 0 });
+        checked.map_err(|refusal| refusal.within(&format!("action {}", known.name)))?;
+    }
     Ok(ActionCall { action: known.action, arguments })
 }
 

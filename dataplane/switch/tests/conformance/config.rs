@@ -229,7 +229,7 @@ fn what_is_no_program_is_refused() {
 #[test]
 fn p4info_of_another_program_is_refused_naming_the_place() {
     type Break = fn(&mut P4Info);
-    let cases: [(Break, &str); 15] = [
+    let cases: [(Break, &str); 16] = [
         (|i| name(&mut i.tables[0].preamble, "other"), "table other is not in the program"),
         (|i| drop(i.tables.remove(0)), "table TestIngress.destinations of the program is not in P4Info"),
         (
@@ -274,6 +274,10 @@ fn p4info_of_another_program_is_refused_naming_the_place() {
             "TestIngress.forward: two of its parts have the same id, 1",
         ),
         (|i| i.tables[1].match_fields[1].id = 1, "TestIngress.rules: two of its parts have the same id, 1"),
+        (
+            |i| i.tables[0].preamble.as_mut().unwrap().annotations.push("@entry_restriction(\"x\")".into()),
+            "table TestIngress.destinations: @entry_restriction: there is no key field x",
+        ),
     ];
     for (change, message) in cases {
         let mut info = parse_p4info(P4INFO).unwrap();

@@ -34,6 +34,7 @@
 //! | Stream Error Reporting | errors name the message | `calls::only_the_primary_sends_packets` |
 //! | Capabilities | version, unknown device | `calls::capabilities` |
 //! | ExternEntry | queues, ports, generators: unknown types and fields are refused | `externs::*` |
+//! | (p4-constraints) | rules of entries and arguments are kept | `restrictions::*` |
 //! | (robustness) | no request panics | `robustness::*` |
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -49,6 +50,7 @@ mod digests;
 mod externs;
 mod profiles;
 mod replication;
+mod restrictions;
 mod robustness;
 mod roles;
 mod state;
