@@ -9,6 +9,7 @@ use super::binding::{
     ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
     BoundTable, BoundValue, BoundValueSet,
 };
+use super::digest_type::{self, DataType};
 use super::restriction::Restriction;
 use super::restriction_text::Parser;
 use super::translation::Names;
@@ -335,27 +336,13 @@ fn meter_kind(spec: &Option<info::MeterSpec>, name: &str) -> Result<MeterKind, B
 }
 
 fn bind_digest(digest: &info::Digest, context: &Context<'_>) -> Result<BoundDigest, BindingError> {
-    use info::p4_data_type_spec::TypeSpec;
     let named = preamble(&digest.preamble, "a digest")?;
     let found = context.program.digests().iter().find(|known| known.name == named.name);
     let found = found.ok_or_else(|| absent("digest", &named.name))?;
-    let spec = digest.type_spec.as_ref().and_then(|spec| spec.type_spec.as_ref());
-    let scalar = matches!(spec, Some(TypeSpec::Bitstring(_) | TypeSpec::Bool(_) | TypeSpec::NewType(_)));
-    let types = context.p4info.type_info.as_ref();
-    let members: Vec<&info::P4DataTypeSpec> = match spec {
-        Some(TypeSpec::Struct(of)) => {
-            let members = types.and_then(|types| types.structs.get(&of.name)).map(|of| &of.members);
-            members.into_iter().flatten().filter_map(|member| member.type_spec.as_ref()).collect()
-        }
-        Some(TypeSpec::Tuple(tuple)) => tuple.members.iter().collect(),
-        _ => digest.type_spec.iter().collect(),
-    };
-    let names = members.into_iter().map(|member| match &member.type_spec {
-        Some(TypeSpec::NewType(name)) => context.types.names(&Some(name.clone())),
-        _ => None,
-    });
-    let names = names.collect();
-    Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), scalar, names })
+    let names = |named: &info::P4NamedType| context.types.names(&Some(named.clone()));
+    let types = digest_type::Types { info: context.p4info.type_info.as_ref(), names: &names };
+    let data = DataType::of(digest.type_spec.as_ref(), &types, found.widths.len());
+    Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), data })
 }
 
 fn bind_header(

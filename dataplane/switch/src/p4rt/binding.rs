@@ -7,6 +7,7 @@ use groupflow_pipeline::{
 };
 use thiserror::Error;
 
+use super::digest_type::DataType;
 use super::restriction::Restriction;
 use super::status::Refusal;
 use super::translation::{decode, encode, Names};
@@ -139,10 +140,8 @@ pub struct BoundDigest {
     pub digest: DigestId,
     /// The name of the object.
     pub name: String,
-    /// Whether its data is one value and not a struct.
-    pub scalar: bool,
-    /// For each member, the strings that the controller gets, if its type is string.
-    pub names: Vec<Option<Names>>,
+    /// The type of its data.
+    pub data: DataType,
 }
 
 /// A parameter of an action, or a field of a controller header.

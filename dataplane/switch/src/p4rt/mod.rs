@@ -12,7 +12,8 @@
 //! | `restriction`, `restriction_text` | rules that entries and arguments keep, and their language |
 //! | `arrays`, `direct` | registers, counters and meters with an index; those of table entries |
 //! | `pre` | multicast groups and clone sessions |
-//! | `digest`, `packet_io` | messages of the data plane; packets from and to the controller |
+//! | `digest`, `digest_type` | messages of the data plane; their types |
+//! | `packet_io` | packets from and to the controller |
 //! | `externs`, `fields` | queues, ports and generators as ExternEntry; the fields of their Struct |
 //! | `bytestring`, `translation` | P4Runtime's byte strings; values that are strings |
 
@@ -25,6 +26,7 @@ mod binding;
 mod bytestring;
 mod config;
 mod digest;
+mod digest_type;
 mod direct;
 mod externs;
 mod fields;
@@ -56,6 +58,7 @@ pub use binding::{
 pub use bytestring::{decode, decode_signed, encode, encode_signed};
 pub use config::{ConfigurationError, PipelineConfig};
 pub use digest::{LIST_LIMIT, UNACKNOWLEDGED_LIMIT};
+pub use digest_type::DataType;
 pub use externs::{GENERATOR, PORT, QUEUE};
 pub use p4info_file::{parse_p4info, P4InfoError};
 pub use packet_io::{packet_in, packet_out};
