@@ -99,7 +99,7 @@ impl NativeSwitch {
         let mut found = Vec::new();
         for bytes in &entities {
             let entity = Entity::decode(bytes.as_slice()).map_err(invalid)?;
-            self.runtime.find(&self.switch, &entity, &mut found).map_err(refused)?;
+            self.runtime.find(&self.switch, "", &entity, &mut found).map_err(refused)?;
         }
         Ok(found.iter().map(|entity| PyBytes::new(py, &entity.encode_to_vec()).unbind()).collect())
     }

@@ -43,7 +43,9 @@ pub use packet::{
 pub use pipeline::{AtHand, Pipeline};
 pub use port::Port;
 pub use program::bits::{read_bits, write_bits};
-pub use program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig};
+pub use program::entry::{
+    ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig, MeterKind,
+};
 pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,

@@ -104,7 +104,7 @@ pub enum Step {
 pub(crate) struct Recording {
     pub steps: Vec<Step>,
     /// Tables with direct counters and the places of the entries that were hit.
-    pub counted: Vec<(u32, u32)>,
+    pub counted: Vec<(u32, Option<u32>)>,
     /// The place of the primitive that runs.
     pub at: String,
 }

@@ -103,7 +103,7 @@ fn meters_colour_by_rate() {
     p4.run(INGRESS, vec![forward(2), execute(field("h", "a")), execute(hex(99))]);
     let mut pipeline = p4.load();
     let id = pipeline.program().meter("m").unwrap().id;
-    let config = MeterConfig { cir: 8, cburst: 8, pir: 8, pburst: 16 };
+    let config = MeterConfig { cir: 8, cburst: 8, pir: 8, pburst: 16, ..MeterConfig::default() };
     pipeline.meter_write(id, 3, Some(config)).unwrap();
     let colours: Vec<u8> = (0..3).map(|_| through(&mut pipeline, &FRAME)[7]).collect();
     assert_eq!(colours, [0, 1, 2]);

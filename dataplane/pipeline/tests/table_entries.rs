@@ -1,7 +1,10 @@
 //! Entries of tables: declared ones, defaults, direct counters and meters, errors.
 
 use crate::common::*;
-use groupflow_pipeline::{ActionCall, CounterValue, Entry, EntryKey, Match, MeterConfig, TableError};
+use groupflow_base::Nanos;
+use groupflow_pipeline::{
+    ActionCall, Arrival, CounterValue, Entry, EntryKey, Match, MeterConfig, Pipeline, Port, TableError,
+};
 use serde_json::json;
 
 #[test]
@@ -50,21 +53,63 @@ fn direct_counters_and_meters() {
     );
     p4.json["pipelines"][0]["tables"][0]["with_counters"] = json!(true);
     p4.json["pipelines"][0]["tables"][0]["direct_meters"] = json!("dm");
-    let mut pipeline = p4.load();
+    p4.engines().into_iter().for_each(use_direct_resources);
+}
+
+fn use_direct_resources(mut pipeline: Pipeline) {
     let t = table_id(&pipeline, "t");
     add_port(&mut pipeline, vec![Match::Exact(1)], 0, 3);
     let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
-    let rates = MeterConfig { cir: 1, cburst: 1, pir: 1, pburst: 2 };
-    pipeline.direct_meter_write(t, &key, Some(rates)).unwrap();
-    pipeline.direct_counter_write(t, &key, CounterValue { packets: 10, bytes: 100 }).unwrap();
+    let rates = MeterConfig { cir: 1, cburst: 1, pir: 1, pburst: 2, ..MeterConfig::default() };
+    pipeline.direct_meter_write(t, Some(&key), Some(rates)).unwrap();
+    pipeline.direct_counter_write(t, Some(&key), CounterValue { packets: 10, bytes: 100 }).unwrap();
     let colours: Vec<u8> = (0..3).map(|_| through(&mut pipeline, &[1, 0, 0, 0, 0, 0, 0, 9])[7]).collect();
     assert_eq!(colours, [0, 1, 2]);
     port(&mut pipeline, 2, 0, 0);
     let read = pipeline.table_get(t, &key).unwrap();
     assert_eq!(read.counter, Some(CounterValue { packets: 13, bytes: 124 }));
-    assert_eq!(read.meter, Some(rates));
-    let wrong = pipeline.direct_meter_write(t, &key, Some(MeterConfig { cir: 2, pir: 1, ..rates }));
+    assert_eq!((read.meter, read.colours.map(|count| count.packets)), (Some(rates), [1, 1, 1]));
+    let wrong = pipeline.direct_meter_write(t, Some(&key), Some(MeterConfig { cir: 2, pir: 1, ..rates }));
     assert_eq!(wrong.unwrap_err().to_string(), "table t: the peak rate is below the committed rate");
+    // The default entry counts, too, and colours once it has a meter.
+    let (counter, meter, colours) = pipeline.default_resources(t).unwrap();
+    assert_eq!((counter.packets, meter, colours), (1, None, [CounterValue::default(); 3]));
+    let miss = |pipeline: &mut _| through(pipeline, &[2, 0, 0, 0, 0, 0, 0, 9])[7];
+    assert_eq!(miss(&mut pipeline), 9, "a miss without a meter leaves the field alone");
+    pipeline.direct_meter_write(t, None, Some(rates)).unwrap();
+    assert_eq!([miss(&mut pipeline), miss(&mut pipeline), miss(&mut pipeline)], [0, 1, 2]);
+    pipeline.direct_counter_write(t, None, CounterValue { packets: 5, bytes: 6 }).unwrap();
+    miss(&mut pipeline);
+    let (counter, meter, colours) = pipeline.default_resources(t).unwrap();
+    assert_eq!((counter.packets, meter), (6, Some(rates)));
+    assert_eq!(colours.map(|count| count.packets), [1, 1, 2]);
+    pipeline.direct_meter_clear(t, None).unwrap();
+    assert_eq!(pipeline.default_resources(t).unwrap().2, [CounterValue::default(); 3]);
+}
+
+#[test]
+fn the_time_of_an_entrys_last_packet_is_kept_where_the_program_asks_for_it() {
+    for timed in [false, true] {
+        let mut p4 = table_program(json!([["exact", "h", "a"]]));
+        p4.json["pipelines"][0]["tables"][0]["support_timeout"] = json!(timed);
+        p4.engines().into_iter().for_each(|pipeline| use_times(pipeline, timed));
+    }
+}
+
+fn use_times(mut pipeline: Pipeline, timed: bool) {
+    let t = table_id(&pipeline, "t");
+    add_port(&mut pipeline, vec![Match::Exact(1)], 0, 3);
+    let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
+    let hit = |pipeline: &Pipeline| pipeline.table_get(t, &key).unwrap().hit;
+    assert_eq!(hit(&pipeline), Nanos::ZERO);
+    for (time, a) in [(40, 1), (50, 2)] {
+        pipeline.ingress(Nanos(time), Arrival::on(Port(1)), &[a, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    assert_eq!(hit(&pipeline), if timed { Nanos(40) } else { Nanos::ZERO });
+    if timed {
+        pipeline.table_touch(t, &key, Nanos(60)).unwrap();
+        assert_eq!(hit(&pipeline), Nanos(60));
+    }
 }
 
 #[test]
@@ -118,7 +163,7 @@ fn wrong_entries_are_refused() {
     let no_key = pipeline.table_insert(keyless, matches(vec![])).unwrap_err();
     assert_eq!(no_key.to_string(), "table keyless has no key: only its default entry can be set");
     assert!(matches!(
-        pipeline.direct_counter_write(t, &good.key, CounterValue::default()),
+        pipeline.direct_counter_write(t, Some(&good.key), CounterValue::default()),
         Err(TableError::NoDirect { .. })
     ));
     assert_eq!(pipeline.table_entries(t).unwrap().count(), 1);

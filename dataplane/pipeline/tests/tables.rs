@@ -1,7 +1,7 @@
 //! Lookup in tables: every match kind, priorities, the way after a table.
 
 use crate::common::*;
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Match, Pipeline};
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Match, Pipeline, Port};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -38,7 +38,8 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
     let mut pipeline = p4.load();
     let id = table_id(&pipeline, "t");
     let call = |to| entry(&pipeline, "t", vec![Match::Exact(1)], 0, "hit", &[to]).call;
-    let (calls, one) = (vec![call(7), call(8), call(9)], call(4));
+    let calls = [7, 8, 9].map(|to| (call(to), None)).to_vec();
+    let one = vec![(call(4), None), (call(5), Some(Port(3)))];
     let select = pipeline.program().table("t").unwrap().select.unwrap();
     let to_group = ActionCall { action: select, arguments: vec![5] };
     let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
@@ -49,9 +50,12 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
     for b in [0u16, 1, 2, 3, 1000] {
         assert_eq!(port(&mut pipeline, 1, b, 9), 7 + !b % 3, "{b}");
     }
-    pipeline.set_group(id, 5, vec![one]).unwrap();
+    pipeline.port_is(Port(3), false);
+    pipeline.set_group(id, 5, one).unwrap();
     assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4; 3]);
-    assert!(pipeline.set_group(id, 6, vec![to_group]).is_err(), "no group in a group");
+    pipeline.port_is(Port(3), true);
+    assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4, 5, 4]);
+    assert!(pipeline.set_group(id, 6, vec![(to_group, None)]).is_err(), "no group in a group");
 }
 
 #[test]

@@ -14,9 +14,10 @@ use groupflow_switch::proto::p4::v1::p4_runtime_client::P4RuntimeClient;
 use groupflow_switch::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
-    stream_message_request, stream_message_response, Entity, Error, ExternEntry, ForwardingPipelineConfig,
-    MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest,
-    StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
+    get_forwarding_pipeline_config_request::ResponseType, stream_message_request, stream_message_response,
+    write_request::Atomicity, Entity, Error, ExternEntry, ForwardingPipelineConfig, MasterArbitrationUpdate,
+    PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest, StreamMessageRequest,
+    StreamMessageResponse, TableEntry, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
     ask, render, ControlRequest, ControlSocket, LatenessLimits, P4RuntimeService, Shared, ToControlPlane,
@@ -169,6 +170,63 @@ async fn what_has_to_do_with_time_is_carried_out_at_the_time_of_the_write() {
     let switch = running.shared.switch();
     assert!(before <= switch.reached() && switch.reached() <= running.shared.clock.now());
     assert_eq!(switch.deadline(), Some(switch.reached()), "the first tick is now");
+}
+
+#[tokio::test]
+async fn an_idle_entry_is_told_though_nothing_else_happens() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    stream.arbitrate(10).await;
+    let program = common::changed(|program, info| {
+        common::json_table(program, "TestIngress.destinations")["support_timeout"] = true.into();
+        common::info_table(info, "TestIngress.destinations").idle_timeout_behavior = 1;
+    });
+    let set = |action: Action, config| SetForwardingPipelineConfigRequest {
+        action: action.into(),
+        config,
+        ..set_config(P4INFO, JSON)
+    };
+    let message = program.to_message(ResponseType::All);
+    let entry = |mac| TableEntry {
+        idle_timeout_ns: 1,
+        ..words().entry("TestIngress.destinations", &[common::exact(1, mac)], "forward", &[1, 0])
+    };
+    let mut next = async || match stream.next().await {
+        stream_message_response::Update::IdleTimeoutNotification(notice) => notice.table_entry.len(),
+        other => panic!("{other:?}"),
+    };
+    // The timer of an entry starts with the configuration that was saved, or at once.
+    client.set_forwarding_pipeline_config(set(Action::VerifyAndSave, Some(message))).await.unwrap();
+    client.write(words().write_request(vec![update(Type::Insert, entry(1))])).await.unwrap();
+    client.set_forwarding_pipeline_config(set(Action::Commit, None)).await.unwrap();
+    assert_eq!(next().await, 1);
+    client.write(words().write_request(vec![update(Type::Insert, entry(2))])).await.unwrap();
+    while next().await < 2 {}
+}
+
+#[tokio::test]
+async fn an_atomic_batch_is_there_as_a_whole() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    stream.arbitrate(10).await;
+    client.set_forwarding_pipeline_config(set_config(P4INFO, JSON)).await.unwrap();
+    let inserts = (1..=20_000).map(|id| update(Type::Insert, group(id, &[replica(1, id)]))).collect();
+    let atomicity = Atomicity::DataplaneAtomic.into();
+    let batch = WriteRequest { atomicity, ..words().write_request(inserts) };
+    let shared = Arc::clone(&running.shared);
+    let packets = std::thread::spawn(move || loop {
+        let switch = shared.switch();
+        let engine = &switch.forwarding().unwrap().replication;
+        let (first, last) = (engine.group(1).is_some(), engine.group(20_000).is_some());
+        assert_eq!(first, last, "a part of the batch can be seen");
+        if last {
+            return;
+        }
+    });
+    client.write(batch).await.unwrap();
+    packets.join().unwrap();
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@ use super::interpreter::Interpreter;
 use crate::program::control::ControlNode;
 use crate::program::expr::Env;
 use crate::program::table::Next;
-use crate::state::meter_amount;
 use crate::state::table::TableState;
 use crate::trace::Step;
 
@@ -61,14 +60,26 @@ fn apply(interpreter: &mut Interpreter<'_>, state: &mut TableState, number: u32,
             if table.counted {
                 row.counter.add(interpreter.pass.received);
             }
+            if table.timed {
+                row.hit = interpreter.pass.now;
+            }
             if let Some((unit, target)) = table.metered {
-                let amount = meter_amount(unit, interpreter.pass.received);
-                target.write(interpreter.phv, row.meter.colour(interpreter.pass.now, amount));
+                let meter = row.meter.get_or_insert_with(Box::default);
+                let colour = meter.colour(interpreter.pass.now, unit, interpreter.pass.received);
+                target.write(interpreter.phv, colour);
             }
             interpreter.act(row.bound.action, &row.bound.arguments);
             table.next_hit.unwrap_or(row.bound.next)
         }
         None => {
+            if table.counted {
+                state.miss_counter.add(interpreter.pass.received);
+            }
+            // As in BMv2, a miss leaves the colour alone; P4Runtime can give the default entry a meter.
+            if let (Some((unit, target)), Some(_)) = (table.metered, state.miss_meter.config()) {
+                let colour = state.miss_meter.colour(interpreter.pass.now, unit, interpreter.pass.received);
+                target.write(interpreter.phv, colour);
+            }
             let next = match &state.miss {
                 Some(bound) => {
                     interpreter.act(bound.action, &bound.arguments);
@@ -105,7 +116,7 @@ fn record(interpreter: &mut Interpreter<'_>, state: &TableState, table: u32, fou
         arguments: arguments.map(|param| param.name.clone()).zip(values.map(hexadecimal)).collect(),
         at,
     });
-    if let (true, Some(row)) = (info.direct_counter, found) {
-        recording.counted.push((table, row));
+    if info.direct_counter {
+        recording.counted.push((table, found));
     }
 }

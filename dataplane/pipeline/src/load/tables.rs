@@ -59,6 +59,7 @@ pub(crate) fn table(
         None => None,
     };
     let counted = node.opt("with_counters").map_or(Ok(false), |counters| counters.bool())?;
+    let timed = node.opt("support_timeout").map_or(Ok(false), |timeout| timeout.bool())?;
     let declared_default = node.opt("default_entry");
     let flag = |key| match declared_default.as_ref().and_then(|entry| entry.opt(key)) {
         Some(flag) => flag.bool(),
@@ -76,6 +77,7 @@ pub(crate) fn table(
         with_priority: false,
         direct_counter: counted,
         direct_meter: metered.map(|(unit, _)| unit),
+        timed,
     };
     info.with_priority = with_priority(&info);
     let default = match declared_default {
@@ -93,6 +95,7 @@ pub(crate) fn table(
         default,
         entries: entries(node, &info, context)?,
         counted,
+        timed,
         metered,
     };
     Ok((info, table))

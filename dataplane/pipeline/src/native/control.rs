@@ -82,21 +82,18 @@ impl Gen<'_> {
         self.extents.within(found, 8 * stride(program, info));
         let hit = self.load(found, 8 * row::NUMBER as i32);
         if table.counted {
-            let next = self.b.create_block();
-            self.unless_zero(hit, next);
             self.count(found, 8 * row::PACKETS as i32);
-            self.b.ins().jump(next, &[]);
-            self.b.switch_to_block(next);
+        }
+        if table.timed {
+            let now = self.get(Word::now);
+            self.store(now, found, 8 * (stride(program, info) - 1) as i32);
         }
         if let Some((_, target)) = table.metered {
-            let next = self.b.create_block();
-            self.unless_zero(hit, next);
+            let before = self.key_word(target, 0);
             let (context, table) = (self.context, self.int(u64::from(number)));
-            let colour = self.call(helpers::direct_meter as *const u8, &[context, table, hit]);
+            let colour = self.call(helpers::direct_meter as *const u8, &[context, table, hit, before]);
             // A colour's field is narrow, or the program would not have been compiled.
             let _ = self.set_field(target, colour);
-            self.b.ins().jump(next, &[]);
-            self.b.switch_to_block(next);
         }
         let none = self.b.create_block();
         let cases: Vec<_> = info.actions.iter().zip(&table.next).collect();

@@ -12,7 +12,6 @@ use crate::native::context::Context;
 use crate::native::table::{row, NativeTable};
 use crate::packet::DropReason;
 use crate::program::expr::Env;
-use crate::state::meter_amount;
 
 /// The row of a table without key.
 pub(crate) extern "C" fn miss(table: *mut NativeTable) -> *mut u64 {
@@ -28,18 +27,22 @@ pub(crate) extern "C" fn note(context: *mut Context, register: u64, index: u64) 
     0
 }
 
-/// The colour of a row's direct meter.
-pub(crate) extern "C" fn direct_meter(context: *mut Context, table: u64, number: u64) -> u64 {
+/// The colour of a row's direct meter; on a miss without one, the colour from before.
+pub(crate) extern "C" fn direct_meter(context: *mut Context, table: u64, number: u64, before: u64) -> u64 {
     // SAFETY: see the module's text; the table is one of the program's.
     let (context, state) = unsafe { (&*context, &mut *(*context).states.add(table as usize)) };
     // SAFETY: as above.
     let program = unsafe { &*context.program };
     let metered = program.match_tables[table as usize].metered;
-    match (metered, state.row_mut(number as u32 - 1)) {
-        (Some((unit, _)), Some(row)) => {
-            row.meter.colour(Nanos(context.now), meter_amount(unit, context.received as u32)) as u64
+    let meter = match (number as u32).checked_sub(1) {
+        Some(place) => state.row_mut(place).map(|row| &mut **row.meter.get_or_insert_with(Box::default)),
+        None => Some(&mut state.miss_meter).filter(|meter| meter.config().is_some()),
+    };
+    match (metered, meter) {
+        (Some((unit, _)), Some(meter)) => {
+            meter.colour(Nanos(context.now), unit, context.received as u32) as u64
         }
-        _ => 0,
+        _ => before,
     }
 }
 

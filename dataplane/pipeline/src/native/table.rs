@@ -112,10 +112,10 @@ pub(crate) fn key_words(widths: &[u8]) -> Vec<(usize, u32)> {
     words
 }
 
-/// Words a row of a table: room for the arguments of any of its actions.
+/// Words a row of a table: room for the arguments of any of its actions, and for the time of the last packet.
 pub(crate) fn stride(program: &Program, table: &TableInfo) -> usize {
     let arguments = table.actions.iter().map(|action| program.actions[action.index()].params.len());
-    row::ARGUMENTS + arguments.max().unwrap_or(0)
+    row::ARGUMENTS + arguments.max().unwrap_or(0) + usize::from(table.timed)
 }
 
 impl NativeTable {
@@ -204,7 +204,7 @@ impl NativeTable {
     pub fn insert(&mut self, place: u32, added: &Row) {
         let number = NativeTable::number(place);
         self.set(number, Some(&added.bound));
-        self.set_counter(place, CounterValue::default());
+        self.set_counter(Some(place), CounterValue::default());
         let (words, key) = (self.words_of(&added.entry.key), &added.entry.key);
         match &mut self.index {
             NativeIndex::Exact(slots) => slots.insert(&words, number),
@@ -258,15 +258,21 @@ impl NativeTable {
         self.note_vacancy();
     }
 
-    pub fn counter(&self, place: u32) -> CounterValue {
-        let words = &self.rows[NativeTable::number(place) as usize * self.stride..];
+    /// The counter of an entry, or of the default entry.
+    pub fn counter(&self, place: Option<u32>) -> CounterValue {
+        let words = &self.rows[place.map_or(0, NativeTable::number) as usize * self.stride..];
         CounterValue { packets: words[row::PACKETS], bytes: words[row::BYTES] }
     }
 
-    pub fn set_counter(&mut self, place: u32, value: CounterValue) {
-        let words = &mut self.rows[NativeTable::number(place) as usize * self.stride..];
+    pub fn set_counter(&mut self, place: Option<u32>, value: CounterValue) {
+        let words = &mut self.rows[place.map_or(0, NativeTable::number) as usize * self.stride..];
         words[row::PACKETS] = value.packets;
         words[row::BYTES] = value.bytes;
+    }
+
+    /// When a packet last had an entry of a table that keeps this time.
+    pub fn hit(&self, place: u32) -> u64 {
+        self.rows[(NativeTable::number(place) as usize + 1) * self.stride - 1]
     }
 
     /// The row of a miss.

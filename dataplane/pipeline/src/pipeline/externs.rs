@@ -115,6 +115,19 @@ impl Pipeline {
         array.cells.get(index).map(|cell| cell.config()).ok_or_else(error)
     }
 
+    /// The packets of each colour of a meter's cell: green, yellow, red.
+    pub fn meter_colours(&self, meter: MeterId, index: usize) -> Result<[CounterValue; 3], StateError> {
+        self.meter_read(meter, index)?;
+        Ok(self.externs.meters[meter.index()].cells[index].colours)
+    }
+
+    /// Sets the packets of each colour of a meter's cell to 0.
+    pub fn meter_clear(&mut self, meter: MeterId, index: usize) -> Result<(), StateError> {
+        self.meter_read(meter, index)?;
+        self.externs.meters[meter.index()].cells[index].colours = Default::default();
+        Ok(())
+    }
+
     /// Sets the rates of a meter's cell; `None` makes every packet green.
     pub fn meter_write(
         &mut self, meter: MeterId, index: usize, config: Option<MeterConfig>,

@@ -1,12 +1,15 @@
 //! The control plane's access to tables.
 
+use groupflow_base::Nanos;
+
 use crate::error::TableError;
 use crate::pipeline::Pipeline;
+use crate::port::Port;
 use crate::program::check;
 use crate::program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
 use crate::program::info::{TableId, TableInfo};
 use crate::program::Program;
-use crate::state::meter;
+use crate::state::meter::{self, Meter};
 use crate::state::table::{Bound, Row, TableState};
 
 /// The declaration of a table.
@@ -23,15 +26,6 @@ fn bind(program: &Program, table: &TableInfo, call: &ActionCall) -> Result<Bound
 
 fn not_found(table: &TableInfo) -> TableError {
     TableError::NotFound(table.name.clone())
-}
-
-fn view<'a>(table: &TableInfo, row: &'a Row, counter: CounterValue) -> EntryView<'a> {
-    EntryView {
-        entry: &row.entry,
-        is_const: table.const_entries,
-        counter: table.direct_counter.then_some(counter),
-        meter: table.direct_meter.and_then(|_| row.meter.config()),
-    }
 }
 
 impl Pipeline {
@@ -92,23 +86,38 @@ impl Pipeline {
     }
 
     /// Sets the actions among which entries of a table select, by a handle of the caller's that no other table
-    /// uses; none removes the group.
+    /// uses; none removes the group. An action is left out while the port that it names is down.
     pub fn set_group(
-        &mut self, table: TableId, handle: u64, calls: Vec<ActionCall>,
+        &mut self, table: TableId, handle: u64, calls: Vec<(ActionCall, Option<Port>)>,
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
-        for call in &calls {
+        for (call, _) in &calls {
             check::call(info, &self.program.actions, call)?;
             if Some(call.action) == info.select {
                 return Err(TableError::Action(info.name.clone()));
             }
         }
+        self.externs.groups.remove(&handle);
+        self.externs.watching.remove(&handle);
         if calls.is_empty() {
-            self.externs.groups.remove(&handle);
-        } else {
-            self.externs.groups.insert(handle, calls.into());
+            return Ok(());
+        }
+        self.externs.groups.insert(handle, self.externs.live(&calls));
+        if calls.iter().any(|(_, port)| port.is_some()) {
+            self.externs.watching.insert(handle, calls);
         }
         Ok(())
+    }
+
+    /// Says that a port went up or down, for groups whose actions watch it.
+    pub fn port_is(&mut self, port: Port, up: bool) {
+        self.externs.down.retain(|other| *other != port);
+        self.externs.down.extend((!up).then_some(port));
+        let watching = std::mem::take(&mut self.externs.watching);
+        for (handle, calls) in &watching {
+            self.externs.groups.insert(*handle, self.externs.live(calls));
+        }
+        self.externs.watching = watching;
     }
 
     /// Removes an entry.
@@ -138,22 +147,35 @@ impl Pipeline {
         let key = check::key(info, key)?;
         let found = state.find(&key).and_then(|place| Some((place, state.row(place)?)));
         let (place, row) = found.ok_or_else(|| not_found(info))?;
-        Ok(view(info, row, self.counter_of(table, place, row)))
+        Ok(self.view(info, place, row))
     }
 
     /// All entries with their state, constant ones included, in an order that repeats.
     pub fn table_entries(&self, table: TableId) -> Result<impl Iterator<Item = EntryView<'_>>, TableError> {
         let info = info(&self.program, table)?;
         let rows = self.tables[table.index()].rows();
-        Ok(rows.map(move |(place, row)| view(info, row, self.counter_of(table, place, row))))
+        Ok(rows.map(move |(place, row)| self.view(info, place, row)))
     }
 
-    /// An entry's counter, which the engine keeps.
-    fn counter_of(&self, table: TableId, place: u32, row: &Row) -> CounterValue {
-        match &self.native {
-            Some(native) => native.tables[table.index()].counter(place),
-            None => row.counter,
+    /// An entry with its state. The engine keeps its counter, and the interpreter too the time of its packets.
+    fn view<'a>(&'a self, table: &TableInfo, place: u32, row: &'a Row) -> EntryView<'a> {
+        let native = self.native.as_ref().map(|native| &native.tables[table.id.index()]);
+        let counter = native.map_or(row.counter, |native| native.counter(Some(place)));
+        let hit = native.filter(|_| table.timed).map_or(0, |native| native.hit(place));
+        EntryView {
+            entry: &row.entry,
+            is_const: table.const_entries,
+            counter: table.direct_counter.then_some(counter),
+            meter: row.meter.as_ref().and_then(|meter| meter.config()),
+            colours: row.meter.as_ref().map(|meter| meter.colours).unwrap_or_default(),
+            hit: row.hit.max(Nanos(hit)),
         }
+    }
+
+    /// Counts an entry of a table that keeps the time of its packets as used at this time.
+    pub fn table_touch(&mut self, table: TableId, key: &EntryKey, now: Nanos) -> Result<(), TableError> {
+        self.row_mut(table, key)?.1.hit = now;
+        Ok(())
     }
 
     /// The default entry; `None` where a miss does nothing.
@@ -179,25 +201,45 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sets an entry's direct counter.
+    /// The counter of the default entry, the rates of its meter, and the packets of each colour.
+    pub fn default_resources(
+        &self, table: TableId,
+    ) -> Result<(CounterValue, Option<MeterConfig>, [CounterValue; 3]), TableError> {
+        info(&self.program, table)?;
+        let state = &self.tables[table.index()];
+        let native = self.native.as_ref().map(|native| native.tables[table.index()].counter(None));
+        let meter = &state.miss_meter;
+        Ok((native.unwrap_or(state.miss_counter), meter.config(), meter.colours))
+    }
+
+    /// Sets an entry's direct counter, or that of the default entry.
     pub fn direct_counter_write(
-        &mut self, table: TableId, key: &EntryKey, value: CounterValue,
+        &mut self, table: TableId, key: Option<&EntryKey>, value: CounterValue,
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if !info.direct_counter {
             return Err(TableError::NoDirect { table: info.name.clone(), what: "counter" });
         }
-        let (place, row) = self.row_mut(table, key)?;
-        row.counter = value;
+        let place = match key {
+            Some(key) => {
+                let (place, row) = self.row_mut(table, key)?;
+                row.counter = value;
+                Some(place)
+            }
+            None => {
+                self.tables[table.index()].miss_counter = value;
+                None
+            }
+        };
         if let Some(native) = &mut self.native {
             native.tables[table.index()].set_counter(place, value);
         }
         Ok(())
     }
 
-    /// Sets the rates of an entry's direct meter; `None` makes every packet green.
+    /// Sets the rates of the direct meter of an entry, or of the default entry; `None` makes every packet green.
     pub fn direct_meter_write(
-        &mut self, table: TableId, key: &EntryKey, config: Option<MeterConfig>,
+        &mut self, table: TableId, key: Option<&EntryKey>, config: Option<MeterConfig>,
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.direct_meter.is_none() {
@@ -205,8 +247,21 @@ impl Pipeline {
         }
         let refused = |reason| TableError::Meter { table: info.name.clone(), reason };
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
-        self.row_mut(table, key)?.1.meter.configure(config);
+        self.meter_mut(table, key)?.configure(config);
         Ok(())
+    }
+
+    /// Sets the packets of each colour of a direct meter to 0.
+    pub fn direct_meter_clear(&mut self, table: TableId, key: Option<&EntryKey>) -> Result<(), TableError> {
+        self.meter_mut(table, key)?.colours = Default::default();
+        Ok(())
+    }
+
+    fn meter_mut(&mut self, table: TableId, key: Option<&EntryKey>) -> Result<&mut Meter, TableError> {
+        match key {
+            Some(key) => Ok(self.row_mut(table, key)?.1.meter.get_or_insert_with(Box::default)),
+            None => Ok(&mut self.tables[table.index()].miss_meter),
+        }
     }
 
     fn row_mut(&mut self, table: TableId, key: &EntryKey) -> Result<(u32, &mut Row), TableError> {

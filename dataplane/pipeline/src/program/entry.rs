@@ -1,9 +1,11 @@
 //! Table entries as the control plane writes them.
 
+use groupflow_base::Nanos;
+
 use crate::program::info::ActionId;
 
 /// The match of one key field of an entry. Values are right-aligned.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Match {
     /// Equal to the value.
     Exact(u128),
@@ -42,7 +44,7 @@ pub struct ActionCall {
 }
 
 /// The identity of an entry within its table.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryKey {
     /// One match a key field, in the order of the table's declaration.
     pub matches: Vec<Match>,
@@ -70,16 +72,31 @@ pub struct CounterValue {
     pub bytes: u64,
 }
 
-/// The rates of a two-rate three-colour meter (RFC 2698), in its unit (packets or bytes).
+/// How a meter colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MeterKind {
+    /// Two rates, three colours (RFC 2698).
+    #[default]
+    TwoRates,
+    /// One rate, three colours (RFC 2697): bytes beyond `cburst` take from `pburst`, which is the excess
+    /// burst, and fills when the committed one is full. `pir` is not used.
+    OneRate,
+    /// One rate, green or red. `pir` and `pburst` are not used.
+    TwoColours,
+}
+
+/// The rates of a meter in its unit (packets or bytes).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterConfig {
+    /// How the meter colours.
+    pub kind: MeterKind,
     /// Committed information rate, units per second.
     pub cir: u64,
     /// Committed burst size, units.
     pub cburst: u64,
-    /// Peak information rate, units per second; at least `cir`.
+    /// Peak information rate of two rates, units per second; at least `cir`.
     pub pir: u64,
-    /// Peak burst size, units.
+    /// Peak or excess burst size, units.
     pub pburst: u64,
 }
 
@@ -94,4 +111,9 @@ pub struct EntryView<'a> {
     pub counter: Option<CounterValue>,
     /// The rates of its direct meter, if the table has one and it is configured.
     pub meter: Option<MeterConfig>,
+    /// The packets of each colour of its direct meter: green, yellow, red.
+    pub colours: [CounterValue; 3],
+    /// When a packet last had this entry, or [`Pipeline::table_touch`](crate::Pipeline::table_touch) was
+    /// called, in a table that keeps this time.
+    pub hit: Nanos,
 }

@@ -83,6 +83,8 @@ pub struct TableInfo {
     pub direct_counter: bool,
     /// The unit of the entries' direct meters, if there are any.
     pub direct_meter: Option<MeterUnit>,
+    /// Whether the time of an entry's last packet is kept.
+    pub timed: bool,
 }
 
 /// A parameter of an action.

@@ -130,6 +130,15 @@ impl Program {
         &self.value_sets
     }
 
+    /// Opens the declared entries of a table, which the JSON does not tell from constant ones, to changes, and
+    /// gives the table room for `size` entries.
+    pub fn open_table(&mut self, name: &str, size: usize) {
+        if let Some(table) = self.tables.iter_mut().find(|table| table.name == name) {
+            table.const_entries = false;
+            table.max_size = table.max_size.max(size);
+        }
+    }
+
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&TableInfo> {
         self.tables.iter().find(|table| table.name == name)
@@ -139,6 +148,15 @@ impl Program {
     pub fn table_action(&self, table: TableId, name: &str) -> Option<&ActionInfo> {
         let table = self.tables.get(table.index())?;
         table.actions.iter().map(|action| &self.actions[action.index()]).find(|action| action.name == name)
+    }
+
+    /// The widths in bits of the fields of the first header that has fields of these names, and no others.
+    pub fn header_of<'a>(&self, fields: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<u32>> {
+        let headers = self.names.headers.iter().zip(&self.layout.headers);
+        let mut headers = headers.filter(|(_, slots)| !slots.metadata);
+        let (_, slots) =
+            headers.find(|((_, names), _)| fields.clone().eq(names.iter().map(String::as_str)))?;
+        Some(slots.fields.iter().map(|field| u32::from(field.width)).collect())
     }
 
     /// The register array of this name.

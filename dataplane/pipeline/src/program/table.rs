@@ -36,6 +36,8 @@ pub(crate) struct Table {
     pub default: Option<ActionCall>,
     pub entries: Vec<Entry>,
     pub counted: bool,
+    /// Whether the time of an entry's last packet is kept.
+    pub timed: bool,
     /// The unit of the direct meters, and where the colour goes.
     pub metered: Option<(MeterUnit, Field)>,
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 
 use crate::packet::pool::PacketPool;
+use crate::port::Port;
 use crate::program::entry::{ActionCall, CounterValue};
 use crate::program::info::MeterUnit;
 use crate::program::parser::Bits;
@@ -59,6 +60,10 @@ pub(crate) struct Externs {
     pub meters: Vec<MeterArray>,
     /// The actions among which entries select, by the control plane's handles.
     pub groups: HashMap<u64, Arc<[ActionCall]>>,
+    /// The groups that depend on the state of ports, as they were given.
+    pub watching: HashMap<u64, Vec<(ActionCall, Option<Port>)>>,
+    /// The ports that are down.
+    pub down: Vec<Port>,
     /// The members of the parser's value sets.
     pub value_sets: Vec<Vec<Bits>>,
     /// Register and index of the watched cells the program wrote, until somebody takes them.
@@ -119,14 +124,6 @@ pub(crate) struct MeterArray {
     pub cells: Vec<Meter>,
 }
 
-/// The charge of a meter of this unit for a packet.
-pub(crate) fn meter_amount(unit: MeterUnit, bytes: u32) -> u64 {
-    match unit {
-        MeterUnit::Packets => 1,
-        MeterUnit::Bytes => u64::from(bytes),
-    }
-}
-
 /// The state that all engines work with.
 pub(crate) struct EngineParts<'a> {
     pub program: &'a Program,
@@ -159,6 +156,8 @@ impl Externs {
                 .collect(),
             meters: program.meters().iter().map(meter).collect(),
             groups: HashMap::new(),
+            watching: HashMap::new(),
+            down: Vec::new(),
             value_sets: vec![Vec::new(); program.value_sets().len()],
             written: VecDeque::new(),
             scratch: Vec::new(),
@@ -166,6 +165,12 @@ impl Externs {
             recording: None,
             slots: Vec::new(),
         }
+    }
+
+    /// The actions of a group whose ports are up.
+    pub fn live(&self, calls: &[(ActionCall, Option<Port>)]) -> Arc<[ActionCall]> {
+        let up = |port: &Option<Port>| port.map_or(true, |port| !self.down.contains(&port));
+        calls.iter().filter(|(_, port)| up(port)).map(|(call, _)| call.clone()).collect()
     }
 
     /// A cell's value; none past the end, where a read leaves its target as it was.
@@ -205,7 +210,7 @@ impl Externs {
     pub fn meter_colour(&mut self, meter: u32, index: u128, now: Nanos, bytes: u32) -> Option<u128> {
         let array = &mut self.meters[meter as usize];
         match cell(array.cells.len(), index) {
-            Some(index) => Some(array.cells[index].colour(now, meter_amount(array.unit, bytes))),
+            Some(index) => Some(array.cells[index].colour(now, array.unit, bytes)),
             None => {
                 self.stats.meter_out_of_range += 1;
                 None

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use groupflow_base::Nanos;
+
 use crate::program::entry::{ActionCall, CounterValue, Entry, EntryKey};
 use crate::program::table::{Next, Table};
 use crate::state::matching::Index;
@@ -21,7 +23,10 @@ pub(crate) struct Row {
     pub entry: Entry,
     pub bound: Bound,
     pub counter: CounterValue,
-    pub meter: Meter,
+    /// In a table with meters, once it was used.
+    pub meter: Option<Box<Meter>>,
+    /// When a packet last had this entry, in a table that keeps this.
+    pub hit: Nanos,
 }
 
 /// A table's entries.
@@ -33,6 +38,9 @@ pub(crate) struct TableState {
     index: Index,
     pub default: Option<ActionCall>,
     pub miss: Option<Bound>,
+    /// The default entry's counter and meter.
+    pub miss_counter: CounterValue,
+    pub miss_meter: Meter,
 }
 
 impl TableState {
@@ -44,6 +52,8 @@ impl TableState {
             index: Index::new(&table.kinds, &table.widths),
             default: None,
             miss: None,
+            miss_counter: CounterValue::default(),
+            miss_meter: Meter::default(),
         }
     }
 
@@ -75,8 +85,8 @@ impl TableState {
 
     /// Adds an entry that is valid for the table and not there yet; gives its place.
     pub fn insert(&mut self, entry: Entry, bound: Bound) -> u32 {
-        let row =
-            Row { entry: entry.clone(), bound, counter: CounterValue::default(), meter: Meter::default() };
+        let (counter, meter, hit) = (CounterValue::default(), None, Nanos::ZERO);
+        let row = Row { entry: entry.clone(), bound, counter, meter, hit };
         let place = match self.free.pop() {
             Some(place) => {
                 self.rows[place as usize] = Some(row);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Entry, EntryKey, Fate, Frame,
-    Match, Packet, Pipeline, Preserved, Program, TableId, Verdict,
+    ActionCall, Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Engine, Entry, EntryKey, Fate,
+    Frame, Match, Packet, Pipeline, PipelineOptions, Preserved, Program, TableId, Verdict,
 };
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
@@ -284,6 +284,15 @@ impl P4 {
             Ok(program) => Pipeline::new(Arc::new(program)),
             Err(error) => panic!("{error}"),
         }
+    }
+
+    /// The program in each engine.
+    pub fn engines(&self) -> [Pipeline; 2] {
+        let program = Arc::new(Program::from_json(&self.json.to_string()).unwrap());
+        [Engine::Auto, Engine::Interpreter].map(|engine| {
+            let options = PipelineOptions { engine, ..PipelineOptions::default() };
+            Pipeline::with_options(Arc::clone(&program), options)
+        })
     }
 
     pub fn load_error(&self) -> String {

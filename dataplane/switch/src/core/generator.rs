@@ -83,7 +83,7 @@ struct RunningGenerator {
 }
 
 /// The generators of a program, by their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Generators {
     running: Vec<RunningGenerator>,
 }

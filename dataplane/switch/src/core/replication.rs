@@ -57,6 +57,10 @@ pub struct ReplicationEngine {
     /// The groups by id, up to the highest id that was ever used: each multicast packet needs a look-up.
     groups: Vec<Option<Arc<[Replica]>>>,
     sessions: HashMap<u32, CloneSession>,
+    /// The groups with backups: for each copy, the replicas that may make it, the preferred first.
+    backed: HashMap<u16, Vec<Vec<Replica>>>,
+    /// The ports that are down.
+    down: Vec<Port>,
 }
 
 impl ReplicationEngine {
@@ -86,12 +90,39 @@ impl ReplicationEngine {
         check(&replicas)?;
         let group = self.groups.get_mut(usize::from(id)).and_then(Option::as_mut);
         *group.ok_or(ReplicationError::NotFound)? = replicas.into();
+        self.backed.remove(&id);
         Ok(())
+    }
+
+    /// Gives each copy of a group the replicas that may make it, the preferred first: the first whose port is
+    /// up does, or else the preferred one.
+    pub fn back_up(&mut self, id: u16, choices: Vec<Vec<Replica>>) {
+        self.choose(id, &choices);
+        self.backed.insert(id, choices);
+    }
+
+    /// Says that a port went up or down.
+    pub fn port_is(&mut self, port: Port, up: bool) {
+        self.down.retain(|other| *other != port);
+        self.down.extend((!up).then_some(port));
+        let backed = std::mem::take(&mut self.backed);
+        backed.iter().for_each(|(id, choices)| self.choose(*id, choices));
+        self.backed = backed;
+    }
+
+    fn choose(&mut self, id: u16, choices: &[Vec<Replica>]) {
+        let up = |replica: &&Replica| !self.down.contains(&replica.port);
+        let chosen = choices.iter().filter_map(|choice| choice.iter().find(up).or(choice.first()));
+        let chosen: Arc<[Replica]> = chosen.copied().collect();
+        if let Some(Some(group)) = self.groups.get_mut(usize::from(id)) {
+            *group = chosen;
+        }
     }
 
     /// Removes a group.
     pub fn delete_group(&mut self, id: u16) -> Result<(), ReplicationError> {
         let group = self.groups.get_mut(usize::from(id)).and_then(Option::take);
+        self.backed.remove(&id);
         group.map(drop).ok_or(ReplicationError::NotFound)
     }
 

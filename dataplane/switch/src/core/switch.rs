@@ -171,6 +171,8 @@ impl Switch {
         self.tracer.clear();
         let reached = self.reached;
         self.forwarding = Some(forwarding);
+        let down = self.ports.iter().filter(|port| !port.out_wire.is_up()).map(|port| port.port);
+        down.collect::<Vec<_>>().into_iter().for_each(|port| self.port_is(port, false));
         self.change_generators(|generators, _| generators.start(reached));
         // Writes of the controller from before the program was installed.
         self.obey_registers(reached);
@@ -197,7 +199,18 @@ impl Switch {
         let place = place.ok_or(ConfigError::NoSuchPort(port))?;
         self.ports[usize::from(place)].change_link(change);
         self.reshare(place);
+        if let Some(up) = change.up {
+            self.port_is(port, up);
+        }
         Ok(())
+    }
+
+    /// Tells the groups that watch a port or have backups of it.
+    fn port_is(&mut self, port: Port, up: bool) {
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.pipeline.port_is(port, up);
+            forwarding.replication.port_is(port, up);
+        }
     }
 
     /// The traces of packets, to choose packets and to take what was recorded.

@@ -9,7 +9,7 @@ use groupflow_pipeline::StateError;
 
 use super::binding::BoundArray;
 use super::bytestring::{decode, decode_signed, encode, encode_signed};
-use super::direct::{counter_data, counter_value, meter_config, meter_rates, refuse_colours};
+use super::direct::{clears, colour_counts, counter_data, counter_value, meter_config, meter_rates};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
 use super::update::{Found, UpdateKind};
@@ -80,10 +80,19 @@ pub fn write_meter(
     only_modify(kind, "meter_entry")?;
     let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
     let mut write = || {
-        refuse_colours(&entry.counter_data)?;
-        let rates = entry.config.as_ref().map(meter_rates).transpose()?;
+        let clear = clears(&entry.counter_data)?;
+        let rates = entry.config.as_ref().map(|config| meter_rates(array.meter, config)).transpose()?;
+        let pipeline = &mut forwarding.pipeline;
         cells(array, entry.index.as_ref())?
-            .try_for_each(|cell| forwarding.pipeline.meter_write(array.array, cell, rates).map_err(refusal))
+            .try_for_each(|cell| {
+                pipeline.meter_write(array.array, cell, rates)?;
+                if clear {
+                    pipeline.meter_clear(array.array, cell)
+                } else {
+                    Ok(())
+                }
+            })
+            .map_err(refusal)
     };
     write().map_err(|refusal| within("meter", array, refusal))
 }
@@ -92,12 +101,13 @@ pub fn write_meter(
 pub fn read_meter(
     state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
-    refuse_colours(&filter.counter_data)?;
     let arrays = &state.config.binding.meters;
     let asked = (filter.meter_id, filter.index.as_ref());
     read(arrays, asked, "meter", found, |meter_id, array, cell| {
         let config = forwarding.pipeline.meter_read(array.array, cell)?.map(meter_config);
-        Ok(MeterEntry { meter_id, index: Some(index(cell)), config, counter_data: None })
+        let colours = forwarding.pipeline.meter_colours(array.array, cell)?;
+        let counter_data = filter.counter_data.as_ref().map(|_| colour_counts(colours));
+        Ok(MeterEntry { meter_id, index: Some(index(cell)), config, counter_data })
     })
 }
 

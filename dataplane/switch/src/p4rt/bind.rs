@@ -1,16 +1,22 @@
 //! Compares P4Info with a program, object by object, and pairs their ids.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use groupflow_pipeline::{MatchKind, Program, RegisterId, TableInfo};
+use groupflow_pipeline::{MatchKind, MeterKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
 use super::binding::{
     ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
-    BoundTable, BoundValueSet,
+    BoundTable, BoundValue, BoundValueSet,
 };
+use super::digest_type::{self, DataType};
+use super::restriction::Restriction;
+use super::restriction_text::Parser;
+use super::translation::Names;
 use crate::proto::p4::config::v1 as info;
 use info::match_field::{Match, MatchType};
+use info::p4_new_type_spec::Representation;
+use info::p4_new_type_translation::SdnType;
 
 /// The size of an action profile that has none of its own.
 const PROFILE_SIZE: usize = 1024;
@@ -19,68 +25,119 @@ impl Binding {
     /// Binds P4Info to a program; the error names the first difference.
     pub fn new(p4info: &info::P4Info, program: &Program) -> Result<Binding, BindingError> {
         let mut binding = Binding::default();
-        let actions = actions_by_id(p4info)?;
+        ids_are_unique(p4info)?;
+        let context = Context { actions: actions_by_id(p4info)?, types: Types::of(p4info), p4info, program };
         for table in &p4info.tables {
             let id = preamble(&table.preamble, "a table")?.id;
-            unique(&mut binding.tables, id, "table", bind_table(table, &actions, p4info, program)?)?;
+            binding.tables.insert(id, bind_table(table, &context)?);
         }
         for set in &p4info.value_sets {
-            let bound = bind_value_set(set, program)?;
-            unique(&mut binding.value_sets, preamble(&set.preamble, "a value set")?.id, "value set", bound)?;
+            let bound = bind_value_set(set, &context)?;
+            binding.value_sets.insert(preamble(&set.preamble, "a value set")?.id, bound);
         }
         for profile in &p4info.action_profiles {
             let named = preamble(&profile.preamble, "an action profile")?;
             let size = usize::try_from(profile.size).unwrap_or(0);
             let size = if size == 0 { PROFILE_SIZE } else { size };
             let bound = BoundProfile { name: named.name.clone(), selector: profile.with_selector, size };
-            unique(&mut binding.profiles, named.id, "action profile", bound)?;
+            binding.profiles.insert(named.id, bound);
         }
         for register in &p4info.registers {
             let (id, array) = bind_register(register, program)?;
             let annotations = &preamble(&register.preamble, "a register")?.annotations;
             annotations::bind(&mut binding.queues, &array, annotations)?;
-            unique(&mut binding.registers, id, "register", array)?;
+            binding.registers.insert(id, array);
         }
         for counter in &p4info.counters {
             let named = preamble(&counter.preamble, "a counter")?;
             let found = program.counter(&named.name).ok_or_else(|| absent("counter", &named.name))?;
             same_size("counter", &named.name, counter.size, found.size)?;
             let array = array(found.id, &found.name, found.size, 0, false);
-            unique(&mut binding.counters, named.id, "counter", array)?;
+            binding.counters.insert(named.id, array);
         }
         for meter in &p4info.meters {
             let named = preamble(&meter.preamble, "a meter")?;
             let found = program.meter(&named.name).ok_or_else(|| absent("meter", &named.name))?;
             same_size("meter", &named.name, meter.size, found.size)?;
-            let array = array(found.id, &found.name, found.size, 0, false);
-            unique(&mut binding.meters, named.id, "meter", array)?;
+            let meter = meter_kind(&meter.spec, &named.name)?;
+            let array = BoundArray { meter, ..array(found.id, &found.name, found.size, 0, false) };
+            binding.meters.insert(named.id, array);
         }
         for digest in &p4info.digests {
-            let bound = bind_digest(digest, program)?;
-            unique(&mut binding.digests, bound.id, "digest", bound)?;
+            let bound = bind_digest(digest, &context)?;
+            binding.digests.insert(bound.id, bound);
         }
         for header in &p4info.controller_packet_metadata {
-            bind_header(&mut binding, header)?;
+            bind_header(&mut binding, header, &context)?;
         }
         all_tables_are_bound(&binding, program)?;
         Ok(binding)
     }
 }
 
-type Actions<'a> = BTreeMap<u32, &'a info::Action>;
-
-fn actions_by_id(p4info: &info::P4Info) -> Result<Actions<'_>, BindingError> {
-    let mut actions = BTreeMap::new();
-    for action in &p4info.actions {
-        unique(&mut actions, preamble(&action.preamble, "an action")?.id, "action", action)?;
-    }
-    Ok(actions)
+/// The subjects of the comparison.
+struct Context<'a> {
+    actions: BTreeMap<u32, &'a info::Action>,
+    types: Types<'a>,
+    p4info: &'a info::P4Info,
+    program: &'a Program,
 }
 
-fn bind_table(
-    table: &info::Table, actions: &Actions<'_>, p4info: &info::P4Info, program: &Program,
-) -> Result<BoundTable, BindingError> {
-    let name = &preamble(&table.preamble, "a table")?.name;
+/// The types of P4Info whose values the controller writes as strings. Types of one URI share their strings.
+struct Types<'a>(BTreeMap<&'a str, Names>);
+
+impl<'a> Types<'a> {
+    fn of(p4info: &'a info::P4Info) -> Types<'a> {
+        let mut of_uri: BTreeMap<&str, Names> = BTreeMap::new();
+        let mut strings = BTreeMap::new();
+        for (name, kind) in p4info.type_info.iter().flat_map(|types| &types.new_types) {
+            if let Some(Representation::TranslatedType(to)) = &kind.representation {
+                if matches!(to.sdn_type, Some(SdnType::SdnString(_))) {
+                    let names = of_uri.entry(&to.uri).or_default();
+                    strings.insert(name.as_str(), names.clone());
+                }
+            }
+        }
+        Types(strings)
+    }
+
+    fn names(&self, name: &Option<info::P4NamedType>) -> Option<Names> {
+        self.0.get(name.as_ref()?.name.as_str()).cloned()
+    }
+}
+
+fn actions_by_id(p4info: &info::P4Info) -> Result<BTreeMap<u32, &info::Action>, BindingError> {
+    let with_id = |action: &'_ info::Action| Ok(preamble(&action.preamble, "an action")?.id);
+    p4info.actions.iter().map(|action| Ok((with_id(action)?, action))).collect()
+}
+
+/// Refuses an id that two objects have, or two fields of a key, or two parameters of an action.
+fn ids_are_unique(p4info: &info::P4Info) -> Result<(), BindingError> {
+    let info = p4info;
+    let mut seen = BTreeMap::new();
+    let objects = info.tables.iter().map(|object| &object.preamble);
+    let objects = objects.chain(info.actions.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.action_profiles.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.counters.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.direct_counters.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.meters.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.direct_meters.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.controller_packet_metadata.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.value_sets.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.registers.iter().map(|object| &object.preamble));
+    let objects = objects.chain(info.digests.iter().map(|object| &object.preamble));
+    for object in objects.flatten() {
+        if let Some(other) = seen.insert(object.id, &object.name) {
+            return Err(BindingError(format!("{other} and {} have the same id, {}", object.name, object.id)));
+        }
+    }
+    Ok(())
+}
+
+fn bind_table(table: &info::Table, context: &Context<'_>) -> Result<BoundTable, BindingError> {
+    let Context { actions, p4info, program, .. } = context;
+    let named = preamble(&table.preamble, "a table")?;
+    let name = &named.name;
     let found = program.table(name).ok_or_else(|| absent("table", name))?;
     if table.match_fields.len() != found.key.len() {
         let (info, program) = (table.match_fields.len(), found.key.len());
@@ -90,15 +147,18 @@ fn bind_table(
     }
     let fields = table.match_fields.iter().zip(&found.key);
     let fields: Vec<BoundField> =
-        fields.map(|(field, key)| bind_field(name, field, key)).collect::<Result<_, _>>()?;
+        fields.map(|(field, key)| bind_field(name, field, key, context)).collect::<Result<_, _>>()?;
+    distinct(name, fields.iter().map(|field| field.id))?;
+    distinct(name, table.action_refs.iter().map(|reference| reference.id))?;
     let mut bound_actions = BTreeMap::new();
     for reference in &table.action_refs {
         let action = actions.get(&reference.id);
         let action =
             action.ok_or_else(|| BindingError(format!("table {name}: no action {}", reference.id)))?;
-        let bound = bind_action(found, action, reference, program)?;
-        unique(&mut bound_actions, reference.id, "action", bound)?;
+        bound_actions.insert(reference.id, bind_action(found, action, reference, context)?);
     }
+    let restriction = Restriction::of(&named.annotations, "entry_restriction", Parser::of_key(&fields));
+    let restriction = restriction.map_err(|error| BindingError(format!("table {name}: {error}")))?;
     let refers_to = |id: &Option<info::Preamble>| {
         id.as_ref().is_some_and(|preamble| table.direct_resource_ids.contains(&preamble.id))
     };
@@ -111,17 +171,20 @@ fn bind_table(
         with_priority: fields.iter().any(|field| priority_kinds.contains(&field.kind)),
         fields,
         actions: bound_actions,
+        restriction,
         is_const: table.is_const_table || found.const_entries,
         const_default: table.const_default_action_id != 0 || found.const_default,
-        idle_timeout: table.idle_timeout_behavior != 0,
+        idle_timeout: table.idle_timeout_behavior != 0 && found.timed,
         direct_counter: found.direct_counter && p4info.direct_counters.iter().any(|c| refers_to(&c.preamble)),
-        direct_meter: found.direct_meter.is_some()
-            && p4info.direct_meters.iter().any(|m| refers_to(&m.preamble)),
+        direct_meter: match p4info.direct_meters.iter().find(|meter| refers_to(&meter.preamble)) {
+            Some(meter) if found.direct_meter.is_some() => Some(meter_kind(&meter.spec, name)?),
+            _ => None,
+        },
     })
 }
 
 fn bind_field(
-    table: &str, field: &info::MatchField, key: &groupflow_pipeline::KeyInfo,
+    table: &str, field: &info::MatchField, key: &groupflow_pipeline::KeyInfo, context: &Context<'_>,
 ) -> Result<BoundField, BindingError> {
     let place = format!("table {table}, key field {}", field.name);
     if field.name != key.name && !key.name.is_empty() {
@@ -143,7 +206,13 @@ fn bind_field(
         let (info, program) = (field.bitwidth, key.width);
         return Err(BindingError(format!("{place} has {info} bits in P4Info, {program} in the program")));
     }
-    Ok(BoundField { id: field.id, name: field.name.clone(), width: key.width, kind, program_kind: key.kind })
+    let names = context.types.names(&field.type_name);
+    if names.is_some() && !matches!(kind, MatchKind::Exact | MatchKind::Optional) {
+        let message = format!("{place} is {} of a string, and must be exact or optional", kind_name(kind));
+        return Err(BindingError(message));
+    }
+    let name = field.name.clone();
+    Ok(BoundField { id: field.id, name, width: key.width, kind, program_kind: key.kind, names })
 }
 
 /// A match kind as P4 spells it.
@@ -168,9 +237,9 @@ fn match_kind(kind: i32) -> Option<MatchKind> {
     }
 }
 
-fn bind_value_set(set: &info::ValueSet, program: &Program) -> Result<BoundValueSet, BindingError> {
+fn bind_value_set(set: &info::ValueSet, context: &Context<'_>) -> Result<BoundValueSet, BindingError> {
     let name = &preamble(&set.preamble, "a value set")?.name;
-    let found = program.value_sets().iter().find(|known| known.name == *name);
+    let found = context.program.value_sets().iter().find(|known| known.name == *name);
     let found = found.ok_or_else(|| absent("value set", name))?;
     // A set that no state uses has no parts in the program.
     if !found.widths.is_empty() && found.widths.len() != set.r#match.len() {
@@ -188,16 +257,19 @@ fn bind_value_set(set: &info::ValueSet, program: &Program) -> Result<BoundValueS
         let kind = kind.ok_or_else(|| BindingError(format!("{place}: its match type is not supported")))?;
         let said = u32::try_from(field.bitwidth).unwrap_or(0);
         let width = found.widths.get(at).copied().unwrap_or(said).clamp(1, 128);
-        Ok(BoundField { id: field.id, name: field.name.clone(), width, kind, program_kind: kind })
+        let (name, names) = (field.name.clone(), context.types.names(&field.type_name));
+        Ok(BoundField { id: field.id, name, width, kind, program_kind: kind, names })
     });
     Ok(BoundValueSet { set: found.id, name: name.clone(), fields: fields.collect::<Result<_, _>>()? })
 }
 
 fn bind_action(
-    table: &TableInfo, action: &info::Action, reference: &info::ActionRef, program: &Program,
+    table: &TableInfo, action: &info::Action, reference: &info::ActionRef, context: &Context<'_>,
 ) -> Result<BoundAction, BindingError> {
-    let name = &preamble(&action.preamble, "an action")?.name;
-    let found = program
+    let named = preamble(&action.preamble, "an action")?;
+    let name = &named.name;
+    let found = context
+        .program
         .table_action(table.id, name)
         .ok_or_else(|| BindingError(format!("table {} has no action {name} in the program", table.name)))?;
     if found.params.len() != action.params.len() {
@@ -212,14 +284,18 @@ fn bind_action(
             let place = format!("action {name}, parameter {}", param.name);
             return Err(BindingError(format!("{place} has {info} bits in P4Info, {program} in the program")));
         }
-        params.push((param.id, param.name.clone(), known.width));
+        let names = context.types.names(&param.type_name);
+        params.push(BoundValue { id: param.id, name: param.name.clone(), width: known.width, names });
     }
+    distinct(name, params.iter().map(|param| param.id))?;
+    let restriction = Restriction::of(&named.annotations, "action_restriction", Parser::of_params(&params));
+    let restriction = restriction.map_err(|error| BindingError(format!("action {name}: {error}")))?;
     let scope = match reference.scope {
         1 => ActionScope::TableOnly,
         2 => ActionScope::DefaultOnly,
         _ => ActionScope::Any,
     };
-    Ok(BoundAction { action: found.id, name: name.clone(), scope, params })
+    Ok(BoundAction { action: found.id, name: name.clone(), scope, params, restriction })
 }
 
 fn bind_register(
@@ -250,26 +326,43 @@ fn bind_register(
     Ok((named.id, array(found.id, &found.name, found.size, found.width, signed)))
 }
 
-fn bind_digest(digest: &info::Digest, program: &Program) -> Result<BoundDigest, BindingError> {
-    use info::p4_data_type_spec::TypeSpec;
-    let named = preamble(&digest.preamble, "a digest")?;
-    let found = program.digests().iter().find(|known| known.name == named.name);
-    let found = found.ok_or_else(|| absent("digest", &named.name))?;
-    let spec = digest.type_spec.as_ref().and_then(|spec| spec.type_spec.as_ref());
-    let scalar = matches!(spec, Some(TypeSpec::Bitstring(_) | TypeSpec::Bool(_)));
-    Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), scalar })
+fn meter_kind(spec: &Option<info::MeterSpec>, name: &str) -> Result<MeterKind, BindingError> {
+    match spec.as_ref().map_or(0, |spec| spec.r#type) {
+        0 => Ok(MeterKind::TwoRates),
+        1 => Ok(MeterKind::OneRate),
+        2 => Ok(MeterKind::TwoColours),
+        other => Err(BindingError(format!("the meter of {name} has a type that is not known, {other}"))),
+    }
 }
 
-fn bind_header(binding: &mut Binding, header: &info::ControllerPacketMetadata) -> Result<(), BindingError> {
+fn bind_digest(digest: &info::Digest, context: &Context<'_>) -> Result<BoundDigest, BindingError> {
+    let named = preamble(&digest.preamble, "a digest")?;
+    let found = context.program.digests().iter().find(|known| known.name == named.name);
+    let found = found.ok_or_else(|| absent("digest", &named.name))?;
+    let names = |named: &info::P4NamedType| context.types.names(&Some(named.clone()));
+    let types = digest_type::Types { info: context.p4info.type_info.as_ref(), names: &names };
+    let data = DataType::of(digest.type_spec.as_ref(), &types, found.widths.len());
+    Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), data })
+}
+
+fn bind_header(
+    binding: &mut Binding, header: &info::ControllerPacketMetadata, context: &Context<'_>,
+) -> Result<(), BindingError> {
     let named = preamble(&header.preamble, "a controller header")?;
+    // P4Info has the controller's widths, which of a translated type are not those of the packet.
+    let widths = context.program.header_of(header.metadata.iter().map(|field| field.name.as_str()));
     let mut fields = Vec::new();
-    for field in &header.metadata {
-        let width = u32::try_from(field.bitwidth).ok().filter(|width| (1..=128).contains(width));
-        let width = width.ok_or_else(|| {
-            BindingError(format!("{}.{}: {} bits are not supported", named.name, field.name, field.bitwidth))
-        })?;
-        fields.push((field.id, field.name.clone(), width));
+    for (place, field) in header.metadata.iter().enumerate() {
+        let said = u32::try_from(field.bitwidth).unwrap_or(0);
+        let width = widths.as_ref().map_or(said, |widths| widths[place]);
+        if !(1..=128).contains(&width) {
+            let place = format!("{}.{}", named.name, field.name);
+            return Err(BindingError(format!("{place}: {width} bits are not supported")));
+        }
+        let names = context.types.names(&field.type_name);
+        fields.push(BoundValue { id: field.id, name: field.name.clone(), width, names });
     }
+    distinct(&named.name, fields.iter().map(|field| field.id))?;
     match named.name.as_str() {
         "packet_in" => binding.packet_in = fields,
         "packet_out" => binding.packet_out = fields,
@@ -292,7 +385,7 @@ fn all_tables_are_bound(binding: &Binding, program: &Program) -> Result<(), Bind
 }
 
 fn array<Id>(array: Id, name: &str, size: usize, width: u32, signed: bool) -> BoundArray<Id> {
-    BoundArray { array, name: name.into(), size, width, signed }
+    BoundArray { array, name: name.into(), size, width, signed, meter: MeterKind::default() }
 }
 
 fn preamble<'a>(
@@ -305,9 +398,11 @@ fn preamble<'a>(
     Ok(preamble)
 }
 
-fn unique<T>(map: &mut BTreeMap<u32, T>, id: u32, what: &str, value: T) -> Result<(), BindingError> {
-    match map.insert(id, value) {
-        Some(_) => Err(BindingError(format!("{what} {id} is there twice"))),
+/// Refuses an id that two parts of an object have.
+fn distinct(of: &str, ids: impl Iterator<Item = u32>) -> Result<(), BindingError> {
+    let mut seen = BTreeSet::new();
+    match ids.into_iter().find(|id| !seen.insert(*id)) {
+        Some(id) => Err(BindingError(format!("{of}: two of its parts have the same id, {id}"))),
         None => Ok(()),
     }
 }

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use groupflow_pipeline::{
-    ActionId, CounterId, DigestId, MatchKind, MeterId, RegisterId, TableId, ValueSetId,
+    ActionId, CounterId, DigestId, MatchKind, MeterId, MeterKind, RegisterId, TableId, ValueSetId,
 };
 use thiserror::Error;
 
+use super::digest_type::DataType;
+use super::restriction::Restriction;
+use super::status::Refusal;
+use super::translation::{decode, encode, Names};
 use crate::core::QueueRegisters;
 
 /// A difference between P4Info and program.
@@ -27,6 +31,8 @@ pub struct BoundField {
     pub kind: MatchKind,
     /// The program's match kind of the field: p4c writes optional fields as ternary ones.
     pub program_kind: MatchKind,
+    /// The strings that the controller writes, if its type is string.
+    pub names: Option<Names>,
 }
 
 /// The entries of a table in which an action may be used.
@@ -49,8 +55,10 @@ pub struct BoundAction {
     pub name: String,
     /// The entries in which the action may be used.
     pub scope: ActionScope,
-    /// P4Info's id, the name and the width of each parameter, in the program's order.
-    pub params: Vec<(u32, String, u32)>,
+    /// The parameters, in the program's order.
+    pub params: Vec<BoundValue>,
+    /// The rules of its arguments.
+    pub restriction: Option<Restriction>,
 }
 
 /// A table.
@@ -68,14 +76,16 @@ pub struct BoundTable {
     pub with_priority: bool,
     /// Whether its entries are constant.
     pub is_const: bool,
+    /// The rules of its entries.
+    pub restriction: Option<Restriction>,
     /// Whether its default action is constant.
     pub const_default: bool,
     /// Whether entries may have an idle timeout.
     pub idle_timeout: bool,
     /// Whether its entries have a direct counter.
     pub direct_counter: bool,
-    /// Whether its entries have a direct meter.
-    pub direct_meter: bool,
+    /// How its entries' direct meter colours, if they have one.
+    pub direct_meter: Option<MeterKind>,
     /// P4Info's id of its action profile; 0 is none.
     pub profile: u32,
     /// The program's action that selects from a group, if the profile has a selector.
@@ -117,6 +127,8 @@ pub struct BoundArray<Id> {
     pub width: u32,
     /// Whether cells are of type `int`.
     pub signed: bool,
+    /// How cells colour, of meters.
+    pub meter: MeterKind,
 }
 
 /// A digest.
@@ -128,12 +140,37 @@ pub struct BoundDigest {
     pub digest: DigestId,
     /// The name of the object.
     pub name: String,
-    /// Whether its data is one value and not a struct.
-    pub scalar: bool,
+    /// The type of its data.
+    pub data: DataType,
 }
 
-/// The fields of the packet-in or packet-out header: id, name and width in bits, in wire order.
-pub type ControllerHeader = Vec<(u32, String, u32)>;
+/// A parameter of an action, or a field of a controller header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundValue {
+    /// P4Info's id.
+    pub id: u32,
+    /// The name of the object.
+    pub name: String,
+    /// The program's width in bits.
+    pub width: u32,
+    /// The strings that the controller writes, if its type is string.
+    pub names: Option<Names>,
+}
+
+impl BoundValue {
+    /// The number that the controller's bytes stand for.
+    pub fn decode(&self, bytes: &[u8]) -> Result<u128, Refusal> {
+        decode(bytes, self.width, self.names.as_ref())
+    }
+
+    /// The controller's bytes for a number.
+    pub fn encode(&self, number: u128) -> Vec<u8> {
+        encode(number, self.names.as_ref())
+    }
+}
+
+/// The fields of the packet-in or packet-out header, in wire order.
+pub type ControllerHeader = Vec<BoundValue>;
 
 /// The objects of a program by the controller's ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

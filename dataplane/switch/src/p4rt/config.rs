@@ -91,7 +91,9 @@ impl PipelineConfig {
         if p4_device_config.is_empty() {
             return Err(ConfigurationError::NoProgram);
         }
-        let program = Arc::new(Program::from_json(&device_json(&p4_device_config)?)?);
+        let mut program = Program::from_json(&device_json(&p4_device_config)?)?;
+        open_tables(&p4info, &mut program);
+        let program = Arc::new(program);
         let binding = Binding::new(&p4info, &program)?;
         Ok(PipelineConfig {
             program,
@@ -120,6 +122,14 @@ impl PipelineConfig {
             p4_device_config: if with_program { self.device_config.clone() } else { Vec::new() },
             cookie: self.cookie.map(|cookie| Cookie { cookie }),
         }
+    }
+}
+
+/// Lets the controller change entries that the program declares without `const`: only P4Info tells.
+fn open_tables(p4info: &P4Info, program: &mut Program) {
+    for table in p4info.tables.iter().filter(|table| table.has_initial_entries && !table.is_const_table) {
+        let name = table.preamble.as_ref().map_or("", |preamble| &preamble.name);
+        program.open_table(name, usize::try_from(table.size).unwrap_or(0));
     }
 }
 

@@ -8,13 +8,12 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::binding::{Binding, BoundDigest};
-use super::bytestring::encode;
+use super::digest_type::DataType;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
 use super::update::{Found, UpdateKind};
 use crate::proto::p4::v1::digest_entry::Config;
-use crate::proto::p4::v1::p4_data::Data;
-use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
+use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity};
 
 /// The longest list; a list size of zero means as many.
 pub const LIST_LIMIT: usize = 1024;
@@ -32,7 +31,7 @@ pub struct Digests {
 #[derive(Debug)]
 struct Learner {
     config: Config,
-    scalar: bool,
+    data: DataType,
     waiting: Vec<Vec<u128>>,
     since: Nanos,
     sent: VecDeque<(u64, Nanos, Vec<Vec<u128>>)>,
@@ -85,7 +84,7 @@ impl Learner {
     fn new(config: Config, digest: &BoundDigest) -> Learner {
         Learner {
             config,
-            scalar: digest.scalar,
+            data: digest.data.clone(),
             waiting: Vec::new(),
             since: Nanos::ZERO,
             sent: VecDeque::new(),
@@ -107,7 +106,7 @@ impl Learner {
     fn list(&mut self, now: Nanos, id: u32, next_list: &mut u64) -> DigestList {
         *next_list += 1;
         let messages = std::mem::take(&mut self.waiting);
-        let data = messages.iter().map(|values| to_data(values, self.scalar)).collect();
+        let data = messages.iter().map(|values| self.data.data(&mut values.iter().copied())).collect();
         self.sent.push_back((*next_list, now, messages));
         while self.known.len() > UNACKNOWLEDGED_LIMIT {
             let Some((oldest, _, _)) = self.sent.front() else { break };
@@ -197,15 +196,4 @@ fn config(entry: &DigestEntry) -> Result<Config, Refusal> {
 
 fn span(nanoseconds: i64) -> Nanos {
     Nanos(u64::try_from(nanoseconds).unwrap_or(0))
-}
-
-fn to_data(values: &[u128], scalar: bool) -> P4Data {
-    let member = |value: &u128| P4Data { data: Some(Data::Bitstring(encode(*value))) };
-    match values {
-        [value] if scalar => member(value),
-        _ => {
-            let members = values.iter().map(member).collect();
-            P4Data { data: Some(Data::Struct(P4StructLike { members })) }
-        }
-    }
 }

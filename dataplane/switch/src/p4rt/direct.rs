@@ -2,7 +2,7 @@
 //!
 //! P4Runtime specification, sections "Direct Resources", "DirectCounterEntry" and "DirectMeterEntry".
 
-use groupflow_pipeline::{CounterValue, EntryKey, MeterConfig, Pipeline};
+use groupflow_pipeline::{CounterValue, EntryKey, MeterConfig, MeterKind, Pipeline};
 
 use super::binding::BoundTable;
 use super::matching;
@@ -13,12 +13,20 @@ use super::update::{Found, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
 
-/// The counter and meter in a write of a table entry.
+/// The counter and meter in a write of a table entry. The default is that of a default entry which is reset.
 #[derive(Debug)]
 pub struct DirectResources {
     counter: Option<CounterValue>,
     /// The new rates; an entry without any passes everything.
     meter: Option<MeterConfig>,
+    /// Whether the counts by colour start again.
+    clear: bool,
+}
+
+impl Default for DirectResources {
+    fn default() -> DirectResources {
+        DirectResources { counter: Some(CounterValue::default()), meter: None, clear: true }
+    }
 }
 
 impl DirectResources {
@@ -27,25 +35,43 @@ impl DirectResources {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Refusal::invalid("counter_data: the table has no direct counter"));
         }
-        if entry.meter_config.is_some() && !table.direct_meter {
-            return Err(Refusal::invalid("meter_config: the table has no direct meter"));
-        }
+        let Some(kind) = table.direct_meter else {
+            let field = match (&entry.meter_config, &entry.meter_counter_data) {
+                (None, None) => None,
+                (Some(_), _) => Some("meter_config"),
+                _ => Some("meter_counter_data"),
+            };
+            return match field {
+                Some(field) => Err(Refusal::invalid(format!("{field}: the table has no direct meter"))),
+                None => Ok(DirectResources { counter: counter(entry)?, meter: None, clear: false }),
+            };
+        };
         Ok(DirectResources {
-            counter: entry.counter_data.as_ref().map(counter_value).transpose()?,
-            meter: entry.meter_config.as_ref().map(meter_rates).transpose()?,
+            counter: counter(entry)?,
+            meter: entry.meter_config.as_ref().map(|config| meter_rates(kind, config)).transpose()?,
+            clear: clears(&entry.meter_counter_data)?,
         })
     }
 
     /// Sets counter and meter. A counter that the entry does not mention stays, and such a meter is reset.
-    pub fn apply(self, pipeline: &mut Pipeline, table: &BoundTable, key: &EntryKey) -> Result<(), Refusal> {
-        if let Some(value) = self.counter {
+    pub fn apply(
+        self, pipeline: &mut Pipeline, table: &BoundTable, key: Option<&EntryKey>,
+    ) -> Result<(), Refusal> {
+        if let Some(value) = self.counter.filter(|_| table.direct_counter) {
             pipeline.direct_counter_write(table.table, key, value).map_err(table::refusal)?;
         }
-        if table.direct_meter {
+        if table.direct_meter.is_some() {
             pipeline.direct_meter_write(table.table, key, self.meter).map_err(table::refusal)?;
+        }
+        if self.clear && table.direct_meter.is_some() {
+            pipeline.direct_meter_clear(table.table, key).map_err(table::refusal)?;
         }
         Ok(())
     }
+}
+
+fn counter(entry: &TableEntry) -> Result<Option<CounterValue>, Refusal> {
+    entry.counter_data.as_ref().map(counter_value).transpose()
 }
 
 /// Sets an entry's counter.
@@ -56,11 +82,13 @@ pub fn write_counter(
     if !table.direct_counter {
         return Err(Refusal::invalid(format!("table {} has no direct counter", table.name)));
     }
-    let Some(data) = &entry.data else {
-        return forwarding.pipeline.table_get(table.table, &key).map(drop).map_err(table::refusal);
-    };
-    let value = counter_value(data)?;
-    forwarding.pipeline.direct_counter_write(table.table, &key, value).map_err(table::refusal)
+    let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
+    match (&entry.data, key) {
+        (Some(data), key) => pipeline.direct_counter_write(table.table, key, counter_value(data)?),
+        (None, Some(key)) => pipeline.table_get(table.table, key).map(drop),
+        (None, None) => Ok(()),
+    }
+    .map_err(table::refusal)
 }
 
 /// Sets an entry's meter.
@@ -68,12 +96,16 @@ pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectMeterEntry,
 ) -> Result<(), Refusal> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_meter_entry")?;
-    if !table.direct_meter {
-        return Err(Refusal::invalid(format!("table {} has no direct meter", table.name)));
+    let none = || Refusal::invalid(format!("table {} has no direct meter", table.name));
+    let kind = table.direct_meter.ok_or_else(none)?;
+    let rates = entry.config.as_ref().map(|config| meter_rates(kind, config)).transpose()?;
+    let clear = clears(&entry.counter_data)?;
+    let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
+    pipeline.direct_meter_write(table.table, key, rates).map_err(table::refusal)?;
+    match clear {
+        true => pipeline.direct_meter_clear(table.table, key).map_err(table::refusal),
+        false => Ok(()),
     }
-    refuse_colours(&entry.counter_data)?;
-    let rates = entry.config.as_ref().map(meter_rates).transpose()?;
-    forwarding.pipeline.direct_meter_write(table.table, &key, rates).map_err(table::refusal)
 }
 
 /// Adds the counters that a request asks for.
@@ -82,9 +114,8 @@ pub fn read_counter(
 ) -> Result<(), Refusal> {
     let has_counter = |table: &BoundTable| table.direct_counter;
     let tables = wanted(state, filter.table_entry.as_ref(), has_counter, "counter")?;
-    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, view| {
-        let data = view.counter.map(counter_data);
-        let direct = DirectCounterEntry { table_entry: Some(entry), data };
+    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, (counter, ..)| {
+        let direct = DirectCounterEntry { table_entry: Some(entry), data: counter.map(counter_data) };
         found.push(Entity { entity: Some(direct.into()) });
     })
 }
@@ -93,12 +124,12 @@ pub fn read_counter(
 pub fn read_meter(
     state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
-    refuse_colours(&filter.counter_data)?;
-    let tables =
-        wanted(state, filter.table_entry.as_ref(), |table: &BoundTable| table.direct_meter, "meter")?;
-    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, view| {
-        let config = view.meter.map(meter_config);
-        let direct = DirectMeterEntry { table_entry: Some(entry), config, counter_data: None };
+    let has_meter = |table: &BoundTable| table.direct_meter.is_some();
+    let tables = wanted(state, filter.table_entry.as_ref(), has_meter, "meter")?;
+    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, (_, meter, colours)| {
+        let counter_data = filter.counter_data.as_ref().map(|_| colour_counts(colours));
+        let config = meter.map(meter_config);
+        let direct = DirectMeterEntry { table_entry: Some(entry), config, counter_data };
         found.push(Entity { entity: Some(direct.into()) });
     })
 }
@@ -118,30 +149,57 @@ pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Refusal> {
 
 /// A meter's rates in P4Runtime's form.
 pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
-    v1::MeterConfig {
-        cir: signed(rates.cir),
-        cburst: signed(rates.cburst),
-        pir: signed(rates.pir),
-        pburst: signed(rates.pburst),
-        eburst: 0,
+    let (cir, cburst) = (signed(rates.cir), signed(rates.cburst));
+    let (pir, pburst) = (signed(rates.pir), signed(rates.pburst));
+    match rates.kind {
+        MeterKind::TwoRates => v1::MeterConfig { cir, cburst, pir, pburst, eburst: 0 },
+        // A single rate is given twice.
+        MeterKind::OneRate => v1::MeterConfig { cir, cburst, pir: cir, pburst: cburst, eburst: pburst },
+        MeterKind::TwoColours => v1::MeterConfig { cir, cburst, pir: cir, pburst: cburst, eburst: 0 },
     }
 }
 
 /// A meter's rates from P4Runtime's form.
-pub fn meter_rates(config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
-    if config.eburst != 0 {
-        return Err(Refusal::invalid("eburst: meters are of the two-rate three-colour type"));
+pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
+    if config.eburst != 0 && kind != MeterKind::OneRate {
+        return Err(Refusal::invalid("eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it"));
+    }
+    let single = kind != MeterKind::TwoRates;
+    if single && (config.pir != config.cir || config.pburst != config.cburst) {
+        return Err(Refusal::invalid(
+            "pir, pburst: they must be cir and cburst, the meter has a single rate",
+        ));
     }
     let rates = MeterConfig {
+        kind,
         cir: unsigned("cir", config.cir)?,
         cburst: unsigned("cburst", config.cburst)?,
         pir: unsigned("pir", config.pir)?,
-        pburst: unsigned("pburst", config.pburst)?,
+        pburst: match kind {
+            MeterKind::OneRate => unsigned("eburst", config.eburst)?,
+            _ => unsigned("pburst", config.pburst)?,
+        },
     };
     if rates.pir < rates.cir {
         return Err(Refusal::invalid("pir: it is below cir"));
     }
     Ok(rates)
+}
+
+/// A meter's counts by colour in P4Runtime's form.
+pub fn colour_counts([green, yellow, red]: [CounterValue; 3]) -> v1::MeterCounterData {
+    let [green, yellow, red] = [green, yellow, red].map(|count| Some(counter_data(count)));
+    v1::MeterCounterData { green, yellow, red }
+}
+
+/// Whether a write sets the counts by colour, which can only be set to zero.
+pub fn clears(data: &Option<v1::MeterCounterData>) -> Result<bool, Refusal> {
+    let Some(data) = data else { return Ok(false) };
+    let counts = [&data.green, &data.yellow, &data.red];
+    match counts.into_iter().flatten().all(|count| *count == v1::CounterData::default()) {
+        true => Ok(true),
+        false => Err(Refusal::invalid("counter_data: the counts by colour can only be set to zero")),
+    }
 }
 
 fn signed(count: u64) -> i64 {
@@ -152,26 +210,19 @@ fn unsigned(field: &str, number: i64) -> Result<u64, Refusal> {
     u64::try_from(number).map_err(|_| Refusal::invalid(format!("{field}: it is negative")))
 }
 
-/// Meters do not count by colour.
-pub fn refuse_colours(data: &Option<v1::MeterCounterData>) -> Result<(), Refusal> {
-    match data {
-        Some(_) => Err(Refusal::unimplemented("counter_data: meters do not count packets by colour")),
-        None => Ok(()),
-    }
-}
-
+/// The table and key of an entry; no key is the default entry.
 fn target<'a>(
     state: &'a ControlState, kind: UpdateKind, entry: Option<&TableEntry>, what: &str,
-) -> Result<(&'a BoundTable, EntryKey), Refusal> {
+) -> Result<(&'a BoundTable, Option<EntryKey>), Refusal> {
     if kind != UpdateKind::Modify {
         return Err(Refusal::invalid(format!("{what}: it can only be modified")));
     }
     let entry = entry.ok_or_else(|| Refusal::invalid(format!("{what}.table_entry: it is missing")))?;
     let table = table::find(&state.config.binding.tables, entry.table_id)?;
     if entry.is_default_action {
-        return Err(Refusal::unimplemented(format!("{what}: not supported for the default entry")));
+        return Ok((table, None));
     }
-    let key = matching::key(table, &entry.r#match, entry.priority);
+    let key = matching::key(table, &entry.r#match, entry.priority).map(Some);
     Ok((table, key.map_err(|refusal| refusal.within(&format!("table {}", table.name)))?))
 }
 
@@ -192,9 +243,12 @@ fn wanted<'a>(
     Ok(vec![(id, table)])
 }
 
+/// The state of an entry: counter, rates, counts by colour.
+type Resources = (Option<CounterValue>, Option<MeterConfig>, [CounterValue; 3]);
+
 fn for_each_entry(
     forwarding: &Forwarding, tables: Vec<(u32, &BoundTable)>, filter: Option<&TableEntry>,
-    mut visit: impl FnMut(TableEntry, groupflow_pipeline::EntryView<'_>),
+    mut visit: impl FnMut(TableEntry, Resources),
 ) -> Result<(), Refusal> {
     let message = |id, table: &BoundTable, key: &EntryKey| TableEntry {
         table_id: id,
@@ -202,16 +256,25 @@ fn for_each_entry(
         priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
         ..TableEntry::default()
     };
-    let one = filter.filter(|entry| entry.table_id != 0 && !entry.r#match.is_empty());
+    let resources = |view: groupflow_pipeline::EntryView<'_>| (view.counter, view.meter, view.colours);
+    let is_one = |entry: &&TableEntry| !entry.r#match.is_empty() || entry.priority != 0;
+    let one = filter.filter(|entry| entry.table_id != 0).filter(is_one);
     for (id, table) in tables {
+        if let Some(entry) = filter.filter(|entry| entry.is_default_action) {
+            let (counter, rates, colours) =
+                forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
+            let default = TableEntry { table_id: id, ..entry.clone() };
+            visit(default, (Some(counter), rates, colours));
+            continue;
+        }
         if let Some(entry) = one {
             let key = matching::key(table, &entry.r#match, entry.priority)?;
             let view = forwarding.pipeline.table_get(table.table, &key).map_err(table::refusal)?;
-            visit(message(id, table, &key), view);
+            visit(message(id, table, &key), resources(view));
             continue;
         }
         for view in forwarding.pipeline.table_entries(table.table).map_err(table::refusal)? {
-            visit(message(id, table, &view.entry.key), view);
+            visit(message(id, table, &view.entry.key), resources(view));
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use super::bind::kind_name;
 use super::binding::{BoundField, BoundTable};
 use super::bytestring::{decode, encode, ones};
 use super::status::Refusal;
+use super::translation;
 use crate::proto::p4::v1::field_match::{self, FieldMatchType};
 use crate::proto::p4::v1::FieldMatch;
 
@@ -84,7 +85,7 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal
     match (field.kind, &given.field_match_type) {
         (_, None) => Err(Refusal::invalid("it has no value")),
         (MatchKind::Exact, Some(FieldMatchType::Exact(exact))) => {
-            Ok(Match::Exact(decode(&exact.value, width)?))
+            Ok(Match::Exact(translation::decode(&exact.value, width, field.names.as_ref())?))
         }
         (MatchKind::Lpm, Some(FieldMatchType::Lpm(lpm))) => {
             let value = decode(&lpm.value, width)?;
@@ -121,17 +122,19 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal
             Ok(Match::Range { low, high })
         }
         (MatchKind::Optional, Some(FieldMatchType::Optional(optional))) => {
-            Ok(self::optional(field, Some(decode(&optional.value, width)?)))
+            let value = translation::decode(&optional.value, width, field.names.as_ref())?;
+            Ok(self::optional(field, Some(value)))
         }
         (kind, Some(_)) => Err(Refusal::invalid(format!("it must be of kind {}", kind_name(kind)))),
     }
 }
 
 fn encode_match(field: &BoundField, value: &Match) -> Option<FieldMatchType> {
-    let optional = |value| FieldMatchType::Optional(field_match::Optional { value: encode(value) });
+    let text = |value| translation::encode(value, field.names.as_ref());
+    let optional = |value| FieldMatchType::Optional(field_match::Optional { value: text(value) });
     match *value {
         Match::Exact(value) if field.kind == MatchKind::Optional => Some(optional(value)),
-        Match::Exact(value) => Some(FieldMatchType::Exact(field_match::Exact { value: encode(value) })),
+        Match::Exact(value) => Some(FieldMatchType::Exact(field_match::Exact { value: text(value) })),
         Match::Lpm { prefix: 0, .. } | Match::Ternary { mask: 0, .. } | Match::Optional(None) => None,
         Match::Lpm { value, prefix } => {
             let lpm = field_match::Lpm { value: encode(value), prefix_len: prefix.into() };

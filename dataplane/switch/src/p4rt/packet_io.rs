@@ -5,8 +5,7 @@
 
 use groupflow_pipeline::{read_bits, write_bits};
 
-use super::binding::ControllerHeader;
-use super::bytestring::{decode, encode};
+use super::binding::{BoundValue, ControllerHeader};
 use super::status::Refusal;
 use crate::core::MAX_FRAME;
 use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
@@ -19,19 +18,19 @@ pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u
     }
     let mut values = vec![None; header.len()];
     for field in &packet.metadata {
-        let place = header.iter().position(|(id, _, _)| *id == field.metadata_id);
+        let place = header.iter().position(|known| known.id == field.metadata_id);
         let place = place.ok_or_else(|| {
             Refusal::invalid(format!("metadata: packet_out has no field {}", field.metadata_id))
         })?;
-        let (_, name, width) = &header[place];
-        let value = decode(&field.value, *width).map_err(|e| e.within(&format!("metadata {name}")))?;
+        let name = &header[place].name;
+        let value = header[place].decode(&field.value).map_err(|e| e.within(&format!("metadata {name}")))?;
         if values[place].replace(value).is_some() {
             return Err(Refusal::invalid(format!("metadata {name}: it is there twice")));
         }
     }
     let mut bytes = vec![0; header_bits(header).div_ceil(8)];
     let mut at = 0;
-    for (value, (_, name, width)) in values.into_iter().zip(header) {
+    for (value, BoundValue { name, width, .. }) in values.into_iter().zip(header) {
         let value = value.ok_or_else(|| Refusal::invalid(format!("metadata {name}: it is missing")))?;
         write_bits(&mut bytes, at, *width as usize, value);
         at += *width as usize;
@@ -44,16 +43,16 @@ pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u
 pub fn packet_in(header: &ControllerHeader, bytes: &[u8]) -> Option<PacketIn> {
     let payload = bytes.get(header_bits(header).div_ceil(8)..)?;
     let mut at = 0;
-    let metadata = header.iter().map(|(id, _, width)| {
-        let value = read_bits(bytes, at, *width as usize);
-        at += *width as usize;
-        PacketMetadata { metadata_id: *id, value: encode(value) }
+    let metadata = header.iter().map(|field| {
+        let value = read_bits(bytes, at, field.width as usize);
+        at += field.width as usize;
+        PacketMetadata { metadata_id: field.id, value: field.encode(value) }
     });
     Some(PacketIn { metadata: metadata.collect(), payload: payload.to_vec() })
 }
 
 fn header_bits(header: &ControllerHeader) -> usize {
-    header.iter().map(|(_, _, width)| *width as usize).sum()
+    header.iter().map(|field| field.width as usize).sum()
 }
 
 #[cfg(test)]
@@ -62,8 +61,12 @@ mod tests {
     use crate::p4rt::bytestring::ones;
     use proptest::prelude::*;
 
+    fn field(id: u32, name: &str, width: u32) -> BoundValue {
+        BoundValue { id, name: name.into(), width, names: None }
+    }
+
     fn header() -> ControllerHeader {
-        vec![(1, "egress_port".into(), 9), (2, "inject".into(), 1), (3, "padding".into(), 6)]
+        vec![field(1, "egress_port", 9), field(2, "inject", 1), field(3, "padding", 6)]
     }
 
     fn packet(metadata: &[(u32, &[u8])]) -> PacketOut {
@@ -101,6 +104,16 @@ mod tests {
     }
 
     #[test]
+    fn metadata_of_a_string_type_has_the_strings_of_the_type() {
+        let names = Some(crate::p4rt::translation::Names::default());
+        let port = BoundValue { names, ..field(1, "port", 16) };
+        let sent = packet_out(&vec![port.clone()], &packet(&[(1, b"Ethernet4")])).expect("valid");
+        assert_eq!(sent, [0, 1, 0xaa, 0xbb]);
+        let got = packet_in(&vec![port], &sent).expect("long enough");
+        assert_eq!(got.metadata[0].value, b"Ethernet4");
+    }
+
+    #[test]
     fn a_packet_shorter_than_its_header_is_not_passed_on() {
         assert_eq!(packet_in(&header(), &[0]), None);
         assert_eq!(packet_in(&header(), &[0, 0]).map(|packet| packet.payload), Some(vec![]));
@@ -111,10 +124,10 @@ mod tests {
         #[test]
         fn what_goes_out_comes_in(widths in proptest::collection::vec(1u32..=128, 0..8), seed: u128) {
             let header: ControllerHeader =
-                (1u32..).zip(&widths).map(|(id, width)| (id, format!("f{id}"), *width)).collect();
-            let metadata = header.iter().map(|(id, _, width)| PacketMetadata {
-                metadata_id: *id,
-                value: encode(seed.rotate_left(*id * 13) & ones(*width)),
+                (1u32..).zip(&widths).map(|(id, width)| field(id, "f", *width)).collect();
+            let metadata = header.iter().map(|field| PacketMetadata {
+                metadata_id: field.id,
+                value: field.encode(seed.rotate_left(field.id * 13) & ones(field.width)),
             });
             let out = PacketOut { payload: vec![1, 2, 3], metadata: metadata.collect() };
             let bytes = packet_out(&header, &out).expect("valid");

@@ -7,7 +7,7 @@ use groupflow_pipeline::Port;
 use super::bytestring::{decode, encode};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::{Found, UpdateKind};
+use super::update::{Found, Setting, UpdateKind};
 use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT};
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
@@ -15,10 +15,13 @@ use crate::proto::p4::v1::{
     self, CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry,
 };
 
-/// Carries out an update of the replication engine. `priorities` is the number of queues a port.
+/// The most ports that may make one copy.
+const BACKUP_LIMIT: usize = 16;
+
+/// Carries out an update of the replication engine.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind,
-    entry: &PacketReplicationEngineEntry, priorities: u8,
+    entry: &PacketReplicationEngineEntry, setting: Setting,
 ) -> Result<(), Refusal> {
     match &entry.r#type {
         Some(Type::MulticastGroupEntry(group)) => {
@@ -27,7 +30,8 @@ pub fn write(
         }
         Some(Type::CloneSessionEntry(session)) => {
             let context = format!("clone session {}", session.session_id);
-            write_session(state, forwarding, kind, session, priorities).map_err(|e| e.within(&context))
+            write_session(state, forwarding, kind, session, setting.priorities)
+                .map_err(|e| e.within(&context))
         }
         None => Err(Refusal::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
     }
@@ -71,12 +75,19 @@ fn write_group(
         return Ok(());
     }
     let (replicas, written) = replicas(&group.replicas)?;
+    let choices = written.iter().zip(&replicas).enumerate().map(|(n, (written, preferred))| {
+        choice(written, *preferred).map_err(|refusal| refusal.within(&format!("replica {}", n + 1)))
+    });
+    let choices: Vec<Vec<Replica>> = choices.collect::<Result<_, _>>()?;
     let engine = &mut forwarding.replication;
     match kind {
         UpdateKind::Insert => engine.insert_group(id, replicas),
         _ => engine.modify_group(id, replicas),
     }
     .map_err(refusal)?;
+    if choices.iter().any(|choice| choice.len() > 1) {
+        engine.back_up(id, choices);
+    }
     state.groups.insert(id, MulticastGroupEntry { replicas: written, ..group.clone() });
     Ok(())
 }
@@ -101,6 +112,9 @@ fn write_session(
     })?;
     let length = usize::try_from(session.packet_length_bytes);
     let length = length.map_err(|_| Refusal::invalid("packet_length_bytes: it is negative"))?;
+    if session.replicas.iter().any(|replica| !replica.backup_replicas.is_empty()) {
+        return Err(Refusal::unimplemented("backup_replicas: only multicast groups have them"));
+    }
     let (replicas, written) = replicas(&session.replicas)?;
     let value = CloneSession { replicas, priority, truncate: (length > 0).then_some(length) };
     let engine = &mut forwarding.replication;
@@ -122,12 +136,34 @@ fn replicas(given: &[v1::Replica]) -> Result<(Vec<Replica>, Vec<v1::Replica>), R
     Ok(pairs.into_iter().unzip())
 }
 
-fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Refusal> {
-    if !given.backup_replicas.is_empty() {
-        return Err(Refusal::unimplemented("backup_replicas: not supported"));
+/// The replicas that may make a copy, the preferred first.
+fn choice(written: &v1::Replica, preferred: Replica) -> Result<Vec<Replica>, Refusal> {
+    let mut choice = vec![preferred];
+    for backup in &written.backup_replicas {
+        let number = decode(&backup.port, 32).map_err(|refusal| refusal.within("backup_replicas: port"))?;
+        let replica = Replica { port: self::port(number)?, instance: instance(backup.instance)? };
+        if choice.iter().any(|other| other.port == replica.port) {
+            return Err(Refusal::invalid(format!("backup_replicas: {} is there twice", replica.port)));
+        }
+        choice.push(replica);
     }
-    let instance = u16::try_from(given.instance);
-    let instance = instance.map_err(|_| Refusal::invalid("instance: it is above 65535"))?;
+    if choice.len() > BACKUP_LIMIT {
+        let message = format!("backup_replicas: more than {BACKUP_LIMIT} ports for one copy");
+        return Err(Refusal::new(Code::ResourceExhausted, message));
+    }
+    Ok(choice)
+}
+
+fn instance(number: u32) -> Result<u16, Refusal> {
+    u16::try_from(number).map_err(|_| Refusal::invalid("instance: it is above 65535"))
+}
+
+fn port(number: u128) -> Result<Port, Refusal> {
+    let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
+    port.map(Port).ok_or_else(|| Refusal::invalid(format!("port: {number} is above {MAX_PORT}")))
+}
+
+fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Refusal> {
     #[allow(deprecated)]
     let (number, kind) = match &given.port_kind {
         Some(PortKind::Port(bytes)) => {
@@ -137,10 +173,8 @@ fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Refusal
         Some(PortKind::EgressPort(number)) => (u128::from(*number), PortKind::EgressPort(*number)),
         None => return Err(Refusal::invalid("port: it is missing")),
     };
-    let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
-    let port = port.ok_or_else(|| Refusal::invalid(format!("port: {number} is above {MAX_PORT}")))?;
     let written = v1::Replica { port_kind: Some(kind), ..given.clone() };
-    Ok((Replica { port: Port(port), instance }, written))
+    Ok((Replica { port: port(number)?, instance: instance(given.instance)? }, written))
 }
 
 fn refusal(error: ReplicationError) -> Refusal {

@@ -6,14 +6,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableId};
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, Port, TableId};
 
 use super::binding::{Binding, BoundProfile, BoundTable};
+use super::bytestring::decode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
 use super::table;
 use super::update::{Found, UpdateKind};
-use crate::core::Forwarding;
+use crate::core::{Forwarding, MAX_PORT};
+use crate::proto::p4::v1::action_profile_action::WatchKind as PartWatch;
+use crate::proto::p4::v1::action_profile_group::member::WatchKind as MemberWatch;
 use crate::proto::p4::v1::table_action::Type;
 use crate::proto::p4::v1::{Action, ActionProfileGroup, ActionProfileMember, Entity, TableAction};
 
@@ -81,10 +84,15 @@ impl Profiles {
                 let action = select()?;
                 let mut weighted = Vec::new();
                 for part in &set.action_profile_actions {
-                    refuse_watch(part.watch_kind.is_some())?;
+                    #[allow(deprecated)]
+                    let watched = match &part.watch_kind {
+                        Some(PartWatch::WatchPort(port)) => watch(port)?,
+                        Some(PartWatch::Watch(number)) => watch(&number.to_be_bytes())?,
+                        None => None,
+                    };
                     let part_action =
                         part.action.as_ref().ok_or_else(|| Refusal::invalid("action: missing"))?;
-                    weighted.push((table::action_call(table, part_action)?, part.weight));
+                    weighted.push((table::action_call(table, part_action)?, watched, part.weight));
                 }
                 let handle = FIRST_ONE_SHOT | self.one_shots;
                 let calls = spread(weighted)?;
@@ -121,9 +129,14 @@ impl Profiles {
             let mut members: Vec<_> = group.members.iter().collect();
             members.sort_by_key(|member| member.member_id);
             for member in members {
-                refuse_watch(member.watch_kind.is_some())?;
+                #[allow(deprecated)]
+                let watched = match &member.watch_kind {
+                    Some(MemberWatch::WatchPort(port)) => watch(port)?,
+                    Some(MemberWatch::Watch(number)) => watch(&number.to_be_bytes())?,
+                    None => None,
+                };
                 let known = find(&self.members, group.action_profile_id, member.member_id, "member")?;
-                weighted.push((call(table, known)?, member.weight));
+                weighted.push((call(table, known)?, watched, member.weight));
             }
             ready.push((table, spread(weighted)?));
         }
@@ -252,31 +265,38 @@ fn call(table: &BoundTable, member: &ActionProfileMember) -> Result<ActionCall, 
     table::action_call(table, action)
 }
 
+/// An action of a group, the port that it watches and its weight.
+type Weighted = (ActionCall, Option<Port>, i32);
+
 /// Each call as often as its weight says: all of them once, and then the others, in the order of BMv2.
-fn spread(weighted: Vec<(ActionCall, i32)>) -> Result<Vec<ActionCall>, Refusal> {
-    let mut calls: Vec<ActionCall> = Vec::new();
-    for (call, weight) in &weighted {
+fn spread(weighted: Vec<Weighted>) -> Result<Vec<(ActionCall, Option<Port>)>, Refusal> {
+    let mut calls = Vec::new();
+    for (call, watched, weight) in &weighted {
         if *weight < 1 {
             return Err(Refusal::invalid("weight: it is below 1"));
         }
-        calls.push(call.clone());
+        calls.push((call.clone(), *watched));
     }
-    for (call, weight) in weighted {
+    for (call, watched, weight) in weighted {
         let more = weight as usize - 1;
         if calls.len() + more > GROUP_LIMIT {
             let message = format!("the group has more than {GROUP_LIMIT} actions by weight");
             return Err(Refusal::new(Code::ResourceExhausted, message));
         }
-        calls.extend(std::iter::repeat(call).take(more));
+        calls.extend(std::iter::repeat((call, watched)).take(more));
     }
     Ok(calls)
 }
 
-fn refuse_watch(watched: bool) -> Result<(), Refusal> {
-    match watched {
-        true => Err(Refusal::unimplemented("watch_port: not supported")),
-        false => Ok(()),
+/// The port that an action watches; an empty one is none.
+fn watch(port: &[u8]) -> Result<Option<Port>, Refusal> {
+    if port.is_empty() {
+        return Ok(None);
     }
+    let number = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
+    let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
+    let port = port.ok_or_else(|| Refusal::invalid(format!("watch_port: {number} is above {MAX_PORT}")))?;
+    Ok(Some(Port(port)))
 }
 
 /// The pipeline's handle of a group in a table.

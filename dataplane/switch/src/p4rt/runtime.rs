@@ -6,11 +6,13 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::arbitration::{wrong_device, Arbitration, ClientId, ClientMessage};
+use super::batch::Batch;
 use super::config::PipelineConfig;
+use super::roles::{OfRole, Scope};
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
-use super::update::Found;
-use super::{externs, packet_io, update};
+use super::update::{Found, Setting};
+use super::{externs, idle, packet_io, reconcile, update};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use crate::proto::p4::v1::stream_message_request::Update as Request;
@@ -18,7 +20,7 @@ use crate::proto::p4::v1::stream_message_response::Update as Response;
 use crate::proto::p4::v1::write_request::Atomicity;
 use crate::proto::p4::v1::{
     stream_error, DigestList, DigestListAck, DigestListAckError, Entity, ForwardingPipelineConfig,
-    GetForwardingPipelineConfigRequest, PacketOut, PacketOutError, ReadRequest,
+    GetForwardingPipelineConfigRequest, IdleTimeoutNotification, PacketOut, PacketOutError, ReadRequest,
     SetForwardingPipelineConfigRequest, StreamError, StreamMessageRequest, StreamMessageResponse,
     StreamOtherError, Uint128, Update, WriteRequest,
 };
@@ -49,12 +51,28 @@ pub struct Runtime {
     arbitration: Arbitration,
     committed: Option<ControlState>,
     saved: Option<Box<Saved>>,
+    /// The time since 1970 at the switch's time 0.
+    epoch: Nanos,
+    /// Whether BMv2 is followed where it contradicts the specification.
+    like_bmv2: bool,
 }
 
 impl Runtime {
     /// A device without clients and configuration.
     pub fn new(device_id: u64) -> Runtime {
-        Runtime { device_id, arbitration: Arbitration::new(device_id), committed: None, saved: None }
+        let arbitration = Arbitration::new(device_id);
+        let epoch = Nanos::ZERO;
+        Runtime { device_id, arbitration, committed: None, saved: None, epoch, like_bmv2: false }
+    }
+
+    /// With timestamps of messages since 1970, for a switch whose time 0 was then.
+    pub fn since(self, epoch: Nanos) -> Runtime {
+        Runtime { epoch, ..self }
+    }
+
+    /// Following BMv2 where clients depend on what it does against the specification.
+    pub fn like_bmv2(self, like_bmv2: bool) -> Runtime {
+        Runtime { like_bmv2, ..self }
     }
 
     /// The primary's stream.
@@ -102,32 +120,69 @@ impl Runtime {
         self.arbitration.closed(stream)
     }
 
-    /// Takes a packet from the pipeline. `None`: no client is primary, or the packet is too short.
-    pub fn packet_in(&self, bytes: &[u8]) -> Option<ClientMessage> {
-        let primary = self.arbitration.primary()?;
-        let packet = packet_io::packet_in(&self.config()?.binding.packet_in, bytes)?;
-        Some((primary, StreamMessageResponse { update: Some(Response::Packet(packet)) }))
+    /// Takes a packet from the pipeline: the messages to the primaries whose role gets it. None: no client is
+    /// primary, or the packet is too short.
+    pub fn packet_in(&self, bytes: &[u8]) -> Vec<ClientMessage> {
+        let header = self.config().map(|config| &config.binding.packet_in);
+        let packet = header.and_then(|header| packet_io::packet_in(header, bytes));
+        let Some(packet) = packet else { return Vec::new() };
+        let primaries = self.arbitration.primaries().filter(|(_, scope)| scope.gets(&packet));
+        let response = || StreamMessageResponse { update: Some(Response::Packet(packet.clone())) };
+        primaries.map(|(primary, _)| (primary, response())).collect()
     }
 
     /// Takes a digest message from the pipeline.
-    pub fn digest(&mut self, now: Nanos, message: Digest) -> Option<ClientMessage> {
-        let primary = self.arbitration.primary()?;
-        let state = self.committed.as_mut()?;
-        let list = state.digests.learn(now, &state.config.binding, message)?;
-        Some(to_notice(primary, list))
+    pub fn digest(&mut self, now: Nanos, message: Digest) -> Vec<ClientMessage> {
+        if self.arbitration.primaries().next().is_none() {
+            return Vec::new();
+        }
+        let Some(state) = self.committed.as_mut() else { return Vec::new() };
+        let list = state.digests.learn(now, &state.config.binding, message);
+        self.digest_notices(list.into_iter().collect())
     }
 
-    /// The digest lists that are due.
-    pub fn digests_due(&mut self, now: Nanos) -> Vec<ClientMessage> {
-        let primary = self.arbitration.primary();
-        let lists = self.committed.as_mut().map(|state| state.digests.due(now)).unwrap_or_default();
-        let Some(primary) = primary else { return Vec::new() };
-        lists.into_iter().map(|list| to_notice(primary, list)).collect()
+    /// The messages that are due: digest lists, and entries that have grown idle.
+    pub fn due(&mut self, switch: &mut Switch, now: Nanos) -> Vec<ClientMessage> {
+        let Some(state) = self.committed.as_mut() else { return Vec::new() };
+        let lists = state.digests.due(now);
+        let idle = match switch.forwarding_mut() {
+            Some(forwarding) => idle::due(state, &mut forwarding.pipeline, now),
+            None => Vec::new(),
+        };
+        let mut notices = self.digest_notices(lists);
+        for (primary, scope) in self.arbitration.primaries() {
+            let theirs = idle.iter().filter(|entry| scope.has(Some(entry.table_id)));
+            let table_entry: Vec<_> = theirs.cloned().collect();
+            if !table_entry.is_empty() {
+                let notice = IdleTimeoutNotification { table_entry, timestamp: self.wall(now) };
+                let update = Some(Response::IdleTimeoutNotification(notice));
+                notices.push((primary, StreamMessageResponse { update }));
+            }
+        }
+        notices
     }
 
-    /// When the next digest list is due.
-    pub fn digest_deadline(&self) -> Option<Nanos> {
-        self.committed.as_ref()?.digests.deadline()
+    /// When [`Runtime::due`] has something to do.
+    pub fn deadline(&self) -> Option<Nanos> {
+        let state = self.committed.as_ref()?;
+        state.digests.deadline().into_iter().chain(state.idle.deadline()).min()
+    }
+
+    fn digest_notices(&self, lists: Vec<DigestList>) -> Vec<ClientMessage> {
+        let mut notices = Vec::new();
+        for list in lists {
+            let timestamp = self.wall(Nanos(u64::try_from(list.timestamp).unwrap_or(0)));
+            for (primary, _) in self.arbitration.primaries().filter(|(_, of)| of.has(Some(list.digest_id))) {
+                let update = Some(Response::Digest(DigestList { timestamp, ..list.clone() }));
+                notices.push((primary, StreamMessageResponse { update }));
+            }
+        }
+        notices
+    }
+
+    /// Nanoseconds since 1970.
+    fn wall(&self, time: Nanos) -> i64 {
+        i64::try_from((self.epoch + time).0).unwrap_or(i64::MAX)
     }
 
     /// Puts a checked configuration, which several switches may share, into effect without a client's
@@ -142,16 +197,23 @@ impl Runtime {
     /// Checks whether a client may set a configuration, before the configuration itself is looked at.
     pub fn check_set_config(&self, request: &SetForwardingPipelineConfigRequest) -> Result<Action, Status> {
         #[allow(deprecated)]
-        self.check_client(request.device_id, &request.role, request.role_id, request.election_id.as_ref())?;
+        let scope = self.check_client(
+            request.device_id,
+            &request.role,
+            request.role_id,
+            request.election_id.as_ref(),
+        )?;
+        if !scope.sets_pipeline() {
+            return Err(Status::new(
+                Code::PermissionDenied,
+                "role.config: this role may not set the pipeline",
+            ));
+        }
         let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
         match (action, &request.config) {
             (Action::Unspecified, _) => {
                 let message = format!("action: {} is not one that is known", request.action);
                 Err(Status::new(Code::InvalidArgument, message))
-            }
-            (Action::ReconcileAndCommit, _) => {
-                let message = "action: RECONCILE_AND_COMMIT is not supported, use VERIFY_AND_COMMIT";
-                Err(Status::new(Code::Unimplemented, message))
             }
             (Action::Commit, Some(_)) => {
                 Err(Status::new(Code::InvalidArgument, "config: COMMIT takes none, it uses the saved one"))
@@ -179,6 +241,18 @@ impl Runtime {
                 self.install(switch, config);
                 Ok(())
             }
+            (Action::ReconcileAndCommit, Some(config)) => {
+                let config = Arc::new(config);
+                let mut forwarding = switch.fresh(config.program.clone(), config.binding.queues);
+                let mut state = ControlState::new(config);
+                if let (Some(old), Some(from)) = (&self.committed, switch.forwarding()) {
+                    let new = (&mut state, &mut forwarding);
+                    reconcile::move_state((old, from), new, setting(switch))?;
+                }
+                switch.install(forwarding);
+                (self.saved, self.committed) = (None, Some(state));
+                Ok(())
+            }
             _ => {
                 let saved = self.saved.take();
                 let saved =
@@ -195,18 +269,27 @@ impl Runtime {
         &self, request: &GetForwardingPipelineConfigRequest,
     ) -> Result<Option<ForwardingPipelineConfig>, Status> {
         self.check_device(request.device_id)?;
+        if self.like_bmv2 && self.config().is_none() {
+            return Err(Status::new(Code::FailedPrecondition, NO_CONFIG));
+        }
         Ok(self.config().map(|config| config.to_message(request.response_type())))
     }
 
     /// Checks a write as a whole, in the order that the specification demands.
-    pub fn check_write(&self, request: &WriteRequest) -> Result<(), Status> {
+    pub fn check_write(&self, request: &WriteRequest) -> Result<Batch, Status> {
         #[allow(deprecated)]
         self.check_client(request.device_id, &request.role, request.role_id, request.election_id.as_ref())?;
-        self.current()?;
-        match Atomicity::try_from(request.atomicity) {
-            Ok(Atomicity::ContinueOnError) => Ok(()),
-            _ => Err(Status::new(Code::Unimplemented, "atomicity: only CONTINUE_ON_ERROR is supported")),
-        }
+        self.check_config()?;
+        let atomicity = Atomicity::try_from(request.atomicity).map_err(|_| {
+            let message = format!("atomicity: {} is not one that is known", request.atomicity);
+            Status::new(Code::Unimplemented, message)
+        })?;
+        Ok(Batch::new(atomicity, &request.role))
+    }
+
+    /// The scope of a role.
+    pub fn scope(&self, role: &str) -> Result<&Scope, Refusal> {
+        self.arbitration.scope(role).map_err(|status| Refusal::new(status.code, status.message))
     }
 
     /// Carries out one update of a write that [`Runtime::check_write`] let pass. Changes of queues and
@@ -216,15 +299,15 @@ impl Runtime {
             let saved = self.saved.as_mut().map(|saved| &mut saved.forwarding.generators);
             return externs::write(switch, saved, update::UpdateKind::of(update)?, entry);
         }
-        let priorities = switch.config().priorities;
+        let setting = setting(switch);
         if let Some(saved) = &mut self.saved {
             let Saved { state, forwarding } = &mut **saved;
             // Queues get the rates when the saved configuration is committed.
-            return update::write(state, forwarding, update, priorities);
+            return update::write(state, forwarding, update, setting);
         }
         match (&mut self.committed, switch.forwarding_mut()) {
             (Some(state), Some(forwarding)) => {
-                update::write(state, forwarding, update, priorities)?;
+                update::write(state, forwarding, update, setting)?;
                 switch.obey_controller();
                 Ok(())
             }
@@ -235,20 +318,28 @@ impl Runtime {
     /// Checks a read as a whole.
     pub fn check_read(&self, request: &ReadRequest) -> Result<(), Status> {
         self.check_device(request.device_id)?;
-        check_role(&request.role, 0)?;
-        self.current()
+        self.arbitration.scope(&request.role)?;
+        self.check_config()
     }
 
-    /// Adds the entities that one entity of a read asks for.
-    pub fn find(&self, switch: &Switch, entity: &Entity, found: &mut dyn Found) -> Result<(), Refusal> {
-        let (state, forwarding) = match (&self.saved, &self.committed, switch.forwarding()) {
-            (Some(saved), ..) => (&saved.state, &saved.forwarding),
-            (None, Some(state), Some(forwarding)) => (state, forwarding),
-            _ => return Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
-        };
+    /// Adds the entities of a role that one entity of a read asks for.
+    pub fn find(
+        &self, switch: &Switch, role: &str, entity: &Entity, found: &mut dyn Found,
+    ) -> Result<(), Refusal> {
+        let (state, forwarding) = self.current(switch)?;
+        let found = &mut OfRole(self.scope(role)?, found);
         match update::extern_entry(Some(entity)) {
             Some(filter) => externs::read(switch, &forwarding.generators, filter, found),
-            None => update::read(state, forwarding, entity, found),
+            None => update::read(state, forwarding, entity, switch.reached(), found),
+        }
+    }
+
+    /// The state that reads and writes are about.
+    pub fn current<'a>(&'a self, switch: &'a Switch) -> Result<(&'a ControlState, &'a Forwarding), Refusal> {
+        match (&self.saved, &self.committed, switch.forwarding()) {
+            (Some(saved), ..) => Ok((&saved.state, &saved.forwarding)),
+            (None, Some(state), Some(forwarding)) => Ok((state, forwarding)),
+            _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
         }
     }
 
@@ -267,26 +358,31 @@ impl Runtime {
     }
 
     fn digest_ack(&mut self, stream: ClientId, ack: &DigestListAck) -> Result<(), Refusal> {
-        self.check_primary_stream(stream)?;
+        let scope = self.check_primary_stream(stream)?;
+        if !scope.has(Some(ack.digest_id)) {
+            return Err(Refusal::denied(format!(
+                "object {} is not in this role's configuration",
+                ack.digest_id
+            )));
+        }
         match &mut self.committed {
             Some(state) => state.digests.acknowledge(&state.config.binding, ack),
             None => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
         }
     }
 
-    fn check_primary_stream(&self, stream: ClientId) -> Result<(), Refusal> {
-        if self.arbitration.primary() == Some(stream) {
-            return Ok(());
-        }
-        Err(Refusal::denied("only the primary may do this"))
+    fn check_primary_stream(&self, stream: ClientId) -> Result<&Scope, Refusal> {
+        self.arbitration.scope_of(stream).ok_or_else(|| Refusal::denied("only the primary may do this"))
     }
 
     fn check_client(
         &self, device_id: u64, role: &str, role_id: u64, election_id: Option<&Uint128>,
-    ) -> Result<(), Status> {
+    ) -> Result<&Scope, Status> {
         self.check_device(device_id)?;
-        check_role(role, role_id)?;
-        self.arbitration.check(election_id)
+        if role_id != 0 {
+            return Err(Status::new(Code::NotFound, "role_id: numbers are deprecated, give the role a name"));
+        }
+        self.arbitration.check(role, election_id)
     }
 
     fn check_device(&self, device_id: u64) -> Result<(), Status> {
@@ -296,7 +392,7 @@ impl Runtime {
         Err(Status::new(Code::NotFound, wrong_device(device_id, self.device_id)))
     }
 
-    fn current(&self) -> Result<(), Status> {
+    fn check_config(&self) -> Result<(), Status> {
         if self.saved.is_some() || self.committed.is_some() {
             return Ok(());
         }
@@ -306,15 +402,9 @@ impl Runtime {
 
 const NO_CONFIG: &str = "no forwarding pipeline configuration is set yet";
 
-fn check_role(role: &str, role_id: u64) -> Result<(), Status> {
-    if role.is_empty() && role_id == 0 {
-        return Ok(());
-    }
-    Err(Status::new(Code::NotFound, format!("role {role:?} is not offered, only the default role is")))
-}
-
-fn to_notice(stream: ClientId, list: DigestList) -> ClientMessage {
-    (stream, StreamMessageResponse { update: Some(Response::Digest(list)) })
+/// The state of a switch that updates depend on.
+fn setting(switch: &Switch) -> Setting {
+    Setting { priorities: switch.config().priorities, now: switch.reached() }
 }
 
 fn packet_out_error(refusal: Refusal, packet: PacketOut) -> StreamError {

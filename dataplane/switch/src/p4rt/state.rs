@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use groupflow_base::Nanos;
 use groupflow_pipeline::{EntryKey, TableId};
 
 use super::config::PipelineConfig;
 use super::digest::Digests;
+use super::idle::IdleTimers;
 use super::profiles::Profiles;
 use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry, ValueSetEntry};
 
@@ -17,6 +19,10 @@ pub struct EntryNote {
     pub cookie: u64,
     /// `metadata`.
     pub metadata: Vec<u8>,
+    /// `idle_timeout_ns`; 0 is none.
+    pub idle_timeout: Nanos,
+    /// When it is to be seen whether the entry is idle.
+    pub due: Nanos,
 }
 
 /// A pipeline configuration with the controller's writes since it was set.
@@ -26,8 +32,10 @@ pub struct ControlState {
     pub config: Arc<PipelineConfig>,
     /// Notes on entries, where there are any.
     pub notes: HashMap<(TableId, EntryKey), EntryNote>,
-    /// Notes on default entries, where there are any.
+    /// Notes on default entries that were modified.
     pub default_notes: HashMap<TableId, EntryNote>,
+    /// The timers of entries with an idle timeout.
+    pub idle: IdleTimers,
     /// Action profiles, and the entries that use them.
     pub profiles: Profiles,
     /// Value sets as written.
@@ -47,6 +55,7 @@ impl ControlState {
             config,
             notes: HashMap::new(),
             default_notes: HashMap::new(),
+            idle: IdleTimers::default(),
             profiles: Profiles::default(),
             value_sets: BTreeMap::new(),
             groups: BTreeMap::new(),

@@ -18,6 +18,7 @@ pub enum Code {
     PermissionDenied = 7,
     ResourceExhausted = 8,
     FailedPrecondition = 9,
+    Aborted = 10,
     OutOfRange = 11,
     Unimplemented = 12,
 }

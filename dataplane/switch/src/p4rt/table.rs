@@ -2,15 +2,17 @@
 //!
 //! P4Runtime specification, section "TableEntry".
 
+use groupflow_base::Nanos;
 use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableError};
 
 use super::binding::{ActionScope, BoundAction, BoundTable};
-use super::bytestring::decode;
 use super::direct;
+use super::idle;
 use super::matching;
+use super::restriction::Subject;
 use super::state::{ControlState, EntryNote};
 use super::status::{Code, Refusal};
-use super::update::UpdateKind;
+use super::update::{Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
 
@@ -20,13 +22,14 @@ const METADATA_LIMIT: usize = 4096;
 /// Carries out an update of a table entry.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &TableEntry,
+    setting: Setting,
 ) -> Result<(), Refusal> {
     let config = state.config.clone();
     let table = find(&config.binding.tables, entry.table_id)?;
     let result = match (entry.is_default_action, kind) {
         (true, kind) => write_default(state, &mut forwarding.pipeline, kind, table, entry),
         (false, UpdateKind::Delete) => delete(state, &mut forwarding.pipeline, table, entry),
-        (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry),
+        (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry, setting.now),
     };
     result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
 }
@@ -50,7 +53,7 @@ pub fn refusal(error: TableError) -> Refusal {
 
 fn insert_or_modify(
     state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
-    entry: &TableEntry,
+    entry: &TableEntry, now: Nanos,
 ) -> Result<(), Refusal> {
     check_common(table, entry)?;
     if kind == UpdateKind::Insert && table.fields.is_empty() {
@@ -60,6 +63,9 @@ fn insert_or_modify(
         return Err(Refusal::denied("its entries are constant"));
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
+    if let Some(restriction) = &table.restriction {
+        restriction.check(Subject { matches: &key.matches, arguments: &[], priority: key.priority })?;
+    }
     let resources = direct::DirectResources::of(table, entry)?;
     let (call, used) = match &entry.action {
         Some(action) if table.profile != 0 => {
@@ -86,8 +92,11 @@ fn insert_or_modify(
         }
     }
     // Everything is checked, so these cannot fail and leave half an update behind.
-    resources.apply(pipeline, table, &key)?;
-    remember(state, table, key, entry);
+    resources.apply(pipeline, table, Some(&key))?;
+    if table.idle_timeout {
+        pipeline.table_touch(table.table, &key, now).map_err(refusal)?;
+    }
+    remember(state, table, key, entry, now);
     Ok(())
 }
 
@@ -102,7 +111,7 @@ fn delete(
     if table.profile != 0 {
         state.profiles.note(pipeline, table, &key, None);
     }
-    state.notes.remove(&(table.table, key));
+    forget(state, table, &key);
     Ok(())
 }
 
@@ -120,21 +129,19 @@ fn write_default(
         return Err(Refusal::invalid("priority: the default entry has none"));
     }
     check_common(table, entry)?;
-    if entry.counter_data.is_some() || entry.meter_config.is_some() {
-        let message = "counter_data, meter_config: not supported for the default entry";
-        return Err(Refusal::unimplemented(message));
-    }
+    let resources = direct::DirectResources::of(table, entry)?;
     if table.const_default {
         return Err(Refusal::denied("its default action is constant"));
     }
     let call = entry.action.as_ref().map(|action| call(table, action, ActionScope::TableOnly)).transpose()?;
-    let note = if call.is_some() { note(entry) } else { None };
+    let reset = call.is_none();
     pipeline.table_set_default(table.table, call).map_err(refusal)?;
-    match note {
-        Some(note) => state.default_notes.insert(table.table, note),
-        None => state.default_notes.remove(&table.table),
-    };
-    Ok(())
+    if reset {
+        state.default_notes.remove(&table.table);
+        return direct::DirectResources::default().apply(pipeline, table, None);
+    }
+    state.default_notes.insert(table.table, note(entry));
+    resources.apply(pipeline, table, None)
 }
 
 fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
@@ -144,26 +151,10 @@ fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
     if entry.is_const {
         return Err(Refusal::invalid("is_const: only the program can make entries constant"));
     }
-    check_idle_timeout(table, entry)?;
-    if entry.meter_counter_data.is_some() {
-        return Err(Refusal::unimplemented("meter_counter_data: meters do not count packets by colour"));
+    if entry.time_since_last_hit.is_some() {
+        return Err(Refusal::invalid("time_since_last_hit: it can only be read"));
     }
-    Ok(())
-}
-
-/// Refuses idle timeouts, which no table has yet.
-pub fn check_idle_timeout(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
-    let field = if entry.idle_timeout_ns != 0 {
-        "idle_timeout_ns"
-    } else if entry.time_since_last_hit.is_some() {
-        "time_since_last_hit"
-    } else {
-        return Ok(());
-    };
-    if table.idle_timeout && !entry.is_default_action {
-        return Err(Refusal::unimplemented(format!("{field}: idle timeouts are not supported")));
-    }
-    Err(Refusal::invalid(format!("{field}: there is no idle timeout here")))
+    idle::check(table, entry)
 }
 
 /// The action of an entry as the pipeline takes it.
@@ -191,36 +182,53 @@ fn call_of(table: &BoundTable, action: &Action, forbidden: ActionScope) -> Resul
         return Err(Refusal::denied(format!("action {}: not for {place}", known.name)));
     }
     let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;
+    if let Some(restriction) = &known.restriction {
+        let checked = restriction.check(Subject { matches: &[], arguments: &arguments, priority: 0 });
+        checked.map_err(|refusal| refusal.within(&format!("action {}", known.name)))?;
+    }
     Ok(ActionCall { action: known.action, arguments })
 }
 
 fn arguments(known: &BoundAction, action: &Action) -> Result<Vec<u128>, Refusal> {
     let mut arguments = vec![None; known.params.len()];
     for param in &action.params {
-        let place = known.params.iter().position(|(id, _, _)| *id == param.param_id);
+        let place = known.params.iter().position(|known| known.id == param.param_id);
         let place =
             place.ok_or_else(|| Refusal::invalid(format!("it has no parameter {}", param.param_id)))?;
-        let (_, name, width) = &known.params[place];
-        let value = decode(&param.value, *width).map_err(|e| e.within(&format!("parameter {name}")))?;
+        let param_of = &known.params[place];
+        let name = &param_of.name;
+        let value = param_of.decode(&param.value).map_err(|e| e.within(&format!("parameter {name}")))?;
         if arguments[place].replace(value).is_some() {
             return Err(Refusal::invalid(format!("parameter {name}: it is there twice")));
         }
     }
-    let complete = arguments.into_iter().zip(&known.params).map(|(value, (_, name, _))| {
-        value.ok_or_else(|| Refusal::invalid(format!("parameter {name}: it is missing")))
+    let complete = arguments.into_iter().zip(&known.params).map(|(value, param)| {
+        value.ok_or_else(|| Refusal::invalid(format!("parameter {}: it is missing", param.name)))
     });
     complete.collect()
 }
 
-fn remember(state: &mut ControlState, table: &BoundTable, key: EntryKey, entry: &TableEntry) {
-    match note(entry) {
-        Some(note) => state.notes.insert((table.table, key), note),
-        None => state.notes.remove(&(table.table, key)),
-    };
+fn remember(state: &mut ControlState, table: &BoundTable, key: EntryKey, entry: &TableEntry, now: Nanos) {
+    forget(state, table, &key);
+    let mut note = note(entry);
+    if note != EntryNote::default() {
+        state.idle.start(&mut note, table.table, &key, now);
+        state.notes.insert((table.table, key), note);
+    }
 }
 
-fn note(entry: &TableEntry) -> Option<EntryNote> {
+fn forget(state: &mut ControlState, table: &BoundTable, key: &EntryKey) {
+    // Most entries have no note.
+    if !state.notes.is_empty() {
+        if let Some(note) = state.notes.remove(&(table.table, key.clone())) {
+            state.idle.stop(&note, table.table, key);
+        }
+    }
+}
+
+fn note(entry: &TableEntry) -> EntryNote {
+    let idle_timeout = Nanos(u64::try_from(entry.idle_timeout_ns).unwrap_or(0));
     #[allow(deprecated)]
-    let note = EntryNote { cookie: entry.controller_metadata, metadata: entry.metadata.clone() };
-    (note != EntryNote::default()).then_some(note)
+    let cookie = entry.controller_metadata;
+    EntryNote { cookie, metadata: entry.metadata.clone(), idle_timeout, due: Nanos::ZERO }
 }

@@ -2,23 +2,24 @@
 //!
 //! P4Runtime specification, section "Wildcard Reads".
 
-use groupflow_pipeline::{ActionCall, EntryView};
+use groupflow_base::Nanos;
+use groupflow_pipeline::{ActionCall, CounterValue, EntryKey, EntryView, MeterConfig, TableError};
 
 use super::binding::BoundTable;
-use super::bytestring::encode;
 use super::direct;
+use super::idle;
 use super::matching;
-use super::state::{ControlState, EntryNote};
+use super::state::ControlState;
 use super::status::Refusal;
 use super::table;
 use super::update::Found;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::action::Param;
-use crate::proto::p4::v1::{table_action, Action, Entity, TableAction, TableEntry};
+use crate::proto::p4::v1::{table_action, table_entry, Action, Entity, TableAction, TableEntry};
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, found: &mut dyn Found,
+    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, now: Nanos, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     let tables = &state.config.binding.tables;
     if filter.table_id == 0 {
@@ -27,13 +28,13 @@ pub fn read(
         }
         return tables
             .iter()
-            .try_for_each(|(id, table)| read_table(state, forwarding, *id, table, filter, found));
+            .try_for_each(|(id, table)| read_table(state, forwarding, (*id, table), filter, now, found));
     }
     let table = table::find(tables, filter.table_id)?;
     let result = if filter.is_default_action {
         read_default(state, forwarding, table, filter, found)
     } else {
-        read_table(state, forwarding, filter.table_id, table, filter, found)
+        read_table(state, forwarding, (filter.table_id, table), filter, now, found)
     };
     result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
 }
@@ -46,32 +47,46 @@ fn is_bare(filter: &TableEntry) -> bool {
 
 #[allow(deprecated)]
 fn read_table(
-    state: &ControlState, forwarding: &Forwarding, id: u32, table: &BoundTable, filter: &TableEntry,
-    found: &mut dyn Found,
+    state: &ControlState, forwarding: &Forwarding, (id, table): (u32, &BoundTable), filter: &TableEntry,
+    now: Nanos, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
-    table::check_idle_timeout(table, filter)?;
-    let key = (!filter.r#match.is_empty()).then(|| matching::matches(table, &filter.r#match)).transpose()?;
+    if filter.table_id != 0 {
+        idle::check(table, filter)?;
+    }
+    let matches =
+        (!filter.r#match.is_empty()).then(|| matching::matches(table, &filter.r#match)).transpose()?;
     let action = filter.action.as_ref().map(|action| wanted_action(table, action)).transpose()?;
     let priority =
         u32::try_from(filter.priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
-    for view in forwarding.pipeline.table_entries(table.table).map_err(table::refusal)? {
+    let mut visit = |view: EntryView<'_>| {
         let entry = view.entry;
-        let note = state.notes.get(&(table.table, entry.key.clone()));
-        let cookie = note.map_or(0, |note| note.cookie);
-        let metadata = note.map_or(&[][..], |note| &note.metadata);
-        let wanted = key.as_ref().map_or(true, |key| *key == entry.key.matches)
+        let message = || {
+            let since = filter.time_since_last_hit.as_ref().filter(|_| table.idle_timeout);
+            let elapsed_ns = i64::try_from((now - view.hit).0).unwrap_or(i64::MAX);
+            let time_since_last_hit = since.map(|_| table_entry::IdleTimeout { elapsed_ns });
+            TableEntry { time_since_last_hit, ..to_message(state, id, table, &view, filter) }
+        };
+        let wanted = matches.as_ref().map_or(true, |matches| *matches == entry.key.matches)
             && (priority == 0 || priority == entry.key.priority)
-            && action.map_or(true, |id| action_id(table, &entry.call) == Some(id))
-            && (filter.controller_metadata == 0 || filter.controller_metadata == cookie)
-            && (filter.metadata.is_empty() || filter.metadata == metadata);
-        if wanted {
-            let mut message = to_message(id, table, &view, note, filter);
-            if table.profile != 0 {
-                message.action = state.profiles.action(table, &entry.key);
+            && action.map_or(true, |id| action_id(table, &entry.call) == Some(id));
+        if let Some(message) = wanted.then(message) {
+            let noted = (filter.controller_metadata == 0
+                || filter.controller_metadata == message.controller_metadata)
+                && (filter.metadata.is_empty() || filter.metadata == message.metadata);
+            if noted {
+                found.push(Entity { entity: Some(message.into()) });
             }
-            found.push(Entity { entity: Some(message.into()) });
         }
+    };
+    if let (Some(matches), true) = (&matches, table.with_priority == (priority != 0)) {
+        let key = EntryKey { matches: matches.clone(), priority };
+        match forwarding.pipeline.table_get(table.table, &key) {
+            Err(TableError::NotFound(_)) => {}
+            view => visit(view.map_err(table::refusal)?),
+        }
+        return Ok(());
     }
+    forwarding.pipeline.table_entries(table.table).map_err(table::refusal)?.for_each(visit);
     Ok(())
 }
 
@@ -82,8 +97,10 @@ fn read_default(
     if !filter.r#match.is_empty() || filter.priority != 0 {
         return Err(Refusal::invalid("match, priority: the default entry has none"));
     }
-    table::check_idle_timeout(table, filter)?;
+    idle::check(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
+    let (counter, meter, colours) =
+        forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
     let note = state.default_notes.get(&table.table);
     #[allow(deprecated)]
     let entry = TableEntry {
@@ -94,29 +111,66 @@ fn read_default(
         metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
         ..TableEntry::default()
     };
+    let counter = table.direct_counter.then_some(counter);
+    let entry = with_resources(entry, table, filter, (counter, meter, colours));
     found.push(Entity { entity: Some(entry.into()) });
     Ok(())
 }
 
+/// An entry as it would be written to be as it is, if it is there and can change.
+pub fn to_write(
+    state: &ControlState, forwarding: &Forwarding, entry: &TableEntry, counted: bool,
+) -> Option<TableEntry> {
+    let table = state.config.binding.tables.get(&entry.table_id)?;
+    let key = matching::key(table, &entry.r#match, entry.priority).ok()?;
+    let view = forwarding.pipeline.table_get(table.table, &key).ok()?;
+    let filter = TableEntry {
+        counter_data: counted.then(Default::default),
+        meter_config: Some(Default::default()),
+        ..TableEntry::default()
+    };
+    let message = to_message(state, entry.table_id, table, &view, &filter);
+    let action = message.action.filter(|_| !view.is_const);
+    Some(TableEntry { action, is_const: false, ..message })
+}
+
 /// P4Runtime's form of an entry, with the direct resources that `filter` asks for.
-pub fn to_message(
-    id: u32, table: &BoundTable, view: &EntryView<'_>, note: Option<&EntryNote>, filter: &TableEntry,
+fn to_message(
+    state: &ControlState, id: u32, table: &BoundTable, view: &EntryView<'_>, filter: &TableEntry,
 ) -> TableEntry {
     let entry = view.entry;
-    let counter = view.counter.filter(|_| filter.counter_data.is_some());
-    let meter = view.meter.filter(|_| filter.meter_config.is_some());
+    let note = (!state.notes.is_empty()).then(|| state.notes.get(&(table.table, entry.key.clone())));
+    let note = note.flatten();
     #[allow(deprecated)]
-    TableEntry {
+    let message = TableEntry {
         table_id: id,
         r#match: matching::fields(table, &entry.key),
-        action: action(table, &entry.call),
+        action: match table.profile {
+            0 => action(table, &entry.call),
+            _ => state.profiles.action(table, &entry.key),
+        },
         priority: i32::try_from(entry.key.priority).unwrap_or(i32::MAX),
         controller_metadata: note.map_or(0, |note| note.cookie),
         metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
-        counter_data: counter.map(direct::counter_data),
-        meter_config: meter.map(direct::meter_config),
+        idle_timeout_ns: note.map_or(0, |note| i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX)),
         is_const: view.is_const,
         ..TableEntry::default()
+    };
+    with_resources(message, table, filter, (view.counter, view.meter, view.colours))
+}
+
+type Resources = (Option<CounterValue>, Option<MeterConfig>, [CounterValue; 3]);
+
+/// The entry with the direct resources that `filter` asks for.
+fn with_resources(
+    entry: TableEntry, table: &BoundTable, filter: &TableEntry, (counter, meter, colours): Resources,
+) -> TableEntry {
+    let coloured = table.direct_meter.and(filter.meter_counter_data.as_ref());
+    TableEntry {
+        counter_data: counter.filter(|_| filter.counter_data.is_some()).map(direct::counter_data),
+        meter_config: meter.filter(|_| filter.meter_config.is_some()).map(direct::meter_config),
+        meter_counter_data: coloured.map(|_| direct::colour_counts(colours)),
+        ..entry
     }
 }
 
@@ -142,7 +196,7 @@ fn action_id(table: &BoundTable, call: &ActionCall) -> Option<u32> {
 fn action(table: &BoundTable, call: &ActionCall) -> Option<TableAction> {
     let id = action_id(table, call)?;
     let params = table.actions.get(&id)?.params.iter().zip(&call.arguments);
-    let params = params.map(|((id, _, _), value)| Param { param_id: *id, value: encode(*value) });
+    let params = params.map(|(param, value)| Param { param_id: param.id, value: param.encode(*value) });
     let action = Action { action_id: id, params: params.collect() };
     Some(TableAction { r#type: Some(table_action::Type::Action(action)) })
 }

@@ -1,5 +1,7 @@
 //! Entities of any kind, handed to the part of the server that an update or a request is for.
 
+use groupflow_base::Nanos;
+
 use super::state::ControlState;
 use super::status::Refusal;
 use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
@@ -42,6 +44,25 @@ impl UpdateKind {
     }
 }
 
+/// The state of the switch that an update depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The number of queues of each port.
+    pub priorities: u8,
+    /// The time.
+    pub now: Nanos,
+}
+
+/// An update.
+pub fn of(kind: UpdateKind, entity: Kinds) -> Update {
+    let kind = match kind {
+        UpdateKind::Insert => update::Type::Insert,
+        UpdateKind::Modify => update::Type::Modify,
+        UpdateKind::Delete => update::Type::Delete,
+    };
+    Update { r#type: kind.into(), entity: Some(Entity { entity: Some(entity) }) }
+}
+
 /// The ExternEntry that an entity is, if it is one: these are the switch's, not the program's.
 pub fn extern_entry(entity: Option<&Entity>) -> Option<&ExternEntry> {
     match entity.and_then(|entity| entity.entity.as_ref()) {
@@ -52,19 +73,26 @@ pub fn extern_entry(entity: Option<&Entity>) -> Option<&ExternEntry> {
 
 /// Whether the time at which an update is carried out matters, so that the switch must catch up before.
 pub fn takes_effect_in_time(update: &Update) -> bool {
-    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    matches!(entity, Some(Kinds::ExternEntry(_) | Kinds::RegisterEntry(_)))
+    let entity = update.entity.as_ref();
+    let kind = entity.and_then(|entity| entity.entity.as_ref());
+    matches!(kind, Some(Kinds::ExternEntry(_) | Kinds::RegisterEntry(_))) || entity.is_some_and(is_timed)
 }
 
-/// Carries out one update of anything but an ExternEntry. `priorities` is the number of queues a port.
+/// Whether an entity is about the time since an entry's last packet.
+pub fn is_timed(entity: &Entity) -> bool {
+    let Some(Kinds::TableEntry(entry)) = &entity.entity else { return false };
+    entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some()
+}
+
+/// Carries out one update of anything but an ExternEntry.
 pub fn write(
-    state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, priorities: u8,
+    state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
 ) -> Result<(), Refusal> {
     let kind = UpdateKind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
-        Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry),
-        Kinds::PacketReplicationEngineEntry(entry) => pre::write(state, forwarding, kind, entry, priorities),
+        Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry, setting),
+        Kinds::PacketReplicationEngineEntry(entry) => pre::write(state, forwarding, kind, entry, setting),
         Kinds::RegisterEntry(entry) => arrays::write_register(state, forwarding, kind, entry),
         Kinds::CounterEntry(entry) => arrays::write_counter(state, forwarding, kind, entry),
         Kinds::MeterEntry(entry) => arrays::write_meter(state, forwarding, kind, entry),
@@ -78,12 +106,12 @@ pub fn write(
     }
 }
 
-/// Adds the entities that a request asks for, of any kind but ExternEntry.
+/// Adds the entities that a request asks for at a time, of any kind but ExternEntry.
 pub fn read(
-    state: &ControlState, forwarding: &Forwarding, request: &Entity, found: &mut dyn Found,
+    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     match request.entity.as_ref().ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
-        Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, found),
+        Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, now, found),
         Kinds::PacketReplicationEngineEntry(filter) => pre::read(state, filter, found),
         Kinds::RegisterEntry(filter) => arrays::read_register(state, forwarding, filter, found),
         Kinds::CounterEntry(filter) => arrays::read_counter(state, forwarding, filter, found),

@@ -1,5 +1,6 @@
 //! The command line: that of simple_switch_grpc, with links, statistics and run-time changes added.
 
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -215,7 +216,7 @@ pub fn main() -> ExitCode {
         Some(Command::Port { target, port, nominal_packet }) => {
             ask(&target.path(), &ControlRequest::Port { port, nominal_packet }).map(drop)
         }
-        None => start(cli.switch),
+        None => start(cli.switch, is_bmv2(std::env::args_os().next())),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -288,7 +289,12 @@ fn stats(target: &RunningSwitch, json: bool, reset: bool) -> Result<(), ShellErr
     Ok(())
 }
 
-fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
+/// Whether a program has the name of BMv2's.
+fn is_bmv2(program: Option<OsString>) -> bool {
+    program.is_some_and(|path| Path::new(&path).file_name() == Some(OsStr::new("simple_switch_grpc")))
+}
+
+fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
     // `--pcap program.json`: the directory is optional, and a program's file is no directory.
     let is_program = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     if args.program.is_none() && args.pcap.as_ref().is_some_and(is_program) {
@@ -313,6 +319,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
             eager: false,
         },
         device_id: args.device_id,
+        like_bmv2,
         program: args.program,
         p4info: args.p4info,
         grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
@@ -377,6 +384,12 @@ mod tests {
         assert_eq!(own, "127.0.0.1:9559", "P4Runtime asks nobody who they are");
         assert_eq!(args.pcap, Some(".".into()));
         assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "thrift-port", "use-files"]);
+    }
+
+    #[test]
+    fn the_name_of_bmv2s_program_means_bmv2s_ways() {
+        assert!(is_bmv2(Some("/usr/bin/simple_switch_grpc".into())));
+        assert!(!is_bmv2(Some("/usr/bin/gfswitch".into())));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct SwitchOptions {
     pub switch: SwitchConfig,
     /// P4Runtime's device id.
     pub device_id: u64,
+    /// Whether P4Runtime follows BMv2 where it contradicts the specification.
+    pub like_bmv2: bool,
     /// The program to start with: p4c's JSON.
     pub program: Option<PathBuf>,
     /// The program's P4Info. Without P4Info, a controller must set the pipeline before any other call.
@@ -68,6 +70,7 @@ pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
     }
     let names = options.interfaces_in_order().into_iter().map(|(_, name)| name).collect();
     let shared = Arc::new(Shared::new(switch, names, options.limits)?);
+    let runtime = runtime.since(Nanos(shared.clock.wall_offset())).like_bmv2(options.like_bmv2);
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

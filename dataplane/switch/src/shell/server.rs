@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use groupflow_base::Nanos;
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::Notify;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Streaming};
@@ -16,7 +17,7 @@ use tonic::{Request, Response, Streaming};
 use super::answer::Answer;
 use super::shared::{lock, Shared, ToControlPlane};
 use super::streams::{StreamReply, Streams};
-use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Refusal, Runtime};
+use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Runtime};
 use crate::proto::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use crate::proto::p4::v1::*;
 
@@ -31,6 +32,8 @@ pub struct P4RuntimeService {
     shared: Arc<Shared>,
     runtime: Arc<Mutex<Runtime>>,
     streams: Arc<Streams>,
+    /// Tells that a message may be due earlier than before.
+    earlier: Arc<Notify>,
     /// Bytes of answers to reads that clients have not taken.
     unread: Arc<AtomicUsize>,
 }
@@ -42,6 +45,7 @@ impl P4RuntimeService {
             shared,
             runtime: Arc::new(Mutex::new(runtime)),
             streams: Arc::default(),
+            earlier: Arc::default(),
             unread: Arc::default(),
         }
     }
@@ -59,15 +63,16 @@ impl P4RuntimeService {
     /// Passes packets and digests of the data path to the primary, until the data path ends.
     pub async fn forward(self, mut from_datapath: Receiver<ToControlPlane>) {
         loop {
-            let deadline = lock(&self.runtime).digest_deadline();
+            let deadline = lock(&self.runtime).deadline();
             tokio::select! {
+                () = self.earlier.notified() => {}
                 message = from_datapath.recv() => match message {
                     Some(message) => self.forward_one(message),
                     None => return,
                 },
                 () = self.sleep_until(deadline), if deadline.is_some() => {
                     let now = self.shared.clock.now();
-                    let notices = lock(&self.runtime).digests_due(now);
+                    let notices = lock(&self.runtime).due(&mut self.shared.switch(), now);
                     self.streams.tell(notices);
                 }
             }
@@ -76,18 +81,18 @@ impl P4RuntimeService {
 
     fn forward_one(&self, message: ToControlPlane) {
         let mut runtime = lock(&self.runtime);
-        let notice = match message {
+        let notices = match message {
             ToControlPlane::Packet(bytes) => {
-                let notice = runtime.packet_in(&bytes);
-                if notice.is_none() {
+                let notices = runtime.packet_in(&bytes);
+                if notices.is_empty() {
                     self.shared.no_primary.fetch_add(1, Ordering::Relaxed);
                 }
-                notice
+                notices
             }
             ToControlPlane::Digest(time, digest) => runtime.digest(time, digest),
         };
         drop(runtime);
-        self.streams.tell(notice.into_iter().collect());
+        self.streams.tell(notices);
     }
 
     async fn sleep_until(&self, deadline: Option<Nanos>) {
@@ -133,17 +138,21 @@ impl P4RuntimeService {
     fn write_all(&self, request: &WriteRequest) -> Result<(), p4rt::Status> {
         // No other write is carried out in between, but packets are processed.
         let mut runtime = lock(&self.runtime);
-        runtime.check_write(request)?;
-        let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(request.updates.len());
-        for updates in request.updates.chunks(UPDATES_AT_ONCE) {
+        let mut batch = runtime.check_write(request)?;
+        let deadline = runtime.deadline();
+        let at_once = if batch.is_atomic() { request.updates.len().max(1) } else { UPDATES_AT_ONCE };
+        for updates in request.updates.chunks(at_once) {
             let mut switch = self.shared.switch();
             if updates.iter().any(p4rt::takes_effect_in_time) {
                 switch.catch_up(self.shared.clock.now());
                 self.shared.waker.wake();
             }
-            results.extend(updates.iter().map(|update| runtime.apply(&mut switch, update)));
+            batch.apply(&mut runtime, &mut switch, updates);
         }
-        p4rt::Status::of_batch("update", &results)
+        if runtime.deadline() != deadline {
+            self.earlier.notify_one();
+        }
+        batch.outcome()
     }
 
     /// The answer to a read, and the error behind it.
@@ -153,7 +162,13 @@ impl P4RuntimeService {
         let mut answer = Answer::new(&self.unread)?;
         let mut results = Vec::with_capacity(request.entities.len());
         for entity in &request.entities {
-            results.push(runtime.find(&self.shared.switch(), entity, &mut answer));
+            let mut switch = self.shared.switch();
+            if p4rt::is_timed(entity) {
+                switch.catch_up(self.shared.clock.now());
+                self.shared.waker.wake();
+            }
+            results.push(runtime.find(&switch, &request.role, entity, &mut answer));
+            drop(switch);
             answer.check()?; // one request may name all entries again and again
         }
         answer.end_message();
@@ -201,6 +216,7 @@ impl P4Runtime for P4RuntimeService {
         let mut runtime = lock(&self.runtime);
         let action = runtime.check_set_config(&request).map_err(to_tonic)?;
         runtime.set_config(&mut self.shared.switch(), action, config).map_err(to_tonic)?;
+        self.earlier.notify_one();
         tracing::info!(action = action.as_str_name(), "pipeline configuration set");
         Ok(Response::new(SetForwardingPipelineConfigResponse {}))
     }

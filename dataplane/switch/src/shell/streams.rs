@@ -39,7 +39,10 @@ impl Streams {
     pub fn tell(&self, notices: Vec<ClientMessage>) {
         let mut open = lock(&self.open);
         for (id, message) in notices {
-            let may_be_lost = matches!(message.update, Some(Update::Packet(_) | Update::Digest(_)));
+            let may_be_lost = matches!(
+                message.update,
+                Some(Update::Packet(_) | Update::Digest(_) | Update::IdleTimeoutNotification(_))
+            );
             let Some(sender) = open.get(&id) else { continue };
             let full = matches!(sender.try_send(Ok(message)), Err(TrySendError::Full(_)));
             if full && !may_be_lost {

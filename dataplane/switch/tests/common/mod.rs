@@ -9,8 +9,9 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{Emitted, SentFrame, Switch, SwitchConfig};
 use groupflow_switch::p4rt::{
-    encode, Binding, ClientId, Code, PipelineConfig, Reaction, Refusal, Runtime, Status,
+    encode, parse_p4info, Binding, ClientId, Code, PipelineConfig, Reaction, Refusal, Runtime, Status,
 };
+use groupflow_switch::proto::p4::config::v1::{P4Info, Table};
 use groupflow_switch::proto::p4::v1::action::Param;
 use groupflow_switch::proto::p4::v1::digest_entry::Config;
 use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
@@ -18,9 +19,11 @@ use groupflow_switch::proto::p4::v1::replica::PortKind;
 use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
     field_match, stream_message_request, table_action, Action, CloneSessionEntry, DigestEntry, Entity,
-    FieldMatch, MasterArbitrationUpdate, MulticastGroupEntry, PacketReplicationEngineEntry, ReadRequest,
-    Replica, StreamMessageRequest, TableAction, TableEntry, Uint128, Update, WriteRequest,
+    FieldMatch, ForwardingPipelineConfig, MasterArbitrationUpdate, MulticastGroupEntry,
+    PacketReplicationEngineEntry, ReadRequest, Replica, Role, StreamMessageRequest, TableAction, TableEntry,
+    Uint128, Update, WriteRequest,
 };
+use serde_json::Value;
 
 pub const JSON: &str = include_str!("../programs/testbed.json");
 pub const P4INFO: &[u8] = include_bytes!("../programs/testbed.p4info.txtpb");
@@ -47,6 +50,27 @@ pub fn queues_config() -> Arc<PipelineConfig> {
     Arc::clone(CONFIG.get_or_init(load))
 }
 
+/// The testbed's program with other parts.
+pub fn changed(change: impl FnOnce(&mut Value, &mut P4Info)) -> PipelineConfig {
+    let mut program: Value = serde_json::from_str(JSON).unwrap();
+    let mut p4info = parse_p4info(P4INFO).unwrap();
+    change(&mut program, &mut p4info);
+    let p4_device_config = program.to_string().into_bytes();
+    PipelineConfig::new(ForwardingPipelineConfig { p4info: Some(p4info), p4_device_config, cookie: None })
+        .unwrap()
+}
+
+/// A table of a program.
+pub fn json_table<'a>(program: &'a mut Value, name: &str) -> &'a mut Value {
+    let tables = program["pipelines"][0]["tables"].as_array_mut().unwrap();
+    tables.iter_mut().find(|table| table["name"] == name).unwrap()
+}
+
+/// A table of P4Info.
+pub fn info_table<'a>(p4info: &'a mut P4Info, name: &str) -> &'a mut Table {
+    p4info.tables.iter_mut().find(|table| table.preamble.as_ref().unwrap().name == name).unwrap()
+}
+
 /// Ports 1 to 4, links as described, two priorities.
 pub fn switch_config(links: &[&str]) -> SwitchConfig {
     SwitchConfig {
@@ -70,6 +94,13 @@ impl Testbed {
         let config = SwitchConfig { priorities: 8, ..switch_config(links) };
         let mut testbed = Testbed::of(config);
         testbed.runtime.install(&mut testbed.switch, queues_config());
+        testbed
+    }
+
+    /// With the testbed's program in another form.
+    pub fn with(config: PipelineConfig) -> Testbed {
+        let mut testbed = Testbed::without_program(&[]);
+        testbed.runtime.install(&mut testbed.switch, config);
         testbed
     }
 
@@ -108,10 +139,9 @@ impl Testbed {
 
     /// A whole write request, as the server carries it out.
     pub fn write(&mut self, request: &WriteRequest) -> Result<(), Status> {
-        self.runtime.check_write(request)?;
-        let updates = request.updates.iter();
-        let results: Vec<_> = updates.map(|update| self.runtime.apply(&mut self.switch, update)).collect();
-        Status::of_batch("update", &results)
+        let mut batch = self.runtime.check_write(request)?;
+        batch.apply(&mut self.runtime, &mut self.switch, &request.updates);
+        batch.outcome()
     }
 
     /// A whole read request, as the server carries it out: the entities found, and the outcome.
@@ -120,7 +150,7 @@ impl Testbed {
         if let Err(status) = self.runtime.check_read(request) {
             return (found, Err(status));
         }
-        let find = |entity| self.runtime.find(&self.switch, entity, &mut found);
+        let find = |entity| self.runtime.find(&self.switch, &request.role, entity, &mut found);
         let results: Vec<_> = request.entities.iter().map(find).collect();
         (found, Status::of_batch("request", &results))
     }
@@ -128,7 +158,7 @@ impl Testbed {
     pub fn read(&self, entity: impl Into<Kinds>) -> Result<Vec<Kinds>, Refusal> {
         let mut found = Vec::new();
         let entity = Entity { entity: Some(entity.into()) };
-        self.runtime.find(&self.switch, &entity, &mut found)?;
+        self.runtime.find(&self.switch, "", &entity, &mut found)?;
         Ok(found.into_iter().map(|entity| entity.entity.unwrap()).collect())
     }
 
@@ -177,6 +207,18 @@ impl Testbed {
 
     pub fn digest(&self) -> u32 {
         *self.binding().digests.keys().next().unwrap()
+    }
+
+    /// The answer of a stream to an arbitration update with a role.
+    pub fn join(&mut self, stream: u64, role: Role) -> Result<Reaction, Status> {
+        let update = MasterArbitrationUpdate {
+            device_id: DEVICE,
+            election_id: Some(ELECTION),
+            role: Some(role),
+            ..MasterArbitrationUpdate::default()
+        };
+        let update = Some(stream_message_request::Update::Arbitration(update));
+        self.runtime.stream_message(ClientId(stream), StreamMessageRequest { update })
     }
 
     pub fn write_request(&self, updates: Vec<Update>) -> WriteRequest {

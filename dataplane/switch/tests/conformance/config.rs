@@ -2,13 +2,17 @@
 
 use groupflow_switch::p4rt::{parse_p4info, Code, ConfigurationError, PipelineConfig, Status};
 use groupflow_switch::proto::p4::config::v1::P4Info;
+use groupflow_switch::proto::p4::v1::p4_data::Data;
 use groupflow_switch::proto::p4::v1::{
-    forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
-    set_forwarding_pipeline_config_request::Action, update::Type, ForwardingPipelineConfig,
-    GetForwardingPipelineConfigRequest, SetForwardingPipelineConfigRequest, Uint128,
+    entity::Entity as Kinds, forwarding_pipeline_config::Cookie,
+    get_forwarding_pipeline_config_request::ResponseType, set_forwarding_pipeline_config_request::Action,
+    update::Type, CounterData, DigestEntry, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
+    Index, P4Data, RegisterEntry, SetForwardingPipelineConfigRequest, TableEntry, Uint128,
 };
 
-use crate::common::{frame, group, replica, Testbed, DEVICE, ELECTION, JSON, P4INFO};
+use crate::common::{
+    digest_entry, exact, frame, group, optional, replica, Testbed, DEVICE, ELECTION, JSON, P4INFO,
+};
 
 fn message() -> ForwardingPipelineConfig {
     ForwardingPipelineConfig {
@@ -79,6 +83,83 @@ fn a_saved_configuration_takes_writes_and_replaces_the_old_one_when_committed() 
 }
 
 #[test]
+fn a_reconciliation_keeps_the_forwarding_state() {
+    let mut bed = Testbed::new(&[]);
+    let entry = TableEntry {
+        metadata: b"mine".to_vec(),
+        ..bed.entry("TestIngress.destinations", &[exact(1, 1)], "multicast", &[1])
+    };
+    bed.apply(Type::Insert, entry.clone()).unwrap();
+    let counted = Some(CounterData { byte_count: 5, packet_count: 6 });
+    let rule = TableEntry {
+        priority: 1,
+        counter_data: counted,
+        ..bed.entry("TestIngress.rules", &[optional(3, 4)], "keep", &[])
+    };
+    bed.apply(Type::Insert, rule.clone()).unwrap();
+    let default = TableEntry {
+        is_default_action: true,
+        ..bed.entry("TestIngress.destinations", &[], "forward", &[3, 0])
+    };
+    bed.apply(Type::Modify, default).unwrap();
+    bed.apply(Type::Insert, group(1, &[replica(2, 1)])).unwrap();
+    let cell = RegisterEntry {
+        register_id: bed.register("TestIngress.cells"),
+        index: Some(Index { index: 7 }),
+        data: Some(P4Data { data: Some(Data::Bitstring(vec![9])) }),
+    };
+    bed.apply(Type::Modify, cell.clone()).unwrap();
+    let digest = digest_entry(bed.digest(), 1, 2, 3);
+    bed.apply(Type::Insert, digest.clone()).unwrap();
+    // The new program has other constant entries, and a larger table.
+    let mut changed = message();
+    changed.p4_device_config = JSON.replace("0x5678", "0x5679").into_bytes();
+    assert_eq!(set(&mut bed, Action::ReconcileAndCommit, Some(changed.clone())), Ok(()));
+    assert_eq!(get(&bed, ResponseType::All), Some(changed));
+    let asked = TableEntry { table_id: rule.table_id, counter_data: counted, ..TableEntry::default() };
+    assert_eq!(bed.read(asked).unwrap(), [Kinds::from(rule.clone())]);
+    let asked = TableEntry { table_id: entry.table_id, ..TableEntry::default() };
+    assert_eq!(bed.read(asked).unwrap(), [Kinds::from(entry.clone())]);
+    assert_eq!(bed.read(RegisterEntry { data: None, ..cell.clone() }).unwrap(), [Kinds::from(cell.clone())]);
+    assert_eq!(bed.read(DigestEntry::default()).unwrap(), [Kinds::from(digest)]);
+    bed.inject(0, 1, &frame(1, 0x0800, 60));
+    bed.inject(0, 1, &frame(9, 0x0800, 60));
+    assert_eq!(bed.left(0), [(0, 2), (0, 3)]);
+}
+
+#[test]
+fn a_reconciliation_that_would_lose_state_is_refused() {
+    let mut bed = Testbed::new(&[]);
+    let mut without = message();
+    let info = without.p4info.as_mut().unwrap();
+    let cells = info.registers.iter().position(|r| r.preamble.as_ref().unwrap().name == "TestIngress.cells");
+    info.registers.remove(cells.unwrap());
+    let cell = RegisterEntry {
+        register_id: bed.register("TestIngress.cells"),
+        index: Some(Index { index: 7 }),
+        data: Some(P4Data { data: Some(Data::Bitstring(vec![9])) }),
+    };
+    bed.apply(Type::Modify, cell.clone()).unwrap();
+    let status =
+        set(&mut bed, Action::ReconcileAndCommit, Some(without.clone())).expect_err("the cell is lost");
+    let start =
+        "RECONCILE_AND_COMMIT: the new configuration has no place for this: register_id: the program has";
+    assert!(status.code == Code::InvalidArgument && status.message.starts_with(start), "{}", status.message);
+    assert_eq!(bed.read(RegisterEntry { data: None, ..cell.clone() }).unwrap(), [Kinds::from(cell.clone())]);
+    let zero = P4Data { data: Some(Data::Bitstring(vec![0])) };
+    bed.apply(Type::Modify, RegisterEntry { data: Some(zero), ..cell }).unwrap();
+    assert_eq!(set(&mut bed, Action::ReconcileAndCommit, Some(without)), Ok(()), "nothing is lost");
+}
+
+#[test]
+fn a_get_before_any_pipeline_fails_as_in_bmv2_on_request() {
+    let bed = Testbed::without_program(&[]);
+    let runtime = bed.runtime.like_bmv2(true);
+    let request = GetForwardingPipelineConfigRequest { device_id: DEVICE, ..Default::default() };
+    assert_eq!(runtime.get_config(&request).expect_err("none").code, Code::FailedPrecondition);
+}
+
+#[test]
 fn refusals_name_the_reason() {
     let bed = Testbed::without_program(&[]);
     let good = request(Action::VerifyAndCommit, Some(message()));
@@ -88,7 +169,7 @@ fn refusals_name_the_reason() {
         SetForwardingPipelineConfigRequest { election_id: Some(Uint128 { high: 0, low: 1 }), ..good };
     let cases = [
         (other_device, Code::NotFound, "no device 1 here, only device 7"),
-        (other_role, Code::NotFound, "role \"r\" is not offered, only the default role is"),
+        (other_role, Code::NotFound, "role \"r\": no client has this role"),
         (backup, Code::PermissionDenied, "not primary: election id 1, the primary's is 10"),
         (
             request(Action::Unspecified, Some(message())),
@@ -102,11 +183,7 @@ fn refusals_name_the_reason() {
             Code::InvalidArgument,
             "config: COMMIT takes none, it uses the saved one",
         ),
-        (
-            request(Action::ReconcileAndCommit, Some(message())),
-            Code::Unimplemented,
-            "action: RECONCILE_AND_COMMIT is not supported, use VERIFY_AND_COMMIT",
-        ),
+        (request(Action::ReconcileAndCommit, None), Code::InvalidArgument, "config: it is missing"),
     ];
     for (request, code, message) in cases {
         let status = bed.runtime.check_set_config(&request).expect_err(message);
@@ -152,7 +229,7 @@ fn what_is_no_program_is_refused() {
 #[test]
 fn p4info_of_another_program_is_refused_naming_the_place() {
     type Break = fn(&mut P4Info);
-    let cases: [(Break, &str); 13] = [
+    let cases: [(Break, &str); 16] = [
         (|i| name(&mut i.tables[0].preamble, "other"), "table other is not in the program"),
         (|i| drop(i.tables.remove(0)), "table TestIngress.destinations of the program is not in P4Info"),
         (
@@ -188,7 +265,19 @@ fn p4info_of_another_program_is_refused_naming_the_place() {
         ),
         (|i| i.registers[0].size = 5, "register TestIngress.cells has 5 cells in P4Info, 32 in the program"),
         (|i| name(&mut i.counters[0].preamble, "c"), "counter c is not in the program"),
-        (|i| i.tables[1].preamble = i.tables[0].preamble.clone(), "table TestIngress.destinations has"),
+        (
+            |i| i.registers[0].preamble.as_mut().unwrap().id = id(&i.actions, "TestIngress.tag"),
+            "TestIngress.tag and TestIngress.cells have the same id",
+        ),
+        (
+            |i| action(i, "TestIngress.forward").params[1].id = 1,
+            "TestIngress.forward: two of its parts have the same id, 1",
+        ),
+        (|i| i.tables[1].match_fields[1].id = 1, "TestIngress.rules: two of its parts have the same id, 1"),
+        (
+            |i| i.tables[0].preamble.as_mut().unwrap().annotations.push("@entry_restriction(\"x\")".into()),
+            "table TestIngress.destinations: @entry_restriction: there is no key field x",
+        ),
     ];
     for (change, message) in cases {
         let mut info = parse_p4info(P4INFO).unwrap();

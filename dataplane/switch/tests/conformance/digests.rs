@@ -40,7 +40,7 @@ fn learn(bed: &mut Testbed, now: u64, station: u8, port: u16) -> Vec<DigestList>
     bed.inject(now, port, &bytes);
     bed.advance(now);
     let digests = std::mem::take(&mut bed.emitted.digests);
-    digests.into_iter().filter_map(|(time, digest)| bed.runtime.digest(time, digest)).map(list).collect()
+    digests.into_iter().flat_map(|(time, digest)| bed.runtime.digest(time, digest)).map(list).collect()
 }
 
 fn testbed(max_list_size: i32, timeout: i64, ack_timeout: i64) -> Testbed {
@@ -71,13 +71,13 @@ fn a_list_is_sent_when_it_is_full() {
 #[test]
 fn a_list_is_sent_when_its_time_has_come() {
     let mut bed = testbed(0, 500, 1_000_000);
-    assert_eq!(bed.runtime.digest_deadline(), None);
+    assert_eq!(bed.runtime.deadline(), None);
     assert_eq!(learn(&mut bed, 100, 1, 3), []);
-    assert_eq!(bed.runtime.digest_deadline(), Some(Nanos(600)));
-    assert!(bed.runtime.digests_due(Nanos(599)).is_empty());
-    let lists: Vec<DigestList> = bed.runtime.digests_due(Nanos(600)).into_iter().map(list).collect();
+    assert_eq!(bed.runtime.deadline(), Some(Nanos(600)));
+    assert!(bed.runtime.due(&mut bed.switch, Nanos(599)).is_empty());
+    let lists: Vec<DigestList> = bed.runtime.due(&mut bed.switch, Nanos(600)).into_iter().map(list).collect();
     assert_eq!(members(&lists[0]).len(), 1);
-    assert_eq!(bed.runtime.digest_deadline(), None);
+    assert_eq!(bed.runtime.deadline(), None);
 }
 
 #[test]
@@ -126,4 +126,12 @@ fn digests_are_enabled_changed_and_disabled() {
     for (entry, message) in cases {
         assert_eq!(bed.refused(Type::Insert, entry), (Code::InvalidArgument, message.into()));
     }
+}
+
+#[test]
+fn timestamps_are_since_1970() {
+    let mut bed = testbed(1, 0, 0);
+    bed.runtime =
+        std::mem::replace(&mut bed.runtime, groupflow_switch::p4rt::Runtime::new(1)).since(Nanos(1_000));
+    assert_eq!(learn(&mut bed, 5, 9, 1)[0].timestamp, 1_005);
 }

@@ -9,7 +9,8 @@
 //! | Unset Election ID | unset never wins, zero is an id | `p4rt::arbitration` |
 //! | Bytestrings | valid, invalid and canonical forms | `p4rt::bytestring` |
 //! | Write RPC | NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION | `calls::checks_come_in_order` |
-//! | Batch Atomicity | other modes are UNIMPLEMENTED | `calls::only_continue_on_error_is_offered` |
+//! | Batch Atomicity | a failed batch leaves nothing | `atomicity::*` |
+//! | Role Config | what a role writes, reads and gets | `roles::*` |
 //! | Error Reporting | a batch goes on; errors in order | `calls::a_batch_goes_on_after_an_error` |
 //! | Read RPC | needs no stream; an error a request | `calls::reads_need_no_stream_and_report_each_request` |
 //! | SetForwardingPipelineConfig | all actions; primary only | `config::*` |
@@ -22,7 +23,7 @@
 //! | Constant Tables | PERMISSION_DENIED, readable | `tables::constant_tables_are_read_only` |
 //! | Wildcard Reads | filters, table id 0 | `tables::reads_filter` |
 //! | Direct Resources | counters, meters within entries | `state::direct_counters`, `state::direct_meters` |
-//! | Idle-timeout | refused where not supported | `tables::idle_timeouts_are_refused` |
+//! | Idle-timeout | refused where not supported, told elsewhere | `tables::*idle*` |
 //! | ActionProfileMember & ActionProfileGroup | members, groups, weights, one-shot; in use | `profiles::*` |
 //! | ValueSetEntry | modify only, size | `profiles::the_parser_takes_the_members_of_a_value_set` |
 //! | CounterEntry, MeterEntry, RegisterEntry | modify only, index rules, wildcards | `state::*` |
@@ -33,6 +34,7 @@
 //! | Stream Error Reporting | errors name the message | `calls::only_the_primary_sends_packets` |
 //! | Capabilities | version, unknown device | `calls::capabilities` |
 //! | ExternEntry | queues, ports, generators: unknown types and fields are refused | `externs::*` |
+//! | (p4-constraints) | rules of entries and arguments are kept | `restrictions::*` |
 //! | (robustness) | no request panics | `robustness::*` |
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -41,12 +43,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod atomicity;
 mod calls;
 mod config;
 mod digests;
 mod externs;
 mod profiles;
 mod replication;
+mod restrictions;
 mod robustness;
+mod roles;
 mod state;
 mod tables;

@@ -1,15 +1,15 @@
 //! Action profiles and value sets, on the program of the testbed with one of each.
 
-use groupflow_switch::p4rt::{parse_p4info, Code, PipelineConfig};
+use groupflow_switch::p4rt::{Code, PipelineConfig};
 use groupflow_switch::proto::p4::config::v1 as info;
 use groupflow_switch::proto::p4::v1::{
-    action_profile_group, entity::Entity as Kinds, table_action, update::Type, Action, ActionProfileAction,
-    ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch, ForwardingPipelineConfig,
+    action_profile_action, action_profile_group, entity::Entity as Kinds, table_action, update::Type, Action,
+    ActionProfileAction, ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch,
     TableAction, TableEntry, ValueSetEntry, ValueSetMember,
 };
 use serde_json::{json, Value};
 
-use crate::common::{exact, frame, Testbed, JSON, P4INFO};
+use crate::common::{changed, exact, frame, info_table, json_table, Testbed};
 
 const PROFILE: u32 = 77;
 const SET: u32 = 78;
@@ -19,13 +19,15 @@ const TABLE: &str = "TestIngress.destinations";
 /// `destinations` gets a profile of 3 members, whose selector hashes the source's lowest bits, and the parser a
 /// value set for the types of frames that are not taken for Ethernet.
 fn config() -> PipelineConfig {
-    let mut program: Value = serde_json::from_str(JSON).unwrap();
+    changed(with_profile)
+}
+
+fn with_profile(program: &mut Value, p4info: &mut info::P4Info) {
     let input = json!([{"type": "field", "value": ["ethernet", "src"]}]);
     let selector = json!({"algo": "csum16", "input": input});
     let ingress = &mut program["pipelines"][0];
     ingress["action_profiles"] = json!([{"name": "p", "id": 0, "max_size": 3, "selector": selector}]);
-    let tables = ingress["tables"].as_array_mut().unwrap();
-    let table = tables.iter_mut().find(|table| table["name"] == TABLE).unwrap();
+    let table = json_table(program, TABLE);
     table["type"] = json!("indirect_ws");
     table["action_profile"] = json!("p");
     program["parse_vsets"] = json!([{"name": "set", "id": 0, "compressed_bitwidth": 9, "max_size": 1}]);
@@ -34,13 +36,13 @@ fn config() -> PipelineConfig {
     let case = json!({"type": "parse_vset", "value": "set", "mask": null, "next_state": null});
     start["transitions"].as_array_mut().unwrap().insert(0, case);
 
-    let mut p4info = parse_p4info(P4INFO).unwrap();
     let named = |id, name: &str| Some(info::Preamble { id, name: name.into(), ..info::Preamble::default() });
-    let table = p4info.tables.iter_mut().find(|t| t.preamble.as_ref().unwrap().name == TABLE).unwrap();
+    let table = info_table(p4info, TABLE);
     table.implementation_id = PROFILE;
+    let table_id = table.preamble.as_ref().unwrap().id;
     p4info.action_profiles.push(info::ActionProfile {
         preamble: named(PROFILE, "p"),
-        table_ids: vec![table.preamble.as_ref().unwrap().id],
+        table_ids: vec![table_id],
         with_selector: true,
         size: 3,
         ..info::ActionProfile::default()
@@ -48,15 +50,10 @@ fn config() -> PipelineConfig {
     let kind = info::match_field::Match::MatchType(info::match_field::MatchType::Exact as i32);
     let field = info::MatchField { id: 1, bitwidth: 9, r#match: Some(kind), ..info::MatchField::default() };
     p4info.value_sets.push(info::ValueSet { preamble: named(SET, "set"), r#match: vec![field], size: 1 });
-    let p4_device_config = program.to_string().into_bytes();
-    PipelineConfig::new(ForwardingPipelineConfig { p4info: Some(p4info), p4_device_config, cookie: None })
-        .unwrap()
 }
 
 fn bed() -> Testbed {
-    let mut bed = Testbed::without_program(&[]);
-    bed.runtime.install(&mut bed.switch, config());
-    bed
+    Testbed::with(config())
 }
 
 fn forward(bed: &Testbed, port: u128) -> Action {
@@ -195,4 +192,49 @@ fn the_parser_takes_the_members_of_a_value_set() {
     assert_eq!(bed.refused(Type::Modify, bad).0, Code::InvalidArgument);
     bed.apply(Type::Modify, of_ports(&[])).unwrap();
     assert!(ports(&mut bed, 9, 2 * MS).is_empty());
+}
+
+#[test]
+fn an_action_is_left_out_while_the_port_that_it_watches_is_down() {
+    let mut bed = bed();
+    let (first, second) = (member(&bed, 1, 2), member(&bed, 2, 3));
+    bed.apply(Type::Insert, first).unwrap();
+    bed.apply(Type::Insert, second).unwrap();
+    let mut watching = group(&[(1, 1), (2, 1)]);
+    let port = |bytes: &[u8]| Some(action_profile_group::member::WatchKind::WatchPort(bytes.to_vec()));
+    watching.members[0].watch_kind = port(&[2]);
+    bed.apply(Type::Insert, watching.clone()).unwrap();
+    let to_group = entry(&bed, 1, table_action::Type::ActionProfileGroupId(5));
+    bed.apply(Type::Insert, to_group).unwrap();
+    let set = |watch_kind| {
+        let part = |port, watch_kind| ActionProfileAction {
+            action: Some(forward(&bed, port)),
+            weight: 1,
+            watch_kind,
+        };
+        let action_profile_actions = vec![part(2, watch_kind), part(3, None)];
+        table_action::Type::ActionProfileActionSet(ActionProfileActionSet {
+            action_profile_actions,
+            ..ActionProfileActionSet::default()
+        })
+    };
+    let one_shot = set(Some(action_profile_action::WatchKind::WatchPort(vec![2])));
+    let one_shot = entry(&bed, 2, one_shot);
+    bed.apply(Type::Insert, one_shot.clone()).unwrap();
+    let link = |bed: &mut Testbed, spec: &str| {
+        let (port, change) = groupflow_switch::core::parse_port_link(spec).unwrap();
+        bed.switch.change_link(port, &change).unwrap();
+    };
+    assert!(ports(&mut bed, 1, 0).contains(&2) && ports(&mut bed, 2, 0).contains(&2));
+    link(&mut bed, "2:down");
+    assert_eq!([ports(&mut bed, 1, MS), ports(&mut bed, 2, MS)], [vec![3; 30], vec![3; 30]]);
+    // A group that is written meanwhile, and a program that is installed meanwhile, know it too.
+    bed.apply(Type::Modify, watching.clone()).unwrap();
+    assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);
+    link(&mut bed, "2:up");
+    assert!(ports(&mut bed, 1, 3 * MS).contains(&2) && ports(&mut bed, 2, 3 * MS).contains(&2));
+    assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), [Kinds::from(watching.clone())]);
+    watching.members[0].watch_kind = port(&[2, 0]);
+    let (code, message) = bed.refused(Type::Modify, watching);
+    assert_eq!((code, message.as_str()), (Code::InvalidArgument, "watch_port: 512 is above 511"));
 }

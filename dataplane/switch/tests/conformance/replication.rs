@@ -32,12 +32,50 @@ fn groups_come_change_and_go() {
     assert_eq!(bed.left(1), []);
 }
 
+fn with_backups(replica: Replica, ports: &[u16]) -> Replica {
+    let backup = |port: &u16| BackupReplica { port: port.to_be_bytes().to_vec(), instance: 9 };
+    Replica { backup_replicas: ports.iter().map(backup).collect(), ..replica }
+}
+
+#[test]
+fn a_backup_replica_is_used_while_the_ports_before_it_are_down() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "multicast", &[5]);
+    let entry = group(5, &[with_backups(replica(2, 1), &[3, 4])]);
+    bed.apply(Type::Insert, entry.clone()).unwrap();
+    let mut time = 0;
+    let mut by = |bed: &mut Testbed, links: &[&str]| {
+        time += 1;
+        for link in links {
+            let (port, change) = groupflow_switch::core::parse_port_link(link).unwrap();
+            bed.switch.change_link(port, &change).unwrap();
+        }
+        bed.inject(time, 1, &frame(1, 0x0800, 60));
+        bed.left(time).into_iter().map(|(_, port)| port).collect::<Vec<_>>()
+    };
+    assert_eq!(by(&mut bed, &[]), [2]);
+    assert_eq!(by(&mut bed, &["2:down"]), [3]);
+    assert_eq!(by(&mut bed, &["3:down"]), [4]);
+    assert_eq!(by(&mut bed, &["2:up"]), [2], "the preferred one again");
+    assert_eq!(
+        by(&mut bed, &["2:down", "4:down"]),
+        [0u16; 0],
+        "it goes to the preferred port, which is down"
+    );
+    assert_eq!(by(&mut bed, &["4:up"]), [4]);
+    assert_ne!(bed.read(group(5, &[])).unwrap(), []);
+    bed.apply(Type::Modify, group(5, &[replica(3, 1)])).unwrap();
+    assert_eq!(by(&mut bed, &["2:up", "3:up"]), [3], "no backups any more");
+    let session = crate::common::session(1, &[with_backups(replica(1, 1), &[2])], 0, 0);
+    assert_eq!(bed.refused(Type::Insert, session).0, Code::Unimplemented);
+}
+
 #[test]
 fn bad_groups_are_refused() {
     let mut bed = Testbed::new(&[]);
     let no_port = Replica { port_kind: None, ..replica(1, 1) };
     let empty_port = Replica { port_kind: Some(PortKind::Port(vec![])), ..replica(1, 1) };
-    let backup = Replica { backup_replicas: vec![BackupReplica::default()], ..replica(1, 1) };
+    let backup = |port| with_backups(replica(1, 1), &[port]);
     let cases = [
         (
             group(0, &[]),
@@ -71,9 +109,14 @@ fn bad_groups_are_refused() {
         ),
         (group(1, &[empty_port]), Code::OutOfRange, "multicast group 1: replica 1: port: empty byte string"),
         (
-            group(1, &[backup]),
-            Code::Unimplemented,
-            "multicast group 1: replica 1: backup_replicas: not supported",
+            group(1, &[backup(512)]),
+            Code::InvalidArgument,
+            "multicast group 1: replica 1: port: 512 is above 511",
+        ),
+        (
+            group(1, &[backup(1)]),
+            Code::InvalidArgument,
+            "multicast group 1: replica 1: backup_replicas: port 1 is there twice",
         ),
     ];
     for (group, code, message) in cases {
@@ -151,4 +194,8 @@ fn bad_sessions_are_refused() {
     for (session, message) in cases {
         assert_eq!(bed.refused(Type::Insert, session), (Code::InvalidArgument, message.into()));
     }
+    let backup = BackupReplica { port: vec![2], instance: 1 };
+    let backed = session(1, &[Replica { backup_replicas: vec![backup], ..replica(1, 1) }], 0, 0);
+    let message = "clone session 1: backup_replicas: only multicast groups have them";
+    assert_eq!(bed.refused(Type::Insert, backed), (Code::Unimplemented, message.into()));
 }

@@ -28,10 +28,10 @@ fn try_everything(bed: &mut Testbed, bytes: &[u8]) {
         let _ = bed.runtime.apply(&mut bed.switch, &update);
         let entity = update.entity.unwrap_or_default();
         let mut found = Vec::new();
-        let _ = bed.runtime.find(&bed.switch, &entity, &mut found);
+        let _ = bed.runtime.find(&bed.switch, "", &entity, &mut found);
     }
     if let Ok(entity) = Entity::decode(bytes) {
-        let _ = bed.runtime.find(&bed.switch, &entity, &mut Vec::new());
+        let _ = bed.runtime.find(&bed.switch, "", &entity, &mut Vec::new());
     }
     if let Ok(request) = WriteRequest::decode(bytes) {
         let _ = bed.write(&request);

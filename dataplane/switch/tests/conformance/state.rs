@@ -94,9 +94,87 @@ fn meters_are_read_and_set() {
     assert_eq!(bed.apply(Type::Modify, cell(2, None)), Ok(()));
     assert_eq!(bed.read(cell(2, None)).unwrap(), [Kinds::from(cell(2, None))]);
     assert_eq!(bed.read(MeterEntry::default()).unwrap().len(), 8);
-    let colours = MeterEntry { counter_data: Some(MeterCounterData::default()), ..cell(2, None) };
-    assert_eq!(bed.refused(Type::Modify, colours.clone()).0, Code::Unimplemented);
-    assert_eq!(bed.read(colours).unwrap_err().code, Code::Unimplemented);
+    // Meters count the packets of each colour: those of port 1 are all green but the last.
+    let rates = MeterConfig { cir: 1, cburst: 2, pir: 1, pburst: 2, eburst: 0 };
+    bed.apply(Type::Modify, cell(1, Some(rates))).unwrap();
+    (0..3).for_each(|_| bed.inject(0, 1, &frame(1, 0x0800, 60)));
+    let count = |packets: i64| Some(CounterData { byte_count: 60 * packets, packet_count: packets });
+    let counts = |green, red| MeterCounterData { green: count(green), yellow: count(0), red: count(red) };
+    let with = |counts| MeterEntry { counter_data: Some(counts), ..cell(1, Some(rates)) };
+    assert_eq!(bed.read(with(counts(0, 0))).unwrap(), [Kinds::from(with(counts(2, 1)))]);
+    let message = "meter TestIngress.policers: counter_data: the counts by colour can only be set to zero";
+    assert_eq!(bed.refused(Type::Modify, with(counts(1, 0))), (Code::InvalidArgument, message.into()));
+    bed.apply(Type::Modify, with(MeterCounterData::default())).unwrap();
+    assert_eq!(bed.read(with(counts(0, 0))).unwrap(), [Kinds::from(with(counts(0, 0)))]);
+}
+
+#[test]
+fn meters_take_the_rates_of_their_type() {
+    use groupflow_switch::proto::p4::config::v1::meter_spec::Type as Kind;
+    let single = MeterConfig { cir: 1, cburst: 1, pir: 1, pburst: 1, eburst: 0 };
+    let excess = MeterConfig { eburst: 1, ..single };
+    let two = MeterConfig { pir: 2, pburst: 2, ..single };
+    // The colours of four packets at once.
+    let cases = [
+        (Kind::TwoRateThreeColor, two, vec![excess], [1, 1, 2]),
+        (Kind::SingleRateThreeColor, excess, vec![two], [1, 1, 2]),
+        (Kind::SingleRateTwoColor, single, vec![two, excess], [1, 0, 3]),
+    ];
+    for (kind, good, bad, expected) in cases {
+        let mut bed = Testbed::with(crate::common::changed(|_, info| {
+            info.meters[0].spec.as_mut().unwrap().r#type = kind as i32;
+        }));
+        let id = bed.meter(POLICERS);
+        let cell =
+            |config| MeterEntry { meter_id: id, index: at(1), config: Some(config), counter_data: None };
+        for rates in bad {
+            assert_eq!(bed.refused(Type::Modify, cell(rates)).0, Code::InvalidArgument, "{kind:?} {rates:?}");
+        }
+        bed.apply(Type::Modify, cell(good)).unwrap();
+        assert_eq!(bed.read(cell(good)).unwrap(), [Kinds::from(cell(good))]);
+        (0..4).for_each(|_| bed.inject(0, 1, &frame(1, 0x0800, 60)));
+        let asked = MeterEntry { counter_data: Some(MeterCounterData::default()), ..cell(good) };
+        let Kinds::MeterEntry(MeterEntry { counter_data: Some(counts), .. }) =
+            bed.read(asked).unwrap().remove(0)
+        else {
+            panic!("no counts")
+        };
+        let counts = [counts.green, counts.yellow, counts.red];
+        assert_eq!(counts.map(|count| count.unwrap().packet_count), expected, "{kind:?}");
+    }
+}
+
+#[test]
+fn the_default_entry_has_direct_resources() {
+    let mut bed = Testbed::new(&[]);
+    let table_entry = |table: &str, bed: &Testbed| TableEntry {
+        table_id: bed.table(table),
+        is_default_action: true,
+        ..TableEntry::default()
+    };
+    let (rules, prefixes) = (table_entry(RULES, &bed), table_entry(PREFIXES, &bed));
+    bed.inject(0, 1, &frame(1, 0x0800, 90));
+    let counted = |bytes, packets| Some(CounterData { byte_count: bytes, packet_count: packets });
+    let counter = |data| DirectCounterEntry { table_entry: Some(rules.clone()), data };
+    assert_eq!(bed.read(counter(None)).unwrap(), [Kinds::from(counter(counted(90, 1)))]);
+    bed.apply(Type::Modify, counter(counted(0, 5))).unwrap();
+    let asked = TableEntry { counter_data: counted(0, 0), ..rules.clone() };
+    let Kinds::TableEntry(read) = bed.read(asked).unwrap().remove(0) else { panic!("no entry") };
+    assert_eq!(read.counter_data, counted(0, 5));
+    // The default entry of `prefixes` gets a meter, which colours packets that no entry is for.
+    let rates = Some(MeterConfig { cir: 1, cburst: 100, pir: 1, pburst: 100, eburst: 0 });
+    let action = Some(bed.action(PREFIXES, "metered", &[]));
+    let entry = TableEntry { action, meter_config: rates, ..prefixes.clone() };
+    bed.apply(Type::Modify, entry.clone()).unwrap();
+    (0..2).for_each(|_| bed.inject(0, 1, &frame(1, 0x0800, 90)));
+    let asked = MeterCounterData::default();
+    let meter =
+        |config, counter_data| DirectMeterEntry { table_entry: Some(prefixes.clone()), config, counter_data };
+    let counts = MeterCounterData { green: counted(90, 1), yellow: counted(0, 0), red: counted(90, 1) };
+    assert_eq!(bed.read(meter(None, Some(asked))).unwrap(), [Kinds::from(meter(rates, Some(counts)))]);
+    // A reset of the action resets them, too.
+    bed.apply(Type::Modify, TableEntry { action: None, ..entry }).unwrap();
+    assert_eq!(bed.read(meter(None, None)).unwrap(), [Kinds::from(meter(None, None))]);
 }
 
 #[test]
@@ -218,7 +296,10 @@ fn direct_meters() {
     let cases = [
         (MeterConfig { pir: 1, ..RATES }, "pir: it is below cir"),
         (MeterConfig { cir: -1, ..RATES }, "cir: it is negative"),
-        (MeterConfig { eburst: 1, ..RATES }, "eburst: meters are of the two-rate three-colour type"),
+        (
+            MeterConfig { eburst: 1, ..RATES },
+            "eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it",
+        ),
     ];
     for (rates, message) in cases {
         assert_eq!(bed.refused(Type::Modify, direct(Some(rates))), (Code::InvalidArgument, message.into()));

@@ -1,12 +1,14 @@
 //! Table entries.
 
-use groupflow_switch::p4rt::Code;
+use groupflow_base::Nanos;
+use groupflow_switch::p4rt::{ClientId, Code};
+use groupflow_switch::proto::p4::v1::stream_message_response::Update;
 use groupflow_switch::proto::p4::v1::{
     entity::Entity as Kinds, field_match, table_action, table_entry::IdleTimeout, update::Type, FieldMatch,
     TableAction, TableEntry,
 };
 
-use crate::common::{exact, frame, lpm, optional, range, ternary, Testbed};
+use crate::common::{changed, exact, frame, info_table, json_table, lpm, optional, range, ternary, Testbed};
 
 const DESTINATIONS: &str = "TestIngress.destinations";
 const RULES: &str = "TestIngress.rules";
@@ -412,4 +414,130 @@ fn idle_timeouts_are_refused() {
         bed.read(TableEntry { r#match: vec![], action: None, ..hit }).unwrap_err().code,
         Code::InvalidArgument
     );
+}
+
+/// The testbed with idle timeouts in `destinations`.
+fn with_timeouts() -> Testbed {
+    Testbed::with(changed(|program, info| {
+        json_table(program, DESTINATIONS)["support_timeout"] = true.into();
+        info_table(info, DESTINATIONS).idle_timeout_behavior = 1;
+    }))
+}
+
+/// The keys of the entries that are told to be idle.
+fn idle(bed: &mut Testbed, now: u64) -> Vec<Vec<FieldMatch>> {
+    let notices = bed.runtime.due(&mut bed.switch, Nanos(now));
+    let entries = notices.into_iter().flat_map(|(stream, message)| match message.update {
+        Some(Update::IdleTimeoutNotification(notice)) => {
+            assert_eq!((stream, notice.timestamp), (ClientId(1), i64::try_from(now).unwrap()));
+            notice.table_entry
+        }
+        other => panic!("{other:?}"),
+    });
+    entries.map(|entry| entry.r#match).collect()
+}
+
+#[test]
+fn an_entry_without_packets_is_told_to_be_idle_again_and_again() {
+    const MS: u64 = 1_000_000;
+    let mut bed = with_timeouts();
+    let entry = |bed: &Testbed, mac, timeout| TableEntry {
+        idle_timeout_ns: timeout,
+        metadata: b"m".to_vec(),
+        ..bed.entry(DESTINATIONS, &[exact(1, mac)], "forward", &[2, 0])
+    };
+    let (first, second) = (entry(&bed, 1, 20_000_000), entry(&bed, 2, 30_000_000));
+    bed.apply(Type::Insert, first.clone()).unwrap();
+    bed.apply(Type::Insert, second.clone()).unwrap();
+    let asked = TableEntry { r#match: vec![exact(1, 1)], ..bed_entry(&bed, DESTINATIONS) };
+    assert_eq!(read(&bed, asked), std::slice::from_ref(&first));
+    assert_eq!(bed.runtime.deadline(), Some(Nanos(20 * MS)));
+    // A packet at 15 ms puts the first off until 35 ms.
+    bed.inject(15 * MS, 1, &frame(1, 0x0800, 60));
+    assert_eq!(idle(&mut bed, 29 * MS), Vec::<Vec<FieldMatch>>::new());
+    assert_eq!(idle(&mut bed, 30 * MS), [vec![exact(1, 2)]]);
+    assert_eq!(idle(&mut bed, 35 * MS), [vec![exact(1, 1)]]);
+    assert_eq!(idle(&mut bed, 60 * MS), [vec![exact(1, 1)], vec![exact(1, 2)]], "a timer starts again");
+    let since = TableEntry {
+        time_since_last_hit: Some(IdleTimeout::default()),
+        r#match: vec![exact(1, 1)],
+        ..bed_entry(&bed, DESTINATIONS)
+    };
+    bed.inject(70 * MS, 1, &frame(1, 0x0800, 60));
+    bed.advance(72 * MS);
+    let elapsed = read(&bed, since).remove(0).time_since_last_hit;
+    assert_eq!(elapsed, Some(IdleTimeout { elapsed_ns: 2_000_000 }));
+    // Without its timeout, and without the entry, nothing is due.
+    bed.apply(Type::Modify, TableEntry { idle_timeout_ns: 0, ..first }).unwrap();
+    bed.apply(Type::Delete, second.clone()).unwrap();
+    assert_eq!(bed.runtime.deadline(), None);
+    // The shortest timeout is 10 ms, and is read as it was written.
+    bed.apply(Type::Insert, TableEntry { idle_timeout_ns: 1, ..second }).unwrap();
+    assert_eq!(bed.runtime.deadline(), Some(Nanos(82 * MS)));
+    let negative = entry(&bed, 3, -1);
+    assert_eq!(bed.refused(Type::Insert, negative).0, Code::InvalidArgument);
+}
+
+#[test]
+fn a_field_of_a_string_type_has_strings() {
+    use groupflow_switch::proto::p4::config::v1 as info;
+    use info::p4_new_type_spec::Representation;
+    use info::p4_new_type_translation::{SdnString, SdnType};
+    let mut bed = Testbed::with(changed(|_, p4info| {
+        let sdn_type = Some(SdnType::SdnString(SdnString {}));
+        let to = info::P4NewTypeTranslation { uri: "ports".into(), sdn_type };
+        let kind = Representation::TranslatedType(to);
+        let kind = info::P4NewTypeSpec { representation: Some(kind), ..info::P4NewTypeSpec::default() };
+        p4info.type_info.get_or_insert_with(Default::default).new_types.insert("port_t".into(), kind);
+        let port = || Some(info::P4NamedType { name: "port_t".into() });
+        let named = |action: &&mut info::Action| {
+            action.preamble.as_ref().is_some_and(|preamble| preamble.name == "TestIngress.forward")
+        };
+        let param = &mut p4info.actions.iter_mut().find(named).unwrap().params[0];
+        (param.bitwidth, param.type_name) = (0, port());
+        let field = &mut info_table(p4info, RULES).match_fields[2];
+        (field.bitwidth, field.type_name) = (0, port());
+        for header in &mut p4info.controller_packet_metadata {
+            (header.metadata[0].bitwidth, header.metadata[0].type_name) = (0, port());
+        }
+    }));
+    let mut entry = bed.entry(DESTINATIONS, &[exact(1, 1)], "forward", &[0, 0]);
+    match entry.action.as_mut().unwrap().r#type.as_mut().unwrap() {
+        table_action::Type::Action(action) => action.params[0].value = b"Ethernet8".to_vec(),
+        other => panic!("{other:?}"),
+    }
+    bed.apply(Type::Insert, entry.clone()).unwrap();
+    assert_eq!(all(&bed, DESTINATIONS), [entry]);
+    bed.inject(0, 2, &frame(1, 0x0800, 60));
+    assert_eq!(bed.left(0), [(0, 1)], "the first string is 1");
+    let optional = field_match::Optional { value: b"Ethernet8".to_vec() };
+    let key =
+        FieldMatch { field_id: 3, field_match_type: Some(field_match::FieldMatchType::Optional(optional)) };
+    let rule = TableEntry { priority: 1, ..bed.entry(RULES, &[key], "keep", &[]) };
+    bed.apply(Type::Insert, rule.clone()).unwrap();
+    assert_eq!(all(&bed, RULES), [rule]);
+    // Nine bits of the packet, whose width P4Info does not say.
+    let Some(Update::Packet(packet)) = bed.runtime.packet_in(&[0x00, 0x85, 0xaa]).remove(0).1.update else {
+        panic!("no packet")
+    };
+    assert_eq!((packet.metadata[0].value.as_slice(), packet.payload), (&b"Ethernet8"[..], vec![0xaa]));
+}
+
+#[test]
+fn entries_that_are_initial_but_not_constant_can_change() {
+    let mut bed = Testbed::with(changed(|_, info| {
+        let table = info_table(info, FIXED);
+        (table.is_const_table, table.has_initial_entries, table.size) = (false, true, 3);
+    }));
+    assert_eq!(all(&bed, FIXED).iter().map(|entry| entry.is_const).collect::<Vec<_>>(), [false; 2]);
+    let changed = bed.entry(FIXED, &[exact(1, 0x1234)], "keep_type", &[9]);
+    bed.apply(Type::Modify, changed.clone()).unwrap();
+    let gone = bed.entry(FIXED, &[exact(1, 0x5678)], "NoAction", &[]);
+    bed.apply(Type::Delete, gone.clone()).unwrap();
+    assert_eq!(all(&bed, FIXED), [changed]);
+    bed.apply(Type::Insert, gone).unwrap();
+    let third = bed.entry(FIXED, &[exact(1, 7)], "NoAction", &[]);
+    bed.apply(Type::Insert, third).unwrap();
+    let fourth = bed.entry(FIXED, &[exact(1, 8)], "NoAction", &[]);
+    assert_eq!(bed.refused(Type::Insert, fourth).0, Code::ResourceExhausted);
 }

@@ -1,0 +1,151 @@
+//! Batches of updates, of which some are carried out as a whole or not at all.
+//!
+//! P4Runtime specification, section "Batch Atomicity". A batch is taken back by updates that undo its own, the
+//! last first.
+
+use groupflow_base::Nanos;
+
+use super::state::ControlState;
+use super::status::{Code, Refusal, Status};
+use super::update::{self, Found, UpdateKind};
+use super::{table_read, Runtime};
+use crate::core::{Forwarding, Switch};
+use crate::proto::p4::v1::entity::Entity as Kinds;
+use crate::proto::p4::v1::write_request::Atomicity;
+use crate::proto::p4::v1::{DirectMeterEntry, Entity, MeterConfig, MeterEntry, TableEntry, Update};
+
+/// The most entities that are kept to take a batch back: a register has millions of cells.
+const UNDO_LIMIT: usize = 1 << 18;
+
+/// The updates of a batch that were carried out so far.
+#[derive(Debug)]
+pub struct Batch {
+    atomicity: Atomicity,
+    /// The role of the client.
+    role: String,
+    results: Vec<Result<(), Refusal>>,
+    /// The updates that take back those carried out.
+    undo: Vec<Update>,
+    failed: bool,
+}
+
+impl Batch {
+    /// A batch of which nothing was carried out yet.
+    pub fn new(atomicity: Atomicity, role: &str) -> Batch {
+        Batch { atomicity, role: role.into(), results: Vec::new(), undo: Vec::new(), failed: false }
+    }
+
+    /// Whether no packet may see a part of the batch.
+    pub fn is_atomic(&self) -> bool {
+        self.atomicity == Atomicity::DataplaneAtomic
+    }
+
+    /// Carries out the next updates.
+    pub fn apply(&mut self, runtime: &mut Runtime, switch: &mut Switch, updates: &[Update]) {
+        for update in updates {
+            let result = self.attempt(runtime, switch, update);
+            let ends = result.is_err() && self.atomicity != Atomicity::ContinueOnError && !self.failed;
+            self.results.push(result);
+            if ends {
+                self.take_back(runtime, switch);
+            }
+        }
+    }
+
+    /// The outcome of all updates.
+    pub fn outcome(self) -> Result<(), Status> {
+        Status::of_batch("update", &self.results)
+    }
+
+    fn attempt(
+        &mut self, runtime: &mut Runtime, switch: &mut Switch, update: &Update,
+    ) -> Result<(), Refusal> {
+        if self.failed {
+            return Err(aborted());
+        }
+        runtime.scope(&self.role)?.check(update.entity.as_ref())?;
+        if self.atomicity == Atomicity::ContinueOnError {
+            return runtime.apply(switch, update);
+        }
+        if update::extern_entry(update.entity.as_ref()).is_some() {
+            let message =
+                "extern_entry: it cannot be taken back, so that atomicity must be CONTINUE_ON_ERROR";
+            return Err(Refusal::unimplemented(message));
+        }
+        let (state, forwarding) = runtime.current(switch)?;
+        let undo = inverse(state, forwarding, update)?;
+        if self.undo.len() + undo.len() > UNDO_LIMIT {
+            let message =
+                format!("more than {UNDO_LIMIT} entities change in one batch that may be taken back");
+            return Err(Refusal::new(Code::ResourceExhausted, message));
+        }
+        runtime.apply(switch, update)?;
+        self.undo.extend(undo);
+        Ok(())
+    }
+
+    fn take_back(&mut self, runtime: &mut Runtime, switch: &mut Switch) {
+        self.failed = true;
+        for update in std::mem::take(&mut self.undo).iter().rev() {
+            let outcome = runtime.apply(switch, update);
+            debug_assert_eq!(outcome, Ok(()), "{update:?}");
+        }
+        for result in self.results.iter_mut().filter(|result| result.is_ok()) {
+            *result = Err(aborted());
+        }
+    }
+}
+
+fn aborted() -> Refusal {
+    Refusal::new(Code::Aborted, "not carried out, since another update of the batch failed")
+}
+
+/// The updates that undo an update; none for one that will be refused.
+fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Update>, Refusal> {
+    let Some(entity) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    let back = match UpdateKind::of(update)? {
+        UpdateKind::Insert => return Ok(vec![update::of(UpdateKind::Delete, entity.clone())]),
+        UpdateKind::Modify => UpdateKind::Modify,
+        UpdateKind::Delete => UpdateKind::Insert,
+    };
+    let mut found = Before(Vec::new());
+    match entity {
+        Kinds::TableEntry(entry) if !entry.is_default_action => {
+            // A deleted entry loses its counter; one that is changed keeps it.
+            let counted = entry.counter_data.is_some() || back == UpdateKind::Insert;
+            found.0.extend(table_read::to_write(state, forwarding, entry, counted).map(Kinds::from));
+        }
+        _ => {
+            // An entity that cannot be read will not be written either.
+            let request = Entity { entity: Some(filter(entity)) };
+            let _ = update::read(state, forwarding, &request, Nanos::ZERO, &mut found);
+        }
+    }
+    Ok(found.0.into_iter().map(|entity| update::of(back, entity)).collect())
+}
+
+/// The request that reads what an update changes.
+fn filter(entity: &Kinds) -> Kinds {
+    match entity.clone() {
+        Kinds::TableEntry(entry) => {
+            TableEntry { action: None, meter_config: Some(MeterConfig::default()), ..entry }.into()
+        }
+        // The counts by colour can only be set to zero.
+        Kinds::MeterEntry(entry) => MeterEntry { counter_data: None, ..entry }.into(),
+        Kinds::DirectMeterEntry(entry) => DirectMeterEntry { counter_data: None, ..entry }.into(),
+        other => other,
+    }
+}
+
+/// The entities that an update is about, one more than the limit at most.
+struct Before(Vec<Kinds>);
+
+impl Found for Before {
+    fn push(&mut self, entity: Entity) {
+        if self.0.len() <= UNDO_LIMIT {
+            self.0.extend(entity.entity);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The type of a digest's data, by which the values that the program has in a row become P4Data.
+//!
+//! P4Runtime specification, section "Representation of Arbitrary P4 Types".
+
+use super::bytestring::encode_signed;
+use super::translation::{encode, Names};
+use crate::proto::p4::config::v1 as info;
+use crate::proto::p4::v1::p4_data::Data;
+use crate::proto::p4::v1::{P4Data, P4Header, P4StructLike};
+use info::p4_bitstring_like_type_spec::TypeSpec as Bits;
+use info::p4_data_type_spec::TypeSpec;
+use info::p4_new_type_spec::Representation;
+
+/// The most types within a digest's: P4Info may put a type into itself.
+const LIMIT: usize = 1024;
+
+/// A type of P4.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataType {
+    /// `bit<W>`, or a string that stands for it.
+    Bits(Option<Names>),
+    /// `int<W>`
+    Signed(u32),
+    /// `bool`
+    Bool,
+    /// An enum with an underlying type.
+    EnumValue,
+    /// An enum, by the names of its values.
+    Enum(Vec<String>),
+    /// `error`, by the names of its values.
+    Error(Vec<String>),
+    /// A struct.
+    Struct(Vec<DataType>),
+    /// A tuple.
+    Tuple(Vec<DataType>),
+    /// A header, which is valid.
+    Header(Vec<DataType>),
+}
+
+/// The types of P4Info.
+pub struct Types<'a> {
+    /// Types by their names.
+    pub info: Option<&'a info::P4TypeInfo>,
+    /// The strings of a type.
+    pub names: &'a dyn Fn(&info::P4NamedType) -> Option<Names>,
+}
+
+impl DataType {
+    /// The type of a digest that has this many values in the program. One that cannot be told, as of a stack of
+    /// headers, is a struct of bit strings.
+    pub fn of(spec: Option<&info::P4DataTypeSpec>, types: &Types<'_>, values: usize) -> DataType {
+        let found = spec.and_then(|spec| types.find(spec, &mut LIMIT.clone()));
+        let fits = found.filter(|found| found.values() == values);
+        fits.unwrap_or_else(|| DataType::Struct(vec![DataType::Bits(None); values]))
+    }
+
+    fn values(&self) -> usize {
+        match self {
+            DataType::Struct(members) | DataType::Tuple(members) | DataType::Header(members) => {
+                members.iter().map(DataType::values).sum()
+            }
+            _ => 1,
+        }
+    }
+
+    /// The next values as P4Data.
+    pub fn data(&self, values: &mut dyn Iterator<Item = u128>) -> P4Data {
+        let mut all = |members: &[DataType]| P4StructLike {
+            members: members.iter().map(|member| member.data(values)).collect(),
+        };
+        let data = match self {
+            DataType::Struct(members) => Data::Struct(all(members)),
+            DataType::Tuple(members) => Data::Tuple(all(members)),
+            DataType::Header(members) => {
+                let fields = all(members).members.into_iter().filter_map(|member| match member.data {
+                    Some(Data::Bitstring(bytes)) => Some(bytes),
+                    _ => None,
+                });
+                Data::Header(P4Header { is_valid: true, bitstrings: fields.collect() })
+            }
+            value => value.scalar(values.next().unwrap_or(0)),
+        };
+        P4Data { data: Some(data) }
+    }
+
+    fn scalar(&self, value: u128) -> Data {
+        let name = |names: &[String]| {
+            let name = usize::try_from(value).ok().and_then(|place| names.get(place));
+            name.cloned().unwrap_or_else(|| value.to_string())
+        };
+        match self {
+            DataType::Bool => Data::Bool(value != 0),
+            DataType::Signed(width) => Data::Bitstring(encode_signed(value, *width)),
+            DataType::EnumValue => Data::EnumValue(encode(value, None)),
+            DataType::Enum(names) => Data::Enum(name(names)),
+            DataType::Error(names) => Data::Error(name(names)),
+            DataType::Bits(names) => Data::Bitstring(encode(value, names.as_ref())),
+            DataType::Struct(_) | DataType::Tuple(_) | DataType::Header(_) => {
+                Data::Bitstring(encode(value, None))
+            }
+        }
+    }
+}
+
+impl Types<'_> {
+    fn find(&self, spec: &info::P4DataTypeSpec, left: &mut usize) -> Option<DataType> {
+        *left = left.checked_sub(1)?;
+        let types = self.info;
+        Some(match spec.type_spec.as_ref()? {
+            TypeSpec::Bitstring(bits) => of_bits(bits)?,
+            TypeSpec::Bool(_) => DataType::Bool,
+            TypeSpec::SerializableEnum(_) => DataType::EnumValue,
+            TypeSpec::Enum(named) => {
+                let members = &types?.enums.get(&named.name)?.members;
+                DataType::Enum(members.iter().map(|member| member.name.clone()).collect())
+            }
+            TypeSpec::Error(_) => DataType::Error(types?.error.as_ref()?.members.clone()),
+            TypeSpec::Struct(named) => {
+                let members = types?.structs.get(&named.name)?.members.iter();
+                let members = members.map(|member| self.find(member.type_spec.as_ref()?, left));
+                DataType::Struct(members.collect::<Option<_>>()?)
+            }
+            TypeSpec::Tuple(tuple) => {
+                let members = tuple.members.iter().map(|member| self.find(member, left));
+                DataType::Tuple(members.collect::<Option<_>>()?)
+            }
+            TypeSpec::Header(named) => {
+                let members = types?.headers.get(&named.name)?.members.iter();
+                let members = members.map(|member| of_bits(member.type_spec.as_ref()?));
+                DataType::Header(members.collect::<Option<_>>()?)
+            }
+            TypeSpec::NewType(named) => match types?.new_types.get(&named.name)?.representation.as_ref()? {
+                Representation::OriginalType(original) => self.find(original, left)?,
+                Representation::TranslatedType(_) => DataType::Bits((self.names)(named)),
+            },
+            TypeSpec::HeaderUnion(_) | TypeSpec::HeaderStack(_) | TypeSpec::HeaderUnionStack(_) => {
+                return None
+            }
+        })
+    }
+}
+
+fn of_bits(bits: &info::P4BitstringLikeTypeSpec) -> Option<DataType> {
+    match bits.type_spec.as_ref()? {
+        Bits::Bit(_) => Some(DataType::Bits(None)),
+        Bits::Int(int) => Some(DataType::Signed(u32::try_from(int.bitwidth).ok()?.clamp(1, 128))),
+        Bits::Varbit(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::p4info_file::parse_p4info;
+    use super::*;
+
+    /// As p4c writes it; `loop_t` is what no compiler writes.
+    const P4INFO: &str = r#"
+        digests { type_spec { struct { name: "learned_t" } } }
+        type_info {
+          structs { key: "learned_t" value {
+            members { name: "port" type_spec { new_type { name: "port_t" } } }
+            members { name: "flag" type_spec { bool { } } }
+            members { name: "level" type_spec { bitstring { int { bitwidth: 8 } } } }
+            members { name: "pair" type_spec { tuple {
+              members { bitstring { bit { bitwidth: 8 } } } members { new_type { name: "flag_t" } } } } }
+            members { name: "colour" type_spec { enum { name: "Colour" } } }
+            members { name: "code" type_spec { serializable_enum { name: "Code" } } }
+            members { name: "error" type_spec { error { } } }
+            members { name: "ether" type_spec { header { name: "ether_t" } } } } }
+          structs { key: "loop_t" value { members { name: "l" type_spec { struct { name: "loop_t" } } } } }
+          headers { key: "ether_t" value {
+            members { name: "dst" type_spec { bit { bitwidth: 48 } } }
+            members { name: "type" type_spec { bit { bitwidth: 16 } } } } }
+          enums { key: "Colour" value { members { name: "RED" } members { name: "BLUE" } } }
+          error { members: "NoError" members: "PacketTooShort" }
+          new_types { key: "port_t" value { translated_type { uri: "u" sdn_string { } } } }
+          new_types { key: "flag_t" value { original_type { bool { } } } }
+        }"#;
+
+    fn types_of(digest: &str) -> (info::P4Info, Option<info::P4DataTypeSpec>) {
+        let text = P4INFO.replacen("learned_t", digest, 1);
+        let parsed = parse_p4info(text.as_bytes()).expect("valid");
+        let spec = parsed.digests[0].type_spec.clone();
+        (parsed, spec)
+    }
+
+    #[test]
+    fn members_have_their_types() {
+        let (parsed, spec) = types_of("learned_t");
+        let names = Names::default();
+        let types = Types { info: parsed.type_info.as_ref(), names: &|_| Some(names.clone()) };
+        let of = DataType::of(spec.as_ref(), &types, 10);
+        let bits = |bytes: &[u8]| Data::Bitstring(bytes.to_vec());
+        let like = |members: Vec<Data>| P4StructLike {
+            members: members.into_iter().map(|data| P4Data { data: Some(data) }).collect(),
+        };
+        let ether = P4Header { is_valid: true, bitstrings: vec![vec![7], vec![8, 0]] };
+        let expected = like(vec![
+            bits(b"3"),
+            Data::Bool(true),
+            bits(&[0xfe]),
+            Data::Tuple(like(vec![bits(&[9]), Data::Bool(false)])),
+            Data::Enum("BLUE".into()),
+            Data::EnumValue(vec![5]),
+            Data::Error("PacketTooShort".into()),
+            Data::Header(ether),
+        ]);
+        let values = [3, 1, 0xfe, 9, 0, 1, 5, 1, 7, 0x800];
+        assert_eq!(of.data(&mut values.into_iter()).data, Some(Data::Struct(expected)));
+    }
+
+    #[test]
+    fn a_type_that_cannot_be_told_is_a_struct_of_bit_strings() {
+        let flat = |values| DataType::Struct(vec![DataType::Bits(None); values]);
+        for (digest, values) in [("loop_t", 2), ("learned_t", 3), ("unknown_t", 1)] {
+            let (parsed, spec) = types_of(digest);
+            let types = Types { info: parsed.type_info.as_ref(), names: &|_| None };
+            assert_eq!(DataType::of(spec.as_ref(), &types, values), flat(values), "{digest}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The rules that `@entry_restriction` and `@action_restriction` state, in the language of p4-constraints.
+//!
+//! Language specification of p4-constraints, sections "Tour of the language" and "Grammar". A number is taken
+//! modulo 2^W where it meets `bit<W>`, and a match kind with several fields equals the number that it alone
+//! matches.
+
+use std::cmp::Ordering;
+
+use groupflow_pipeline::Match;
+
+use super::bytestring::ones;
+use super::restriction_text::Parser;
+use super::status::Refusal;
+
+/// The rules of a table's entries, or of an action's arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restriction {
+    annotation: &'static str,
+    /// Each rule with its text.
+    rules: Vec<(String, Rule)>,
+}
+
+/// The entry or action that rules are about.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The key of an entry.
+    pub matches: &'a [Match],
+    /// The arguments of an action.
+    pub arguments: &'a [u128],
+    /// The priority of an entry.
+    pub priority: u32,
+}
+
+impl Restriction {
+    /// The rules in an object's annotations, if there are any. `parser` knows the names that rules may use.
+    pub fn of(
+        annotations: &[String], annotation: &'static str, parser: Parser<'_>,
+    ) -> Result<Option<Restriction>, String> {
+        let named = |text: &&String| {
+            let text = text.trim_start_matches('@');
+            text.strip_prefix(annotation).is_some_and(|rest| rest.trim_start().starts_with('('))
+        };
+        let Some(text) = annotations.iter().find(named) else { return Ok(None) };
+        let text = literals(text).ok_or_else(|| format!("@{annotation}: it has no text in quotes"))?;
+        let rules = parser.rules(&text).map_err(|error| format!("@{annotation}: {error}"))?;
+        Ok(Some(Restriction { annotation, rules }))
+    }
+
+    /// Refuses what breaks a rule, which the error quotes.
+    pub fn check(&self, subject: Subject<'_>) -> Result<(), Refusal> {
+        match self.rules.iter().find(|(_, rule)| !rule.holds(subject)) {
+            Some((text, _)) => Err(Refusal::invalid(format!("@{}: it breaks {text:?}", self.annotation))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The text of an annotation's string literals, which follow one another.
+fn literals(annotation: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut chars = annotation.chars();
+    while chars.by_ref().any(|c| c == '"') {
+        loop {
+            match chars.next()? {
+                '"' => break,
+                '\\' => match chars.next()? {
+                    'n' => text.push('\n'),
+                    escaped => text.push(escaped),
+                },
+                plain => text.push(plain),
+            }
+        }
+        text.push('\n');
+    }
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// An expression that is true or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// `true` or `false`.
+    Constant(bool),
+    /// `!`
+    Not(Box<Rule>),
+    /// `&&` and `;`
+    All(Vec<Rule>),
+    /// `||`
+    Any(Vec<Rule>),
+    /// `->`
+    Implies(Box<(Rule, Rule)>),
+    /// `==` or `!=` of two rules.
+    Same(bool, Box<(Rule, Rule)>),
+    /// A comparison, of numbers of this width if there is one.
+    Compare(Comparison, Option<u32>, Box<(Term, Term)>),
+}
+
+/// A comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    Unequal,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+}
+
+/// An expression that is a number, or the match of a key field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Term {
+    /// A constant.
+    Number(Number),
+    /// `-`
+    Minus(Box<Term>),
+    /// The match of a key field.
+    Key(usize),
+    /// A part of the match of a key field.
+    Part(usize, Part),
+    /// An argument of an action.
+    Argument(usize),
+    /// `::priority`
+    Priority,
+}
+
+/// A part of a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// `::value`, and `::low` of a range.
+    Value,
+    /// `::mask`, `::prefix_length`, or `::high` of a range.
+    Second,
+}
+
+/// A whole number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Number {
+    /// Whether it is below zero.
+    pub negative: bool,
+    /// Its distance from zero.
+    pub size: u128,
+}
+
+enum Value<'a> {
+    Number(Number),
+    Match(&'a Match),
+}
+
+impl From<u128> for Number {
+    fn from(size: u128) -> Number {
+        Number { negative: false, size }
+    }
+}
+
+impl Number {
+    fn minus(self) -> Number {
+        Number { negative: !self.negative && self.size != 0, size: self.size }
+    }
+
+    /// The number modulo 2^width.
+    fn bits(self, width: u32) -> u128 {
+        (if self.negative { self.size.wrapping_neg() } else { self.size }) & ones(width)
+    }
+
+    fn order(self, other: Number) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, false) => self.size.cmp(&other.size),
+            (true, true) => other.size.cmp(&self.size),
+            (negative, _) => {
+                if negative {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+        }
+    }
+}
+
+impl Rule {
+    fn holds(&self, subject: Subject<'_>) -> bool {
+        match self {
+            Rule::Constant(constant) => *constant,
+            Rule::Not(rule) => !rule.holds(subject),
+            Rule::All(rules) => rules.iter().all(|rule| rule.holds(subject)),
+            Rule::Any(rules) => rules.iter().any(|rule| rule.holds(subject)),
+            Rule::Implies(rules) => !rules.0.holds(subject) || rules.1.holds(subject),
+            Rule::Same(same, rules) => (rules.0.holds(subject) == rules.1.holds(subject)) == *same,
+            Rule::Compare(comparison, width, terms) => {
+                comparison.holds(order(terms.0.value(subject), terms.1.value(subject), *width))
+            }
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, order: Option<Ordering>) -> bool {
+        match self {
+            Comparison::Equal => order == Some(Ordering::Equal),
+            Comparison::Unequal => order != Some(Ordering::Equal),
+            Comparison::Less => order == Some(Ordering::Less),
+            Comparison::AtMost => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Comparison::More => order == Some(Ordering::Greater),
+            Comparison::AtLeast => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        }
+    }
+}
+
+impl Term {
+    fn value<'a>(&self, subject: Subject<'a>) -> Value<'a> {
+        let number = |number| Value::Number(Number::from(number));
+        match self {
+            Term::Number(number) => Value::Number(*number),
+            Term::Minus(term) => match term.value(subject) {
+                Value::Number(number) => Value::Number(number.minus()),
+                other => other,
+            },
+            Term::Key(place) => Value::Match(&subject.matches[*place]),
+            Term::Part(place, part) => number(part.of(&subject.matches[*place])),
+            Term::Argument(place) => number(subject.arguments[*place]),
+            Term::Priority => number(subject.priority.into()),
+        }
+    }
+}
+
+impl Part {
+    fn of(self, found: &Match) -> u128 {
+        let (value, second) = match *found {
+            Match::Exact(value) | Match::Optional(Some(value)) => (value, u128::MAX),
+            Match::Lpm { value, prefix } => (value, prefix.into()),
+            Match::Ternary { value, mask } => (value, mask),
+            Match::Range { low, high } => (low, high),
+            Match::Optional(None) => (0, 0),
+        };
+        if self == Part::Value {
+            value
+        } else {
+            second
+        }
+    }
+}
+
+/// The order of two values; none of different values that have no order.
+fn order(left: Value<'_>, right: Value<'_>, width: Option<u32>) -> Option<Ordering> {
+    let equal = match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            return Some(match width {
+                Some(width) => left.bits(width).cmp(&right.bits(width)),
+                None => left.order(right),
+            });
+        }
+        (Value::Match(left), Value::Match(right)) => left == right,
+        (Value::Match(found), Value::Number(number)) | (Value::Number(number), Value::Match(found)) => {
+            width.is_some_and(|width| is_just(found, number.bits(width), width))
+        }
+    };
+    equal.then_some(Ordering::Equal)
+}
+
+/// Whether a match is that of one number alone.
+fn is_just(found: &Match, number: u128, width: u32) -> bool {
+    match *found {
+        Match::Exact(value) => value == number,
+        Match::Lpm { value, prefix } => value == number && u32::from(prefix) == width,
+        Match::Ternary { value, mask } => value == number && mask == ones(width),
+        Match::Range { low, high } => low == number && high == number,
+        Match::Optional(value) => value == Some(number),
+    }
+}

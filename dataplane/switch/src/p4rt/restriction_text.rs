@@ -1,0 +1,467 @@
+//! The text of restrictions, read and checked for types.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use groupflow_pipeline::MatchKind;
+
+use super::bind::kind_name;
+use super::binding::{BoundField, BoundValue};
+use super::restriction::{Comparison, Number, Part, Rule, Term};
+
+/// How deep parentheses and negations may stand in one another.
+const DEPTH: usize = 64;
+/// The characters of the text that an error shows.
+const SHOWN: usize = 24;
+
+/// Reads the rules of an object.
+#[derive(Debug, Clone)]
+pub struct Parser<'a> {
+    names: Names<'a>,
+    /// The text that is left.
+    rest: &'a str,
+    depth: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Names<'a> {
+    Fields(&'a [BoundField]),
+    Params(&'a [BoundValue]),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Type {
+    Int,
+    Bits(u32),
+    Match(MatchKind, u32),
+}
+
+enum Expression {
+    Rule(Rule),
+    Term(Term, Type),
+}
+
+impl<'a> Parser<'a> {
+    /// For restrictions of entries with this key.
+    pub fn of_key(fields: &'a [BoundField]) -> Parser<'a> {
+        Parser { names: Names::Fields(fields), rest: "", depth: 0 }
+    }
+
+    /// For restrictions of actions with these parameters.
+    pub fn of_params(params: &'a [BoundValue]) -> Parser<'a> {
+        Parser { names: Names::Params(params), rest: "", depth: 0 }
+    }
+
+    /// The rules of a text, each with its own text.
+    pub fn rules(&self, text: &str) -> Result<Vec<(String, Rule)>, String> {
+        let mut parser = Parser { rest: text, ..self.clone() };
+        let mut rules = Vec::new();
+        parser.skip();
+        while !parser.rest.is_empty() {
+            let start = parser.rest;
+            let expression = parser.implication()?;
+            let rule = parser.rule(expression)?;
+            let words = start[..start.len() - parser.rest.len()].split_whitespace().collect::<Vec<_>>();
+            rules.push((words.join(" "), rule));
+            if !parser.takes(";") && !parser.rest.is_empty() {
+                return parser.wrong("an operator or ; should be");
+            }
+        }
+        Ok(rules)
+    }
+
+    fn implication(&mut self) -> Result<Expression, String> {
+        let left = self.either()?;
+        if !self.takes("->") {
+            return Ok(left);
+        }
+        let right = self.either()?;
+        if self.rest.starts_with("->") {
+            return self.wrong("parentheses should say what belongs together");
+        }
+        let rules = (self.rule(left)?, self.rule(right)?);
+        Ok(Expression::Rule(Rule::Implies(Box::new(rules))))
+    }
+
+    fn either(&mut self) -> Result<Expression, String> {
+        self.chain("||", Parser::both, Rule::Any)
+    }
+
+    fn both(&mut self) -> Result<Expression, String> {
+        self.chain("&&", Parser::comparison, Rule::All)
+    }
+
+    fn chain(
+        &mut self, operator: &str, part: fn(&mut Self) -> Result<Expression, String>,
+        join: fn(Vec<Rule>) -> Rule,
+    ) -> Result<Expression, String> {
+        let first = part(self)?;
+        if !self.rest.starts_with(operator) {
+            return Ok(first);
+        }
+        let mut rules = vec![self.rule(first)?];
+        while self.takes(operator) {
+            let next = part(self)?;
+            rules.push(self.rule(next)?);
+        }
+        Ok(Expression::Rule(join(rules)))
+    }
+
+    fn comparison(&mut self) -> Result<Expression, String> {
+        let left = self.unary()?;
+        let Some(comparison) = self.operator() else { return Ok(left) };
+        let right = self.unary()?;
+        if self.operator().is_some() {
+            return self.wrong("parentheses should say what belongs together");
+        }
+        let ordered = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
+        match (left, right) {
+            (Expression::Rule(left), Expression::Rule(right)) if !ordered => {
+                Ok(Expression::Rule(Rule::Same(comparison == Comparison::Equal, Box::new((left, right)))))
+            }
+            (Expression::Term(left, of_left), Expression::Term(right, of_right)) => {
+                let width = common_width(of_left, of_right, ordered);
+                let width = width.ok_or_else(|| format!("{of_left} and {of_right} cannot be compared so"))?;
+                Ok(Expression::Rule(Rule::Compare(comparison, width, Box::new((left, right)))))
+            }
+            _ => Err("a truth value can only be equal or unequal to another".into()),
+        }
+    }
+
+    fn operator(&mut self) -> Option<Comparison> {
+        let operators = [
+            ("==", Comparison::Equal),
+            ("!=", Comparison::Unequal),
+            ("<=", Comparison::AtMost),
+            (">=", Comparison::AtLeast),
+            ("<", Comparison::Less),
+            (">", Comparison::More),
+        ];
+        operators.into_iter().find(|(text, _)| self.takes(text)).map(|(_, comparison)| comparison)
+    }
+
+    fn unary(&mut self) -> Result<Expression, String> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(format!("it is more than {DEPTH} levels deep"));
+        }
+        let found = if self.takes("!") {
+            let expression = self.unary()?;
+            Expression::Rule(Rule::Not(Box::new(self.rule(expression)?)))
+        } else if self.takes("-") {
+            match self.unary()? {
+                Expression::Term(term, Type::Int) => Expression::Term(Term::Minus(Box::new(term)), Type::Int),
+                _ => return Err("only whole numbers can be negative".into()),
+            }
+        } else {
+            self.primary()?
+        };
+        self.depth -= 1;
+        Ok(found)
+    }
+
+    fn primary(&mut self) -> Result<Expression, String> {
+        if self.takes("(") {
+            let mut inner = self.implication()?;
+            while self.takes(";") && !self.rest.starts_with(')') {
+                let next = self.implication()?;
+                inner = Expression::Rule(Rule::All(vec![self.rule(inner)?, self.rule(next)?]));
+            }
+            return if self.takes(")") { Ok(inner) } else { self.wrong("a ) should be") };
+        }
+        if self.takes("::") {
+            return match (self.word(), self.names) {
+                ("priority", Names::Fields(_)) => Ok(Expression::Term(Term::Priority, Type::Int)),
+                (other, _) => Err(format!("there is no ::{other}")),
+            };
+        }
+        let number = |number| Ok(Expression::Term(Term::Number(Number::from(number)), Type::Int));
+        if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
+            return numeral(self.word()).map_or_else(|| self.wrong("a number should be"), number);
+        }
+        match self.word() {
+            "" => self.wrong("a key field, a number or ( should be"),
+            "true" => Ok(Expression::Rule(Rule::Constant(true))),
+            "false" => Ok(Expression::Rule(Rule::Constant(false))),
+            kind @ ("ipv4" | "ipv6" | "mac") if self.takes("(") => {
+                let text = self.rest.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
+                let known = text.and_then(|(text, rest)| Some((address(kind, text)?, rest)));
+                let Some((value, rest)) = known else {
+                    return self.wrong(&format!("an address ({kind}) in '' should be"));
+                };
+                self.rest = rest;
+                self.skip();
+                if self.takes(")") {
+                    number(value)
+                } else {
+                    self.wrong("a ) should be")
+                }
+            }
+            name => self.named(name),
+        }
+    }
+
+    /// The value of a name: a key field or a part of it, or a parameter.
+    fn named(&mut self, name: &str) -> Result<Expression, String> {
+        let fields = match self.names {
+            Names::Params(params) => {
+                let found = params.iter().enumerate().find(|(_, param)| param.name == name);
+                let (place, param) = found.ok_or_else(|| format!("there is no parameter {name}"))?;
+                if param.names.is_some() {
+                    return Err(format!("parameter {name} is a string, which rules cannot be about"));
+                }
+                return Ok(Expression::Term(Term::Argument(place), Type::Bits(param.width)));
+            }
+            Names::Fields(fields) => fields,
+        };
+        let found = fields.iter().enumerate().find(|(_, field)| field.name == name);
+        let (place, field) = found.ok_or_else(|| format!("there is no key field {name}"))?;
+        if field.names.is_some() {
+            return Err(format!("key field {name} is a string, which rules cannot be about"));
+        }
+        let (kind, bits) = (field.kind, Type::Bits(field.width));
+        let part = |part, of| Ok(Expression::Term(Term::Part(place, part), of));
+        if !self.takes("::") {
+            return match kind {
+                MatchKind::Exact => part(Part::Value, bits),
+                _ => Ok(Expression::Term(Term::Key(place), Type::Match(kind, field.width))),
+            };
+        }
+        match (self.word(), kind) {
+            ("low", MatchKind::Range) => part(Part::Value, bits),
+            ("high", MatchKind::Range) => part(Part::Second, bits),
+            ("mask", MatchKind::Ternary | MatchKind::Optional) => part(Part::Second, bits),
+            ("prefix_length", MatchKind::Lpm) => part(Part::Second, Type::Int),
+            ("value", kind) if kind != MatchKind::Range => part(Part::Value, bits),
+            (other, _) => Err(format!("key field {name}, which is {}, has no ::{other}", kind_name(kind))),
+        }
+    }
+
+    fn rule(&self, expression: Expression) -> Result<Rule, String> {
+        match expression {
+            Expression::Rule(rule) => Ok(rule),
+            Expression::Term(_, of) => Err(format!("{of} is not true or false")),
+        }
+    }
+
+    /// The word that comes next, with its blanks behind.
+    fn word(&mut self) -> &'a str {
+        let is_end = |c: char| !(c.is_ascii_alphanumeric() || "_.$[]".contains(c));
+        let end = self.rest.find(is_end).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        self.skip();
+        word
+    }
+
+    fn takes(&mut self, token: &str) -> bool {
+        let Some(rest) = self.rest.strip_prefix(token) else { return false };
+        self.rest = rest;
+        self.skip();
+        true
+    }
+
+    /// Leaves blanks and comments out.
+    fn skip(&mut self) {
+        loop {
+            self.rest = self.rest.trim_start();
+            let end = match self.rest.get(..2) {
+                Some("//") => self.rest.find('\n'),
+                Some("/*") => self.rest.find("*/").map(|end| end + 2),
+                _ => return,
+            };
+            self.rest = &self.rest[end.unwrap_or(self.rest.len())..];
+        }
+    }
+
+    fn wrong<T>(&self, expected: &str) -> Result<T, String> {
+        let shown: String = self.rest.chars().take(SHOWN).collect();
+        Err(format!("{expected} where {shown:?} is"))
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Int => write!(f, "a whole number"),
+            Type::Bits(width) => write!(f, "a bit<{width}>"),
+            Type::Match(kind, width) => write!(f, "a match of kind {} of {width} bits", kind_name(*kind)),
+        }
+    }
+}
+
+/// The width in which two types are compared; none if they cannot be.
+fn common_width(left: Type, right: Type, ordered: bool) -> Option<Option<u32>> {
+    match (left, right) {
+        (Type::Int, Type::Int) => Some(None),
+        (Type::Int, Type::Bits(width)) | (Type::Bits(width), Type::Int) => Some(Some(width)),
+        (Type::Bits(left), Type::Bits(right)) => (left == right).then_some(Some(left)),
+        _ if ordered => None,
+        (Type::Match(_, width), Type::Int) | (Type::Int, Type::Match(_, width)) => Some(Some(width)),
+        (Type::Match(_, left), Type::Bits(right)) | (Type::Bits(left), Type::Match(_, right)) => {
+            (left == right).then_some(Some(left))
+        }
+        (Type::Match(_, width), Type::Match(..)) => (left == right).then_some(Some(width)),
+    }
+}
+
+fn numeral(word: &str) -> Option<u128> {
+    let radix = match word.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("0x") => 16,
+        Some("0o") => 8,
+        Some("0b") => 2,
+        Some("0d") => 10,
+        _ => return word.parse().ok(),
+    };
+    u128::from_str_radix(&word[2..], radix).ok()
+}
+
+fn address(kind: &str, text: &str) -> Option<u128> {
+    match kind {
+        "ipv4" => text.parse().ok().map(|address: Ipv4Addr| u32::from(address).into()),
+        "ipv6" => text.parse().ok().map(|address: Ipv6Addr| u128::from(address)),
+        _ => {
+            let bytes =
+                text.split(':').map(|part| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2));
+            let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
+            (bytes.len() == 6).then(|| bytes.iter().fold(0, |all, byte| all << 8 | u128::from(*byte)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupflow_pipeline::Match;
+    use proptest::prelude::*;
+
+    use super::super::bytestring::ones;
+    use super::super::restriction::{Restriction, Subject};
+    use super::*;
+
+    fn fields() -> Vec<BoundField> {
+        let kinds = [
+            ("e", MatchKind::Exact, 8),
+            ("t.t", MatchKind::Ternary, 128),
+            ("l", MatchKind::Lpm, 32),
+            ("r", MatchKind::Range, 16),
+            ("o", MatchKind::Optional, 9),
+        ];
+        let field = |(name, kind, width): (&str, MatchKind, u32)| BoundField {
+            id: 1,
+            name: name.into(),
+            width,
+            kind,
+            program_kind: kind,
+            names: None,
+        };
+        kinds.into_iter().map(field).collect()
+    }
+
+    fn check(text: &str) -> Result<bool, String> {
+        let subject = Subject {
+            matches: &[
+                Match::Exact(5),
+                Match::Ternary { value: 6, mask: ones(128) },
+                Match::Lpm { value: 0x0a00_0000, prefix: 8 },
+                Match::Range { low: 7, high: 9 },
+                Match::Optional(None),
+            ],
+            arguments: &[],
+            priority: 3,
+        };
+        let fields = fields();
+        let rules = Restriction::of(
+            &[format!("@entry_restriction({text:?})")],
+            "entry_restriction",
+            Parser::of_key(&fields),
+        )?;
+        Ok(rules.is_some_and(|rules| rules.check(subject).is_ok()))
+    }
+
+    #[test]
+    fn rules_hold_or_not() {
+        let hold = [
+            "e == 5",
+            "e != 6 && e < 6 && e <= 5 && e > 4 && e >= 5",
+            "5 == e::value",
+            "e == 261",
+            "-251 == e",
+            "t.t == 6",
+            "t.t::mask == -1",
+            "t.t::value != 7",
+            "l::prefix_length == 8",
+            "l::prefix_length > -1",
+            "l::value == ipv4('10.0.0.0')",
+            "l != 0x0a000000",
+            "r::low == 0o7 && r::high == 0b1001",
+            "r != 7",
+            "o::mask == 0",
+            "o != 0",
+            "::priority == 3",
+            "e == 6 -> false",
+            "!(e == 6)",
+            "true; true;",
+            "// Words.\n e == 5 /* more */ ; true",
+            "t.t::value < ipv6('::7')",
+            "e == mac('00:00:00:00:00:05')",
+            "e == 6 && false || true",
+            "(e == 5) == true",
+            "(true; e == 5;)",
+            "-(-0d5) == 5",
+        ];
+        for text in hold {
+            assert_eq!(check(text), Ok(true), "{text}");
+        }
+        let broken = [
+            "false",
+            "true; e == 6",
+            "e == 5 -> false",
+            "l == 0x0a000000",
+            "o == 0",
+            "t.t == 7",
+            "r == 7",
+            "!true",
+            "true != true",
+            "false || e == 6",
+            "-1 > 1",
+        ];
+        for text in broken {
+            assert_eq!(check(text), Ok(false), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_rules_are_refused_with_their_place() {
+        let cases = [
+            ("", "it has no text in quotes"),
+            ("foo == 2", "there is no key field foo"),
+            ("e == 0b2", "a number should be where"),
+            ("e::mask == 1", "key field e, which is exact, has no ::mask"),
+            ("e", "a bit<8> is not true or false"),
+            ("-false", "only whole numbers can be negative"),
+            ("!1", "a whole number is not true or false"),
+            ("o > 10", "a match of kind optional of 9 bits and a whole number cannot be compared so"),
+            ("e == l::value", "a bit<8> and a bit<32> cannot be compared so"),
+            ("::unknown > 10", "there is no ::unknown"),
+            ("e == 1 == true", "parentheses should say what belongs together where \"true"),
+            ("true -> true -> true", "parentheses should say"),
+            ("e == 5 e", "an operator or ; should be where \"e"),
+            ("(e == 5", "a ) should be where"),
+            ("e == ipv4('x')", "an address (ipv4) in '' should be"),
+            ("true < false", "a truth value can only be equal or unequal to another"),
+        ];
+        for (text, message) in cases {
+            let error = check(text).expect_err(text);
+            assert!(error.starts_with(&format!("@entry_restriction: {message}")), "{text}: {error}");
+        }
+        assert!(check(&"(".repeat(100_000)).is_err() && check(&"!".repeat(100_000)).is_err());
+        assert_eq!(check(&"true && ".repeat(100_000).as_str()[..799_996]), Ok(true));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in r"([ -~\n]|é|&&|->|::|==|e|t\.t|0x|\(|ipv4\('){0,40}") {
+            let _ = check(&text);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The scope of a named role: the entities that it may write, and the packets that it gets.
+//!
+//! P4Runtime specification, section "Role Config", leaves the form of `role.config` open. This is the one of
+//! Stratum, `stratum.P4RoleConfig`, which lists ids of P4Info.
+
+use std::collections::BTreeSet;
+
+use prost::Message;
+
+use super::bytestring::decode;
+use super::status::{Code, Refusal, Status};
+use super::update::Found;
+use crate::proto::p4::v1::entity::Entity as Kinds;
+use crate::proto::p4::v1::{Entity, PacketIn};
+
+/// The name of the message that `role.config` holds.
+const CONFIG: &str = "stratum.P4RoleConfig";
+
+#[derive(Clone, PartialEq, Message)]
+struct P4RoleConfig {
+    #[prost(uint32, repeated, tag = "1")]
+    exclusive_p4_ids: Vec<u32>,
+    #[prost(uint32, repeated, tag = "2")]
+    shared_p4_ids: Vec<u32>,
+    #[prost(message, optional, tag = "3")]
+    packet_in_filter: Option<PacketFilter>,
+    #[prost(bool, tag = "4")]
+    receives_packet_ins: bool,
+    #[prost(bool, tag = "5")]
+    can_push_pipeline: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PacketFilter {
+    #[prost(uint32, tag = "1")]
+    metadata_id: u32,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+/// The scope of a role; everything, without a configuration.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scope(Option<P4RoleConfig>);
+
+impl Scope {
+    /// Reads `role.config`.
+    pub fn of(config: Option<&prost_types::Any>) -> Result<Scope, Status> {
+        let Some(config) = config else { return Ok(Scope::default()) };
+        let wrong = |what| Status::new(Code::InvalidArgument, format!("role.config: {what}"));
+        if config.type_url.rsplit('/').next() != Some(CONFIG) {
+            return Err(wrong(format!("{:?} is not {CONFIG}", config.type_url)));
+        }
+        let config = P4RoleConfig::decode(&*config.value);
+        config.map(|config| Scope(Some(config))).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// An id that both claim for themselves alone.
+    pub fn conflict(&self, other: &Scope) -> Option<u32> {
+        let ids = |scope: &Scope| -> BTreeSet<u32> {
+            scope.0.iter().flat_map(|config| config.exclusive_p4_ids.iter().copied()).collect()
+        };
+        ids(self).intersection(&ids(other)).next().copied()
+    }
+
+    /// Whether the role may set the pipeline.
+    pub fn sets_pipeline(&self) -> bool {
+        self.0.as_ref().map_or(true, |config| config.can_push_pipeline)
+    }
+
+    /// Whether the role has the object of an id. What has no id, as multicast groups, belongs to all.
+    pub fn has(&self, id: Option<u32>) -> bool {
+        let (Some(config), Some(id)) = (&self.0, id) else { return true };
+        config.exclusive_p4_ids.contains(&id) || config.shared_p4_ids.contains(&id)
+    }
+
+    /// Refuses an entity of other roles.
+    pub fn check(&self, entity: Option<&Entity>) -> Result<(), Refusal> {
+        let id = entity.and_then(p4_id);
+        if self.has(id) {
+            return Ok(());
+        }
+        Err(Refusal::denied(format!("object {} is not in this role's configuration", id.unwrap_or_default())))
+    }
+
+    /// Whether the role gets a packet.
+    pub fn gets(&self, packet: &PacketIn) -> bool {
+        let Some(config) = &self.0 else { return true };
+        let passes = config.packet_in_filter.as_ref().map_or(true, |filter| {
+            let number = |bytes: &[u8]| decode(bytes, 128).ok();
+            let equal = |value: &[u8]| value == filter.value || number(value) == number(&filter.value);
+            packet.metadata.iter().any(|field| field.metadata_id == filter.metadata_id && equal(&field.value))
+        });
+        config.receives_packet_ins && passes
+    }
+}
+
+/// P4Info's id of the object that an entity belongs to.
+fn p4_id(entity: &Entity) -> Option<u32> {
+    let entry = |entry: &Option<crate::proto::p4::v1::TableEntry>| entry.as_ref().map_or(0, |e| e.table_id);
+    Some(match entity.entity.as_ref()? {
+        Kinds::TableEntry(entry) => entry.table_id,
+        Kinds::RegisterEntry(entry) => entry.register_id,
+        Kinds::CounterEntry(entry) => entry.counter_id,
+        Kinds::MeterEntry(entry) => entry.meter_id,
+        Kinds::DirectCounterEntry(direct) => entry(&direct.table_entry),
+        Kinds::DirectMeterEntry(direct) => entry(&direct.table_entry),
+        Kinds::DigestEntry(entry) => entry.digest_id,
+        Kinds::ActionProfileMember(member) => member.action_profile_id,
+        Kinds::ActionProfileGroup(group) => group.action_profile_id,
+        Kinds::ValueSetEntry(entry) => entry.value_set_id,
+        Kinds::PacketReplicationEngineEntry(_) | Kinds::ExternEntry(_) => return None,
+    })
+}
+
+/// Passes on the entities of a role.
+pub struct OfRole<'a>(pub &'a Scope, pub &'a mut dyn Found);
+
+impl Found for OfRole<'_> {
+    fn push(&mut self, entity: Entity) {
+        if self.0.has(p4_id(&entity)) {
+            self.1.push(entity);
+        }
+    }
+}

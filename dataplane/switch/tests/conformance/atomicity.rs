@@ -1,0 +1,171 @@
+//! Batches that are carried out as a whole or not at all.
+
+use groupflow_switch::p4rt::Code;
+use groupflow_switch::proto::p4::v1::{
+    entity::Entity as Kinds, p4_data::Data, update::Type, write_request::Atomicity, CounterData,
+    CounterEntry, DigestEntry, Entity, ExternEntry, Index, MeterConfig, MeterEntry, P4Data,
+    PacketReplicationEngineEntry, ReadRequest, RegisterEntry, TableEntry, Update, WriteRequest,
+};
+use proptest::prelude::*;
+
+use crate::common::{
+    digest_entry, exact, frame, group, lpm, optional, replica, session, update, Testbed, DEVICE,
+};
+
+const DESTINATIONS: &str = "TestIngress.destinations";
+
+/// Everything that can be read.
+fn state(bed: &Testbed) -> Vec<String> {
+    let counted = TableEntry { counter_data: Some(CounterData::default()), ..TableEntry::default() };
+    let defaults = bed.binding().tables.keys().map(|id| TableEntry {
+        table_id: *id,
+        is_default_action: true,
+        ..counted.clone()
+    });
+    let filters: [Kinds; 7] = [
+        TableEntry { meter_config: Some(MeterConfig::default()), ..counted.clone() }.into(),
+        group(0, &[]).into(),
+        session(0, &[], 0, 0).into(),
+        RegisterEntry::default().into(),
+        CounterEntry::default().into(),
+        MeterEntry::default().into(),
+        DigestEntry::default().into(),
+    ];
+    let filters = filters.into_iter().chain(defaults.map(Kinds::from));
+    let entities = filters.map(|filter| Entity { entity: Some(filter) }).collect();
+    let request = ReadRequest { device_id: DEVICE, entities, ..ReadRequest::default() };
+    let (found, outcome) = bed.read_all(&request);
+    assert_eq!(outcome, Ok(()));
+    let mut found: Vec<String> = found.iter().map(|entity| format!("{entity:?}")).collect();
+    found.sort();
+    found
+}
+
+fn register(bed: &Testbed, index: Option<i64>, value: u8) -> RegisterEntry {
+    RegisterEntry {
+        register_id: bed.register("TestIngress.cells"),
+        index: index.map(|index| Index { index }),
+        data: Some(P4Data { data: Some(Data::Bitstring(vec![value])) }),
+    }
+}
+
+/// A testbed with one of everything.
+fn filled() -> Testbed {
+    let mut bed = Testbed::new(&[]);
+    let rates = Some(MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 });
+    bed.when_to(1, "forward", &[2, 0]);
+    let rule = TableEntry { priority: 1, ..bed.entry("TestIngress.rules", &[optional(3, 1)], "keep", &[]) };
+    bed.apply(Type::Insert, rule).unwrap();
+    let prefix = bed.entry("TestIngress.prefixes", &[lpm(1, 0x0200_0000_0000, 8)], "metered", &[]);
+    bed.apply(Type::Insert, TableEntry { meter_config: rates, ..prefix }).unwrap();
+    bed.apply(Type::Insert, group(1, &[replica(1, 1)])).unwrap();
+    bed.apply(Type::Insert, session(1, &[replica(1, 1)], 1, 5)).unwrap();
+    bed.apply(Type::Modify, register(&bed, Some(3), 9)).unwrap();
+    let digest = digest_entry(bed.digest(), 1, 2, 3);
+    bed.apply(Type::Insert, digest).unwrap();
+    bed.inject(0, 1, &frame(1, 0x0800, 60));
+    bed
+}
+
+/// Updates of all kinds, of which some fail on the testbed of [`filled`].
+fn updates(bed: &Testbed) -> Vec<Update> {
+    let to = |mac, port| bed.entry(DESTINATIONS, &[exact(1, mac)], "forward", &[port, 0]);
+    let rule = |action| TableEntry {
+        priority: 1,
+        ..bed.entry("TestIngress.rules", &[optional(3, 1)], action, &[1][..usize::from(action == "tag")])
+    };
+    let counter = |index: Option<i64>| CounterEntry {
+        counter_id: bed.counter("TestIngress.arrivals"),
+        index: index.map(|index| Index { index }),
+        data: Some(CounterData { byte_count: 7, packet_count: 8 }),
+    };
+    let meter = MeterEntry { meter_id: bed.meter("TestIngress.policers"), ..MeterEntry::default() };
+    let default = TableEntry { is_default_action: true, ..bed.entry(DESTINATIONS, &[], "forward", &[4, 0]) };
+    let prefix = bed.entry("TestIngress.prefixes", &[lpm(1, 0x0200_0000_0000, 8)], "NoAction", &[]);
+    let mut updates = Vec::new();
+    let mut all = |entity: Kinds| {
+        updates.extend([Type::Insert, Type::Modify, Type::Delete].map(|kind| update(kind, entity.clone())));
+    };
+    all(to(1, 3).into());
+    all(to(2, 3).into());
+    all(TableEntry { counter_data: Some(CounterData::default()), ..rule("tag") }.into());
+    all(rule("keep").into());
+    all(prefix.into());
+    all(default.clone().into());
+    all(group(1, &[replica(3, 1), replica(4, 1)]).into());
+    all(group(2, &[replica(3, 1)]).into());
+    all(session(1, &[replica(2, 2)], 0, 0).into());
+    all(session(2, &[replica(2, 2)], 0, 0).into());
+    all(register(bed, Some(3), 1).into());
+    all(register(bed, None, 2).into());
+    all(counter(Some(0)).into());
+    all(counter(None).into());
+    all(meter.into());
+    all(digest_entry(bed.digest(), 5, 6, 7).into());
+    updates.push(update(Type::Modify, TableEntry { action: None, ..default }));
+    updates.push(update(Type::Modify, PacketReplicationEngineEntry::default()));
+    updates.push(Update::default());
+    updates
+}
+
+#[test]
+fn a_batch_that_fails_is_taken_back() {
+    for atomicity in [Atomicity::RollbackOnError, Atomicity::DataplaneAtomic] {
+        let mut bed = filled();
+        let before = state(&bed);
+        let new = bed.entry(DESTINATIONS, &[exact(1, 2)], "forward", &[3, 0]);
+        let old = bed.entry(DESTINATIONS, &[exact(1, 1)], "forward", &[4, 0]);
+        let mut batch = vec![
+            update(Type::Insert, new.clone()),
+            update(Type::Modify, old),
+            update(Type::Delete, group(1, &[])),
+            update(Type::Insert, group(0, &[])),
+            update(Type::Insert, group(9, &[])),
+        ];
+        let request =
+            |bed: &Testbed, batch| WriteRequest { atomicity: atomicity.into(), ..bed.write_request(batch) };
+        let failing = request(&bed, batch.clone());
+        let status = bed.write(&failing).expect_err("the fourth fails");
+        let codes: Vec<i32> = status.errors.iter().map(|error| error.canonical_code).collect();
+        let aborted = Code::Aborted as i32;
+        assert_eq!(codes, [aborted, aborted, aborted, Code::InvalidArgument as i32, aborted]);
+        assert_eq!(status.errors[0].message, "not carried out, since another update of the batch failed");
+        assert_eq!(state(&bed), before);
+        batch.remove(3);
+        let good = request(&bed, batch);
+        assert_eq!(bed.write(&good), Ok(()));
+        bed.inject(1, 1, &frame(1, 0x0800, 60));
+        assert_eq!(bed.left(1).last(), Some(&(1, 4)));
+    }
+}
+
+#[test]
+fn externs_and_unknown_atomicities_are_refused() {
+    let mut bed = filled();
+    let before = state(&bed);
+    let batch = vec![update(Type::Delete, group(1, &[])), update(Type::Modify, ExternEntry::default())];
+    let request = bed.write_request(batch);
+    let atomic = WriteRequest { atomicity: Atomicity::DataplaneAtomic.into(), ..request.clone() };
+    let status = bed.write(&atomic).expect_err("the second is refused");
+    assert_eq!(status.errors[1].canonical_code, Code::Unimplemented as i32);
+    assert_eq!(state(&bed), before);
+    let unknown = WriteRequest { atomicity: 99, ..request };
+    assert_eq!(bed.write(&unknown).expect_err("unknown").code, Code::Unimplemented);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever a batch does before it fails: nothing of it is left.
+    #[test]
+    fn no_batch_leaves_a_part_of_itself(chosen in proptest::collection::vec(any::<prop::sample::Index>(), 0..12)) {
+        let mut bed = filled();
+        let all = updates(&bed);
+        let mut batch: Vec<Update> = chosen.iter().map(|index| index.get(&all).clone()).collect();
+        batch.push(update(Type::Insert, group(0, &[])));
+        let before = state(&bed);
+        let request = WriteRequest { atomicity: Atomicity::RollbackOnError.into(), ..bed.write_request(batch) };
+        prop_assert!(bed.write(&request).is_err());
+        prop_assert_eq!(state(&bed), before);
+    }
+}
