@@ -91,10 +91,13 @@ impl PipelineConfig {
         if p4_device_config.is_empty() {
             return Err(ConfigurationError::NoProgram);
         }
-        let program = Arc::new(Program::from_json(&device_json(&p4_device_config)?)?);
-        let binding = Binding::new(&p4info, &program)?;
+        let mut program = Program::from_json(&device_json(&p4_device_config)?)?;
+        let mut binding = Binding::new(&p4info, &program)?;
+        for (counter, reasons) in std::mem::take(&mut binding.reasons) {
+            program.set_reasons(counter, reasons);
+        }
         Ok(PipelineConfig {
-            program,
+            program: Arc::new(program),
             binding,
             p4info,
             device_config: p4_device_config,
