@@ -9,7 +9,7 @@ The switch never acts by itself: time is the caller's, in integer nanoseconds.
 """
 
 import json
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,7 +51,7 @@ class WriteError(Exception):
         super().__init__("; ".join(f"update {index}: {message}" for index, _, message in errors))
 
 
-def explain(trace: dict[str, Any]) -> str:
+def explain(trace: Mapping[str, Any]) -> str:
     """A trace as text for people, as `gfswitch trace` prints it."""
     return render_trace(json.dumps({"switch": 0, **trace}))
 
@@ -160,13 +160,14 @@ class Switch:
         """Within the block, the ways of the next `count` packets go to `traces` (docs/reference/trace.md).
 
         Only of packets that arrive at `port`, that match (`ipv4.dst=10.0.0.1`), of which a copy is dropped,
-        and whose last copy has left at the end of the block. Raises ValueError for an unknown field.
+        and whose last copy has left at the end of the block. Raises ValueError for an unknown field or port.
         """
-        filter_ = self._native.arm_trace(count, list(match), dropped, port)
+        request = {"next": count, "port": port, "match": list(match), "dropped": dropped}
+        filter_ = self._native.arm_trace(json.dumps(request))
         try:
             yield
         finally:
-            self.traces += json.loads(self._native.take_traces(filter_, end=True))
+            self.traces += json.loads(self._native.take_traces(filter_))
 
     def register(self, name: str, index: int) -> int:
         """The value of a register's cell. The name is the full name of the register, or its last parts."""

@@ -102,10 +102,20 @@ def _engines() -> list[Figure]:
     ]
 
 
+def _trace() -> Figure:
+    """A hop of the switch's core (dataplane/switch/examples/hop_cost.rs) beside one while a trace waits."""
+    command = [example("groupflow-switch", "hop_cost"), "--trace"]
+    done = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    off, waiting = done["off_ns"], done["waiting_ns"]
+    note = f"{off:g} ns; while a trace waits for packets of another port {waiting / off - 1:+.1%}"
+    return Figure("switch, unicast", round(1e9 / off), "packets/s in", note)
+
+
 def figures() -> list[Figure]:
     """The pipeline alone, and the switch as Python uses it, where most of the time is Python's."""
     return [
         *_engines(),
+        _trace(),
         _measure("groupflow.Switch, unicast", 1),
         _measure("groupflow.Switch, 4-way multicast", 4),
     ]

@@ -14,6 +14,7 @@ import pytest
 from groupflow.cli.command import FAILURE, REFUSED
 from tests.network.test_net import COMMAND, net, up
 from tests.support import exercise
+from tests.support.capture import read_capture
 
 HALL = """
 name: hall
@@ -84,8 +85,11 @@ def test_an_exercise_runs_its_own_program_with_its_entries(folder: Path) -> None
     assert "controller: none" in told
     assert "0% dropped (6/6 received)" in told
     assert "08:00:00:00:01:00" in told, "the gateway's address is known without asking"
-    assert (folder / "caps/s1-eth1_in.pcap").stat().st_size > 100
-    assert len([*folder.glob("caps/s*-eth*")]) == 10
+    assert len([*folder.glob("caps/s*-eth*.pcapng")]) == 5
+    assert (folder / "caps/groupflow.lua").is_file(), "the dissector is beside them"
+    seen = read_capture(folder / "caps/s1-eth1.pcapng")
+    assert "in port 1: to port 2" in {frame.comment for frame in seen if frame.inbound}
+    assert "out port 1" in {frame.comment for frame in seen if not frame.inbound}
 
 
 def test_ones_own_controller_finds_the_switches_free(folder: Path) -> None:
@@ -108,7 +112,7 @@ def test_schedules_programs_and_captures(folder: Path, sudo: int) -> None:
     owners = {path.lstat().st_uid for path in folder.glob("out/net/hall/**/*") if path != other}
     assert owners == {sudo}
     assert other.stat().st_uid == 0, "an old file of root's stays root's"
-    assert {path.name.split("-")[0] for path in folder.glob("out/net/hall/pcap/*")} == {"s2"}
+    assert {path.name.split("-")[0] for path in folder.glob("out/net/hall/pcap/*.pcapng")} == {"s2"}
 
 
 def test_a_program_that_fails_is_told(folder: Path) -> None:

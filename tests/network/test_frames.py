@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.capture import read_capture
 from tests.support.wires import Wires, wires
 
 GFSWITCH = Path(sys.executable).parent / "gfswitch"
@@ -29,7 +30,7 @@ class Listener:
     def __init__(self, wire: Wires, folder: Path) -> None:
         self.wire = wire
         self._socket = folder / "control"
-        self._capture = folder / f"{wire.switch_end(1)}_in.pcap"
+        self._capture = folder / f"{wire.switch_end(1)}.pcapng"
         command = [GFSWITCH, "-i", f"1@{wire.switch_end(1)}", "--no-p4", "--pcap", folder]
         command += ["--control-socket", self._socket, "--", "--grpc-server-addr", "none"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -38,14 +39,9 @@ class Listener:
 
     def frames(self) -> list[bytes]:
         """Everything received up to now."""
-        data = self._capture.read_bytes()
-        found: list[bytes] = []
-        at = 24
-        while at + 16 <= len(data):
-            start, end = at + 16, at + 16 + struct.unpack_from("<IIII", data, at)[2]
-            found.append(data[start:end])
-            at = end
-        return found
+        seen = read_capture(self._capture)
+        assert {frame.comment for frame in seen} <= {"in port 1: dropped: no program"}
+        return [frame.frame for frame in seen]
 
     def wait_for(self, *expected: bytes) -> None:
         """Waits until these frames came, in this order, and nothing else."""

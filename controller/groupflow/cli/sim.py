@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from groupflow.cli import values
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Subparsers, add_command
+from groupflow.cli.trace import add_packets, request
 
 if TYPE_CHECKING:
     from groupflow.sim import Progress, Results, Scenario
@@ -47,6 +48,13 @@ def register(subparsers: Subparsers) -> None:
     runner.add_argument(
         "--record", type=Path, metavar="FILE", help="record one scenario for `groupflow play FILE`"
     )
+    runner.add_argument(
+        "--trace", action="store_true", help="show the way of packets through each switch, as chosen below"
+    )
+    runner.add_argument(
+        "--switch", action="append", default=[], metavar="NAME", help="with --trace: only there; repeatable"
+    )
+    add_packets(runner)
     runner.add_argument("--plots", action="store_true", help="also draw the results (needs --out)")
     runner.add_argument("--json", action="store_true", help="print progress and results as JSON lines")
     runner.set_defaults(run=run)
@@ -58,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("--plots needs a folder: give --out DIR")
     if args.plots and find_spec("matplotlib") is None:
         raise CommandError("--plots needs matplotlib: pip install matplotlib")
+    if not args.trace and (args.switch or args.port or args.session or args.match or args.dropped):
+        raise CommandError("--switch, --port, --session, --match and --dropped choose packets: give --trace")
     scenarios = _load(args.scenarios)
     if args.record is not None and len(scenarios) > 1:
         raise CommandError("--record takes one scenario; run the others without it")
@@ -117,7 +127,8 @@ def _run_one(
         display.progress(state)
 
     out = None if args.out is None else args.out / scenario.name
-    results = sim.run(scenario, progress, out=out, threads=threads, record=args.record)
+    traced = sim.Traced(request(args), args.switch) if args.trace else None
+    results = sim.run(scenario, progress, out=out, threads=threads, record=args.record, traced=traced)
     if args.plots:
         from groupflow.sim.plots import plot
 
@@ -176,6 +187,8 @@ class _Lines(_Display):
 
     def finished(self, name: str, results: "Results") -> None:
         folder = None if results.folder is None else str(results.folder)
+        for trace in results.traces:
+            self._print({"event": "trace", "scenario": name, **trace})
         wall_s = round(results.wall_s, 3)
         self._print({"event": "finished", "wall_s": wall_s, "folder": folder} | dict(results.summary))
 
@@ -218,7 +231,10 @@ class _Bars(_Display):
 
     def finished(self, name: str, results: "Results") -> None:
         from groupflow.cli.tables import print_table
+        from groupflow.switch import explain
 
+        for trace in results.traces:
+            print(explain(trace))
         rate = results.packet_hops / results.wall_s / 1e6 if results.wall_s else 0.0
         print(
             f"{name}: {results.simulated_s:g} s simulated in {results.wall_s:.1f} s,"

@@ -3,6 +3,7 @@
 import argparse
 import os
 
+from groupflow.cli import values
 from groupflow.cli.command import REFUSED, CommandError, Subparsers, add_command, failing_with
 
 
@@ -17,6 +18,17 @@ def register(subparsers: Subparsers) -> None:
     add = parser.add_argument
     add("switch", metavar="SWITCH", help="a switch of the network: s1")
     add("--net", metavar="NAME", help="the network (default: the only one that runs)")
+    add_packets(parser)
+    add(
+        "--format", choices=("text", "json", "bmv2"), default="text",
+        help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def add_packets(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that choose packets; `request` reads them."""
+    add = parser.add_argument
     add("--port", type=int, help="only packets that arrive at this port")
     add("--session", type=int, metavar="ID", help="only packets of this session")
     add(
@@ -24,12 +36,12 @@ def register(subparsers: Subparsers) -> None:
         help="only packets with this field: ipv4.dst=10.0.2.1, ethernet.ethertype=0x800/0xff00; repeatable",
     )  # fmt: skip
     add("--dropped", action="store_true", help="only packets of which a copy is dropped")
-    add("--next", type=int, default=1, metavar="N", help="number of packets (default: %(default)s)")
-    add(
-        "--format", choices=("text", "json", "bmv2"), default="text",
-        help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
-    )  # fmt: skip
-    parser.set_defaults(run=run)
+    add("--next", type=values.count, default=1, metavar="N", help="number of packets (default: %(default)s)")
+
+
+def request(args: argparse.Namespace) -> dict[str, object]:
+    """The packets to trace, as docs/reference/trace.md has them."""
+    return {name: getattr(args, name) for name in ("port", "session", "match", "dropped", "next")}
 
 
 def run(args: argparse.Namespace) -> int:

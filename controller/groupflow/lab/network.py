@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 from mininet.link import Link
 from mininet.net import Mininet
 
+from groupflow.data import DISSECTOR
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.gfswitch import GfSwitch
@@ -136,8 +137,8 @@ class Network:
 def running(
     topology: Topology, folder: Path, kind: SwitchKind = "gfswitch", pcap: Path | None = None
 ) -> Generator[Network]:
-    """The topology as a running network, without a controller. Logs go to `folder`, captured frames to
-    `pcap` (default: a folder in it).
+    """The topology as a running network, without a controller. Logs go to `folder`, captured frames
+    and a dissector for Wireshark to `pcap` (default: a folder in it).
 
     Call from the main thread. Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
     """
@@ -150,6 +151,7 @@ def running(
     make_folder(folder)
     if topology.pcap:
         make_folder(captures)
+        shutil.copyfile(DISSECTOR, captures / DISSECTOR.name)
     with Reservation(interfaces(topology, kind)) as reservation:
         mininet = Mininet(controller=None, build=False)
         network = Network(topology, mininet, reservation, kind)

@@ -10,36 +10,6 @@ from groupflow.p4rt.program import CounterInfo, Program
 
 Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
 
-DROP_REASONS = (
-    "none",
-    "malformed",
-    "checksum",
-    "unknown_protocol",
-    "not_for_us",
-    "ttl",
-    "no_route",
-    "no_arp",
-    "unknown_session",
-    "wrong_port",
-    "unknown_branch",
-    "unknown_type",
-    "no_upstream",
-    "not_controller",
-    "absorbed",
-    "wrong_neighbour",
-    "not_generator",
-    "unknown_flow",
-    "refused",
-    "spoofed",
-    "not_agent",
-    "not_switch",
-    "fragment",
-    "foreign_group",
-    "metered",
-    "beyond",
-)
-"""Reasons by index of counter `drops`, in the order of DROP_* in p4src/stages/metadata.p4."""
-
 
 class Count(NamedTuple):
     cell: tuple[int, ...]

@@ -1,7 +1,7 @@
 """The P4 program: p4c's JSON for the switch, and the numbers that P4Info gives to names."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -56,6 +56,8 @@ class CounterInfo:
     name: str
     table_id: int
     """the table whose entries the counter counts; 0: the counter is indexed"""
+    reasons: tuple[str, ...] = ()
+    """of a counter of drops: the reason that each of its first cells stands for"""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,10 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
         fields = headers[name].metadata if name in headers else ()
         return {field.name: Field(field.id, field.name, field.bitwidth) for field in fields}
 
-    counters = [CounterInfo(item.preamble.id, item.preamble.alias, 0) for item in info.counters]
+    counters = [
+        CounterInfo(item.preamble.id, item.preamble.alias, 0, _reasons(item.preamble.annotations))
+        for item in info.counters
+    ]
     counters += [
         CounterInfo(item.preamble.id, item.preamble.alias, item.direct_table_id)
         for item in info.direct_counters
@@ -176,6 +181,15 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
         packet_in=metadata("packet_in"),
         packet_out=metadata("packet_out"),
     )
+
+
+def _reasons(annotations: Iterable[str]) -> tuple[str, ...]:
+    """The words of `@groupflow_reasons(none, ttl)`."""
+    for annotation in annotations:
+        name, _, words = annotation.rstrip(")").partition("(")
+        if name == "@groupflow_reasons":
+            return tuple(word.strip() for word in words.split(","))
+    return ()
 
 
 @dataclass(frozen=True)

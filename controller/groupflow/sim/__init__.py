@@ -32,7 +32,7 @@ from groupflow.sim.model import (
     UdpTraffic,
 )
 from groupflow.sim.results import Results
-from groupflow.sim.runner import Progress, run
+from groupflow.sim.runner import Progress, Traced, run
 
 if TYPE_CHECKING:
     from groupflow.sim.reader import load, parse
@@ -58,6 +58,7 @@ __all__ = [
     "SplitSession",
     "SwitchSetup",
     "TcpTraffic",
+    "Traced",
     "UdpTraffic",
     "load",
     "parse",

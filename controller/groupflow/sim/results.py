@@ -1,7 +1,7 @@
 """Measurements of a run: totals in memory, series read from files on demand."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,8 @@ class Results:
     wall_s: float
     folder: Path | None
     """folder of the series; None: they were not kept"""
+    traces: Sequence[Mapping[str, Any]] = ()
+    """ways of packets that were asked for, in the order of their times (docs/reference/trace.md)"""
 
     @property
     def simulated_s(self) -> float:

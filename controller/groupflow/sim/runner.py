@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -39,6 +39,15 @@ class Progress:
         return self.packet_hops / self.wall_s if self.wall_s > 0 else 0.0
 
 
+@dataclass(frozen=True)
+class Traced:
+    """Packets whose way is kept, of each switch that is named, or of all that run P4."""
+
+    request: Mapping[str, object]
+    """the choice, as a trace is asked for (docs/reference/trace.md)"""
+    switches: Collection[str] = ()
+
+
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 
@@ -50,6 +59,7 @@ def run(
     threads: int = 1,
     inspect: "Callable[[NativeSim], None] | None" = None,
     record: Path | None = None,
+    traced: Traced | None = None,
 ) -> Results:
     """Runs a scenario to its end. Raises ScenarioError, and OSError when results cannot be written.
 
@@ -59,6 +69,7 @@ def run(
     """
     started = time.monotonic()
     sim = build(scenario, threads)
+    armed = {} if traced is None else _arm(sim, scenario, traced)
     recorder = None
     if record is not None:
         from groupflow.sim.record import SimRecorder
@@ -89,14 +100,20 @@ def run(
         if inspect is not None:
             inspect(sim)
         summary = {"scenario": scenario.name} | json.loads(sim.summary())
+        traces = [
+            {"switch": switch, **trace}
+            for switch, number in armed.items()
+            for trace in json.loads(sim.take_traces(switch, number))
+        ]
+        traces.sort(key=lambda trace: trace["time"])
         wall_s = time.monotonic() - started
         if partial is None or out is None:
-            return Results(summary, wall_s, None)
+            return Results(summary, wall_s, None, traces)
         _write_json(partial / "summary.json", summary)
         run_facts = {key: summary[key] for key in ("simulated_s", "packet_hops", "seed")}
         _write_json(partial / "run.json", {"wall_s": round(wall_s, 3)} | run_facts)
         _replace(partial, Path(out))
-        return Results(summary, wall_s, Path(out))
+        return Results(summary, wall_s, Path(out), traces)
     finally:
         if recorder:
             recorder.file.close()
@@ -108,7 +125,7 @@ def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
     """The network at time zero, with all entries in its switches. Raises ScenarioError."""
     from groupflow._native import NativeSim
 
-    p4_switches = [name for name in scenario.topology.switches if scenario.kind(name) == "p4"]
+    p4_switches = _p4_switches(scenario)
     try:
         programs = [(scenario.program.read_text(), scenario.p4info.read_text())] if p4_switches else []
     except OSError as error:
@@ -120,6 +137,23 @@ def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
     if p4_switches:
         _tell(sim, scenario, p4_switches)
     return sim
+
+
+def _p4_switches(scenario: Scenario) -> list[str]:
+    return [name for name in scenario.topology.switches if scenario.kind(name) == "p4"]
+
+
+def _arm(sim: "NativeSim", scenario: Scenario, traced: Traced) -> dict[str, int]:
+    """Asks for traces: the number of the request at each switch."""
+    known = _p4_switches(scenario)
+    if unknown := [name for name in traced.switches if name not in known] or ([] if known else ["of P4"]):
+        there = ", ".join(known) or "none"
+        raise ScenarioError(f"{scenario.name}: no switch {unknown[0]} to trace at; of P4 are {there}")
+    request = json.dumps(traced.request)
+    try:
+        return {name: sim.arm_trace(name, request) for name in traced.switches or known}
+    except ValueError as error:
+        raise ScenarioError(f"{scenario.name}: {error}") from None
 
 
 def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None:

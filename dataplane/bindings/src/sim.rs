@@ -20,7 +20,9 @@ use pyo3::types::PyBytes;
 use serde_json::{json, Value};
 
 use crate::programs::checked;
-use crate::switch::{invalid, packet_in_parts, packet_out_message, write_each, WriteStatus};
+use crate::switch::{
+    arm_trace, invalid, packet_in_parts, packet_out_message, take_traces, write_each, WriteStatus,
+};
 
 type FileWriter = BufWriter<File>;
 /// A packet-in: time, switch, payload, metadata.
@@ -133,6 +135,16 @@ impl NativeSim {
             pipeline.register_get(register.id, index)
         })?;
         value.ok_or_else(|| invalid(format!("register: there is no {name}[{index}]")))
+    }
+
+    /// Traces packets at a switch that a request in JSON chooses; returns the filter's number.
+    fn arm_trace(&mut self, switch: &str, request: &str) -> PyResult<u64> {
+        self.with_switch(switch, |s| arm_trace(s.core_mut(), request))?
+    }
+
+    /// The traces of a filter as JSON; the filter is forgotten.
+    fn take_traces(&mut self, switch: &str, filter: u64) -> PyResult<String> {
+        self.with_switch(switch, |s| take_traces(s.core_mut(), filter))?
     }
 
     /// Counters of a switch as JSON.

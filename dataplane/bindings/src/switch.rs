@@ -4,7 +4,7 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::{Port, RegisterInfo};
 use groupflow_switch::core::{
     parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
-    TraceFilter,
+    TraceRequest,
 };
 use groupflow_switch::p4rt::{packet_in, packet_out, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
@@ -51,6 +51,19 @@ pub fn packet_in_parts(py: Python<'_>, packet: &PacketIn) -> PacketInParts {
     let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
     let metadata = packet.metadata.iter().map(|m| (m.metadata_id, bytes(&m.value))).collect();
     (bytes(&packet.payload), metadata)
+}
+
+/// Begins to trace packets, in virtual time.
+pub fn arm_trace(switch: &mut Switch, request: &str) -> PyResult<u64> {
+    let request: TraceRequest = serde_json::from_str(request).map_err(invalid)?;
+    switch.trace(&TraceRequest { patient: true, ..request }).map_err(invalid)
+}
+
+/// The traces of a filter, which ends.
+pub fn take_traces(switch: &mut Switch, filter: u64) -> PyResult<String> {
+    let traces = switch.tracer().take(filter).unwrap_or_default();
+    switch.tracer().disarm(filter);
+    serde_json::to_string(&traces).map_err(invalid)
 }
 
 fn refused(refusal: Refusal) -> PyErr {
@@ -194,25 +207,14 @@ impl NativeSwitch {
             .map_err(|error| invalid(format!("generator {id}: {error}")))
     }
 
-    /// Traces the next packets that a filter chooses; returns the filter's number.
-    #[pyo3(signature = (count, fields, dropped, port=None))]
-    fn arm_trace(
-        &mut self, count: u64, fields: Vec<String>, dropped: bool, port: Option<u16>,
-    ) -> PyResult<u64> {
-        let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
-        let fields = fields.iter().map(|text| forwarding.pipeline.field_match(text));
-        let fields = fields.collect::<Result<_, _>>().map_err(invalid)?;
-        let filter = TraceFilter { port: port.map(Port), fields, dropped };
-        self.switch.tracer().arm(filter, count).ok_or_else(|| invalid("too many traces at once"))
+    /// Traces packets that a request in JSON chooses; returns the filter's number.
+    fn arm_trace(&mut self, request: &str) -> PyResult<u64> {
+        arm_trace(&mut self.switch, request)
     }
 
-    /// The traces of a filter as JSON, which are no longer kept; `end` forgets the filter.
-    fn take_traces(&mut self, filter: u64, end: bool) -> PyResult<String> {
-        let traces = self.switch.tracer().take(filter).unwrap_or_default();
-        if end {
-            self.switch.tracer().disarm(filter);
-        }
-        serde_json::to_string(&traces).map_err(invalid)
+    /// The traces of a filter as JSON; the filter is forgotten.
+    fn take_traces(&mut self, filter: u64) -> PyResult<String> {
+        take_traces(&mut self.switch, filter)
     }
 
     /// Counters of ports, queues and drops as JSON.

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The most steps that are recorded of one pass.
 const STEP_BOUND: usize = 4_096;
 
-/// Names with their values, in hexadecimal digits.
+/// Names with their values, as people read them.
 pub type Values = Vec<(String, String)>;
 
 /// One step of a packet. `at` is a place in the P4 source, such as `stages/acl.p4:31`, or empty.
@@ -43,6 +43,8 @@ pub enum Step {
     },
     Action {
         action: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        arguments: Values,
         at: String,
     },
     RegisterRead {
@@ -60,6 +62,9 @@ pub enum Step {
     Count {
         counter: String,
         index: String,
+        /// The reason of a drop for which the cell stands.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
         at: String,
     },
     Meter {

@@ -1,7 +1,8 @@
 //! Lookup in tables: every match kind, priorities, the way after a table.
 
 use crate::common::*;
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Match, Pipeline, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::{ActionCall, Arrival, Entry, EntryKey, Match, Pipeline, Port, Step};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -53,6 +54,12 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
     pipeline.port_is(Port(3), false);
     pipeline.set_group(id, 5, one).unwrap();
     assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4; 3]);
+    let (_, steps) = pipeline.trace_ingress(Nanos(0), &Arrival::on(Port(1)), &[1, 0, 1, 0, 0, 0, 9, 0]);
+    let chosen = steps.iter().filter_map(|step| match step {
+        Step::Action { action, arguments, .. } => Some((action.as_str(), arguments[0].1.as_str())),
+        _ => None,
+    });
+    assert_eq!(chosen.collect::<Vec<_>>(), [("hit", "0x4")], "a trace shows the member");
     pipeline.port_is(Port(3), true);
     assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4, 5, 4]);
     assert!(pipeline.set_group(id, 6, vec![(to_group, None)]).is_err(), "no group in a group");

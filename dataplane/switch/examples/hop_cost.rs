@@ -5,6 +5,9 @@
 //! Packets are IPv4/UDP, 54 bytes of headers and a tail of 1,446, as a simulator has them. Programs are
 //! tests/programs/wire.json, which does nothing, and groupflow's own, which routes, unless others are named.
 //! Every variant runs in turn, several times; the least time counts.
+//!
+//! `hop_cost --trace` prints one line in JSON: a hop through groupflow's program while nobody asks for traces,
+//! and while a trace waits for packets of another port.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -15,7 +18,7 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::{
     ActionCall, Arrival, Departure, Entry, EntryKey, Frame, Match, Pipeline, Port, Program, Verdict,
 };
-use groupflow_switch::core::{parse_port_link, Emitted, QueueRegisters, Switch, SwitchConfig};
+use groupflow_switch::core::{parse_port_link, Emitted, QueueRegisters, Switch, SwitchConfig, TraceRequest};
 
 /// Few enough that some rounds are not interrupted on a busy machine.
 const PACKETS: u64 = 10_000;
@@ -40,6 +43,9 @@ const VARIANTS: [(&str, &[&str]); 5] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
+    if paths.first().is_some_and(|path| path.as_os_str() == "--trace") {
+        return measure_trace(&root.join("../../p4src/build/groupflow.json"));
+    }
     if paths.is_empty() {
         paths = ["tests/programs/wire.json", "../../p4src/build/groupflow.json"].map(|p| root.join(p)).into();
     }
@@ -47,6 +53,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     for path in paths {
         measure(&path)?;
     }
+    Ok(())
+}
+
+fn measure_trace(path: &Path) -> Result<(), Box<dyn Error>> {
+    let program = Arc::new(Program::from_json(&std::fs::read_to_string(path)?)?);
+    let mut best = [f64::MAX; 2];
+    for _ in 0..ROUNDS * 10 {
+        for (traced, best) in [false, true].into_iter().zip(&mut best) {
+            *best = best.min(through_switch(&program, &[], false, traced)?);
+        }
+    }
+    println!("{{\"off_ns\": {:.1}, \"waiting_ns\": {:.1}}}", best[0], best[1]);
     Ok(())
 }
 
@@ -59,7 +77,7 @@ fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
         for (n, (_, links)) in VARIANTS.iter().enumerate() {
             for eager in [false, true] {
                 let slot = &mut best[1 + 2 * n + usize::from(eager)];
-                *slot = slot.min(through_switch(&program, links, eager)?);
+                *slot = slot.min(through_switch(&program, links, eager, false)?);
             }
         }
     }
@@ -90,7 +108,9 @@ fn pipeline_alone(program: &Arc<Program>) -> Result<f64, Box<dyn Error>> {
     Ok(per_packet(start))
 }
 
-fn through_switch(program: &Arc<Program>, links: &[&str], eager: bool) -> Result<f64, Box<dyn Error>> {
+fn through_switch(
+    program: &Arc<Program>, links: &[&str], eager: bool, traced: bool,
+) -> Result<f64, Box<dyn Error>> {
     let mut switch = Switch::new(SwitchConfig {
         ports: (1..=2).map(Port).collect(),
         links: links.iter().map(|link| parse_port_link(link)).collect::<Result<_, _>>()?,
@@ -100,6 +120,9 @@ fn through_switch(program: &Arc<Program>, links: &[&str], eager: bool) -> Result
     let mut forwarding = switch.fresh(Arc::clone(program), QueueRegisters::default());
     route(&mut forwarding.pipeline)?;
     switch.install(forwarding);
+    if traced {
+        switch.trace(&TraceRequest { port: Some(2), next: 1, ..TraceRequest::default() })?;
+    }
     let head = head();
     let mut emitted = Emitted::default();
     let mut left = 0;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{self, group, replica, update, Testbed, DEVICE, ELECTION, JSON, P4INFO};
 use groupflow_base::Nanos;
-use groupflow_switch::core::Switch;
+use groupflow_switch::core::{QueueRegisters, Switch, TraceRequest};
 use groupflow_switch::p4rt::{parse_p4info, Runtime, GENERATOR};
 use groupflow_switch::proto::google::rpc;
 use groupflow_switch::proto::p4::v1::p4_runtime_client::P4RuntimeClient;
@@ -20,7 +20,8 @@ use groupflow_switch::proto::p4::v1::{
     StreamMessageResponse, TableEntry, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
-    ask, render, ControlRequest, ControlSocket, LatenessLimits, P4RuntimeService, Shared, ToControlPlane,
+    ask, render, trace_switch, ControlRequest, ControlSocket, LatenessLimits, P4RuntimeService, Shared,
+    ToControlPlane,
 };
 use prost::Message;
 use tokio::sync::mpsc;
@@ -337,6 +338,31 @@ async fn the_control_socket_shows_and_changes() {
         .unwrap_err()
         .to_string()
         .starts_with("no gfswitch answers"));
+}
+
+#[tokio::test]
+async fn a_trace_waits_aloud_and_says_why_it_ends() {
+    let shared = serve().await.shared;
+    let fresh = |switch: &mut Switch| {
+        let program = Arc::clone(&common::config().program);
+        switch.install(switch.fresh(program, QueueRegisters::default()));
+    };
+    fresh(&mut shared.switch());
+    let path = std::env::temp_dir().join(format!("gfswitch-trace-{}.sock", std::process::id()));
+    let (socket, theirs) = (ControlSocket::bind(&path).unwrap(), Arc::clone(&shared));
+    let server = tokio::spawn(async move { socket.serve(theirs, DEVICE).await });
+    tokio::task::spawn_blocking(move || {
+        let request = |port| TraceRequest { port, next: 2, ..TraceRequest::default() };
+        let none = |_: &serde_json::Value| panic!("no packet came");
+        // The program changes when the client says that it waits.
+        let ended = trace_switch(&path, request(None), none, || fresh(&mut shared.switch())).unwrap_err();
+        assert_eq!(ended.to_string(), "another program was loaded; 0 of 2 packets came");
+        let refused = trace_switch(&path, request(Some(9)), none, || panic!("it is refused")).unwrap_err();
+        assert_eq!(refused.to_string(), "port: there is no port 9; there are 1, 2, 3, 4, 510");
+    })
+    .await
+    .unwrap();
+    server.abort();
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Traces: the way of chosen packets, each copy and each reason of a drop.
 
-use crate::common::{frame, group, replica, session, Testbed};
+use crate::common::{frame, group, replica, session, switch_config, Testbed};
 use groupflow_pipeline::{Port, Step};
-use groupflow_switch::core::{Trace, TraceFilter};
+use groupflow_switch::core::{SwitchConfig, Trace, TraceFilter, TraceRequest};
+use groupflow_switch::p4rt::PipelineConfig;
 use groupflow_switch::proto::p4::v1::update::Type;
 
 const MS: u64 = 1_000_000;
@@ -13,8 +14,12 @@ fn arm(bed: &mut Testbed, filter: TraceFilter, count: u64) -> u64 {
 
 /// The one trace of a frame to `mac` that arrives at port 1.
 fn trace(bed: &mut Testbed, mac: u64) -> Trace {
+    trace_of(bed, &frame(mac, 0x0800, 100))
+}
+
+fn trace_of(bed: &mut Testbed, frame: &[u8]) -> Trace {
     let filter = arm(bed, TraceFilter::default(), 1);
-    bed.inject(0, 1, &frame(mac, 0x0800, 100));
+    bed.inject(0, 1, frame);
     bed.advance(100 * MS);
     let traces = bed.switch.tracer().take(filter).unwrap();
     assert_eq!(bed.switch.tracer().take(filter), None, "the filter is done");
@@ -125,7 +130,11 @@ fn a_filter_chooses_by_port_field_and_drop() {
         let traces = bed.switch.tracer().take(filter).unwrap();
         traces.iter().map(|trace| (trace.port, trace.root.dropped)).collect::<Vec<_>>()
     });
-    assert_eq!(found, [vec![(3, true)], vec![(2, true)], vec![(1, false)]]);
+    let to_1 = vec![(1, false), (2, false)];
+    assert_eq!(found, [vec![(3, true)], vec![(2, true)], to_1], "each filter has all that it chooses");
+    let request = TraceRequest { port: Some(99), next: 1, ..TraceRequest::default() };
+    let refused = bed.switch.trace(&request).unwrap_err().to_string();
+    assert_eq!(refused, "port: there is no port 99; there are 1, 2, 3, 4, 510");
 }
 
 #[test]
@@ -173,6 +182,127 @@ fn steps_show_headers_tables_and_registers() {
         _ => None,
     });
     let (key, action) = table.unwrap();
-    assert_eq!((key[0].1.as_str(), action.as_str()), ("0x1", "TestIngress.forward"));
+    assert_eq!((key[0].1.as_str(), action.as_str()), ("00:00:00:00:00:01", "TestIngress.forward"));
     assert!(steps.iter().any(|step| matches!(step, Step::Extract { header, .. } if header == "ethernet")));
+}
+
+#[test]
+fn a_filter_of_everything_takes_nothing_from_others() {
+    let mut bed = Testbed::new(&["2:rate=8kbit,queue=1000,dir=out"]);
+    bed.when_to(1, "forward", &[2, 0]);
+    bed.when_to(2, "forward", &[3, 0]);
+    let to_2 = bed.switch.forwarding().unwrap().pipeline.field_match("ethernet.dst=2").unwrap();
+    let greedy = arm(&mut bed, TraceFilter::default(), u64::MAX);
+    // All but the first wait in a queue, so their traces stay open.
+    (0..200).for_each(|number| bed.inject(number, 1, &frame(1, 0x0800, 100)));
+    let narrow = arm(&mut bed, TraceFilter { fields: vec![to_2], ..TraceFilter::default() }, 100);
+    (0..100).for_each(|number| bed.inject(1_000 + number, 1, &frame(2, 0x0800, 100)));
+    bed.advance(MS);
+    assert_eq!(bed.switch.tracer().take(narrow).unwrap().len(), 64);
+    assert_eq!(bed.switch.tracer().take(greedy).unwrap().len(), 1);
+    bed.inject(100 * MS, 1, &frame(2, 0x0800, 100));
+    bed.advance(101 * MS);
+    assert_eq!(bed.switch.tracer().take(narrow).unwrap()[0].missed, 36, "known with a match, too");
+}
+
+#[test]
+fn in_virtual_time_no_packet_is_missed() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "forward", &[2, 0]);
+    let filter = arm(&mut bed, TraceFilter { patient: true, ..TraceFilter::default() }, 500);
+    (0..600).for_each(|number| bed.inject(number, 1, &frame(1, 0x0800, 100)));
+    bed.advance(MS);
+    let traces = bed.switch.tracer().take(filter).unwrap();
+    assert_eq!(traces.iter().map(|trace| trace.id).collect::<Vec<_>>(), (0..500).collect::<Vec<_>>());
+}
+
+#[test]
+fn copies_without_room_are_counted() {
+    let mut bed = Testbed::new(&[]);
+    let replicas: Vec<_> = (0..300).map(|copy| replica(2, copy)).collect();
+    bed.apply(Type::Insert, group(5, &replicas)).unwrap();
+    bed.when_to(1, "multicast", &[5]);
+    let root = trace(&mut bed, 1).root;
+    assert_eq!((root.copies.len(), root.copies_cut), (255, 45));
+}
+
+/// The verdicts of frames that passed ports.
+fn seen(bed: &mut Testbed, mac: u64) -> Vec<String> {
+    bed.inject(0, 1, &frame(mac, 0x0800, 100));
+    bed.advance(MS);
+    bed.emitted.seen.drain(..).map(|frame| frame.verdict).collect()
+}
+
+#[test]
+fn frames_at_ports_have_verdicts() {
+    let mut bed = Testbed::new(&["3:loss=1,dir=out"]);
+    assert!(seen(&mut bed, 1).is_empty(), "nobody looks");
+    bed.switch.see_frames();
+    bed.apply(Type::Insert, group(5, &[replica(2, 7), replica(9, 2)])).unwrap();
+    bed.apply(Type::Insert, session(7, &[replica(4, 0)], 0, 0)).unwrap();
+    let port_510 = bed.switch.config().cpu_port.0;
+    let cases: &[(u64, &str, &[u128], &[&str])] = &[
+        (1, "forward", &[2, 0], &["in port 1: to port 2", "out port 2"]),
+        (2, "forward", &[3, 0], &["in port 1: to port 3", "out port 3; dropped: the link lost it"]),
+        (3, "forward", &[2, 7], &["in port 1: to port 2; at port 2 dropped: the port has no such queue"]),
+        (
+            4,
+            "multicast",
+            &[5],
+            &[
+                "in port 1: to multicast group 5; dropped: no such port",
+                "out port 2: copy 7 of multicast group 5",
+            ],
+        ),
+        (5, "multicast", &[6], &["in port 1: dropped: multicast group 6 has no copies"]),
+        (6, "clone_and_forward", &[7, 2], &["in port 1: to port 2", "out port 4: clone 0", "out port 2"]),
+        (7, "forward", &[u128::from(port_510), 0], &["in port 1: to port 510; to the controller"]),
+    ];
+    for (mac, action, arguments, expected) in cases {
+        bed.when_to(u128::from(*mac), action, arguments);
+        assert_eq!(seen(&mut bed, *mac), *expected);
+    }
+    bed.when_to(8, "drop", &[]);
+    let dropped = seen(&mut bed, 8).remove(0);
+    assert!(dropped.starts_with("in port 1: dropped: the program marked the packet to drop ("), "{dropped}");
+    assert_eq!(dropped, format!("in port 1: {}", trace(&mut bed, 8).root.verdict), "on both engines");
+}
+
+#[test]
+fn groupflows_drops_have_their_reasons() {
+    let json = include_str!("../../../p4src/build/groupflow.json");
+    let info = include_bytes!("../../../p4src/build/groupflow.p4info.txtpb");
+    let config = PipelineConfig::from_files(json, info).unwrap();
+    let mut bed = Testbed::of(SwitchConfig { priorities: 8, ..switch_config(&[]) });
+    bed.runtime.install(&mut bed.switch, std::sync::Arc::new(config));
+    bed.switch.see_frames();
+    let dropped = seen(&mut bed, 1).remove(0);
+    assert!(dropped.starts_with("in port 1: dropped: malformed (p4src/groupflow_v1model.p4:"), "{dropped}");
+    let traced = trace(&mut bed, 1).root;
+    assert_eq!(dropped, format!("in port 1: {}", traced.verdict));
+    let counted = traced
+        .steps
+        .iter()
+        .any(|step| matches!(step, Step::Count { reason: Some(reason), .. } if reason == "malformed"));
+    assert!(counted);
+}
+
+#[test]
+fn a_dropped_clone_does_not_speak_for_its_packet() {
+    let mut bed = Testbed::new(&[]);
+    bed.switch.see_frames();
+    bed.apply(Type::Insert, session(7, &[replica(4, 0)], 0, 0)).unwrap();
+    let drop_port = 511;
+    bed.when_to(1, "clone_and_forward", &[7, drop_port]);
+    // Egress drops packets of type 0xdead, at a place that it names.
+    let root = trace_of(&mut bed, &frame(1, 0xdead, 100)).root;
+    let own = "dropped: the program marked the packet to drop";
+    assert!(root.copies[0].verdict.starts_with(&format!("{own} (")), "{}", root.copies[0].verdict);
+    assert_eq!(root.verdict, own);
+    bed.inject(200 * MS, 1, &frame(1, 0xdead, 100));
+    bed.advance(300 * MS);
+    let seen = bed.emitted.seen.iter().filter(|frame| frame.inbound);
+    let verdicts: Vec<&str> = seen.map(|frame| frame.verdict.as_str()).collect();
+    assert_eq!(verdicts.len(), 2);
+    assert!(verdicts.iter().all(|verdict| verdict.ends_with(own)), "on both engines: {verdicts:?}");
 }

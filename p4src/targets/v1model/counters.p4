@@ -9,8 +9,16 @@ control CONTROL(in INDEX index) {                               \
 // Packets and bytes that arrived on each port, good and bad, and that left on it.
 INDEXED_COUNTER(CountArrival, port_t, 0x12000001, MAX_PORTS, packets_and_bytes, port_in)
 INDEXED_COUNTER(CountDeparture, port_t, 0x12000002, MAX_PORTS, packets_and_bytes, port_out)
-// Packets not forwarded, by reason: DROP_*.
-INDEXED_COUNTER(CountDrop, drop_reason_t, 0x12000003, DROP_REASONS, packets, drops)
+// Packets not forwarded, by reason: DROP_*, whose words switch and controller read here.
+control CountDrop(in drop_reason_t reason) {
+    @id(0x12000003)
+    @groupflow_reasons(none, malformed, checksum, unknown_protocol, not_for_us, ttl, no_route, no_arp,
+                       unknown_session, wrong_port, unknown_branch, unknown_type, no_upstream,
+                       not_controller, absorbed, wrong_neighbour, not_generator, unknown_flow, refused,
+                       spoofed, not_agent, not_switch, fragment, foreign_group, metered, beyond)
+    counter(DROP_REASONS, CounterType.packets) drops;
+    apply { drops.count((bit<32>)reason); }
+}
 // Messages handed to the controller, by type of the group packet.
 INDEXED_COUNTER(CountPunt, bit<8>, 0x12000004, 256, packets, punts)
 // TCP segments answered with a reset, by the port they came from.

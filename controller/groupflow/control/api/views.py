@@ -11,7 +11,6 @@ from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.control.sessions.tokens import token
 from groupflow.network import units
 from groupflow.network.topology import Link
-from groupflow.p4rt.counters import DROP_REASONS
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
 from groupflow.p4rt.program import Field, Program
 
@@ -120,8 +119,9 @@ def counter_index(controller: Controller, switch: str, counter: str, index: tupl
     if counter in ("port_in", "port_out"):
         end = controller.topology.switches[switch].ports.get(number)
         return f"{number} ({end.node})" if end else str(number)
-    if counter == "drops" and number < len(DROP_REASONS):
-        return DROP_REASONS[number]
+    reasons = controller.program.counters[counter].reasons
+    if number < len(reasons):
+        return reasons[number]
     return "/".join(map(str, index))
 
 

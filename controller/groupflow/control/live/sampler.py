@@ -16,7 +16,7 @@ from groupflow.control.live.frames import Form, Meter, Stats, hop, topology_form
 from groupflow.control.live.sockets import SwitchSockets
 from groupflow.network.reasons import reason
 from groupflow.p4rt.connection import ConnectionFailedError
-from groupflow.p4rt.counters import DROP_REASONS, read_counter
+from groupflow.p4rt.counters import read_counter
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ WAITING = 8
 MOST_VIEWERS = 64
 COUNTERS_AT_ONCE = 6
 """switches whose drop counters are read at a look, in turn: each costs a call of gRPC"""
-_LOSSES = {cell: what for cell, what in enumerate(DROP_REASONS) if what not in ("none", "absorbed")}
+_NO_LOSSES = ("none", "absorbed")
 
 
 class Eye:
@@ -92,8 +92,9 @@ class Eye:
                 counts = await read_counter(controller.program, counter, controller.devices[name].query)
             except ConnectionFailedError:
                 return
-            counted = {count.cell[0]: count.packets for count in counts}
-            self._dropped[name] = {what: counted[cell] for cell, what in _LOSSES.items() if cell in counted}
+            reasons = counter.reasons
+            counted = {reasons[cell[0]]: packets for cell, packets, _ in counts if cell[0] < len(reasons)}
+            self._dropped[name] = {what: counted[what] for what in counted if what not in _NO_LOSSES}
 
         await asyncio.gather(*map(read, chosen))
 

@@ -3,6 +3,7 @@
 use super::interpreter::Interpreter;
 use crate::program::control::ControlNode;
 use crate::program::expr::Env;
+use crate::program::info::shown;
 use crate::program::table::Next;
 use crate::state::table::TableState;
 use crate::trace::Step;
@@ -30,6 +31,7 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
             ControlNode::Call { action, next } => {
                 interpreter.record(|program, _| Step::Action {
                     action: program.actions[*action as usize].name.clone(),
+                    arguments: Vec::new(),
                     at: program.names.nodes[node as usize].1.to_string(),
                 });
                 interpreter.act(*action, &[]);
@@ -100,20 +102,19 @@ fn record(interpreter: &mut Interpreter<'_>, state: &TableState, table: u32, fou
     let action = bound.map(|bound| &program.actions[bound.action as usize]);
     let arguments = action.into_iter().flat_map(|action| &action.params);
     let values = bound.into_iter().flat_map(|bound| &bound.arguments);
-    let hexadecimal = |value: &u128| format!("{value:#x}");
     let Some(recording) = &mut interpreter.externs.recording else { return };
     let at = program.names.nodes[node as usize].1.to_string();
     // p4c makes a table without a key of a statement between tables.
     if let (true, true, Some(action)) = (info.key.is_empty(), info.const_default, action) {
-        return recording.step(Step::Action { action: action.name.clone(), at });
+        return recording.step(Step::Action { action: action.name.clone(), arguments: Vec::new(), at });
     }
     let key = info.key.iter().zip(&interpreter.externs.key);
     recording.step(Step::Table {
         table: info.name.clone(),
-        key: key.map(|(field, value)| (field.name.clone(), hexadecimal(value))).collect(),
+        key: key.map(|(f, value)| (f.name.clone(), shown(&f.name, f.width, *value))).collect(),
         hit: found.is_some(),
         action: action.map_or_else(String::new, |action| action.name.clone()),
-        arguments: arguments.map(|param| param.name.clone()).zip(values.map(hexadecimal)).collect(),
+        arguments: arguments.zip(values).map(|(param, value)| param.shown(*value)).collect(),
         at,
     });
     if info.direct_counter {

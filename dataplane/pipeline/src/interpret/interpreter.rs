@@ -6,6 +6,7 @@ use crate::packet::DropReason;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::calculation::Calculation;
 use crate::program::expr::{Env, Expr};
+use crate::program::info::shown;
 use crate::program::names::Place;
 use crate::program::Program;
 use crate::state::Externs;
@@ -100,7 +101,8 @@ impl Interpreter<'_> {
                 let count = self.eval(count, locals);
                 self.program.layout.pop(*stack, count, self.phv);
             }
-            Op::MarkToDrop { egress_spec, mcast_grp } => {
+            Op::MarkToDrop { egress_spec, mcast_grp, place } => {
+                self.externs.dropped_at = *place;
                 self.record(|_, at| Step::MarkToDrop { at });
                 egress_spec.write(self.phv, u128::from(self.externs.options.drop_port.0));
                 if let Some(group) = mcast_grp {
@@ -126,8 +128,16 @@ impl Interpreter<'_> {
                 // An empty group does nothing.
                 let Some(group) = group.filter(|group| !group.is_empty()) else { return };
                 let call = &group[(self.calculate(*calculation) % group.len() as u64) as usize];
-                let program = self.program;
-                self.run(&program.bodies[call.action.index()].ops, &call.arguments);
+                self.record(|program, at| {
+                    let info = &program.actions[call.action.index()];
+                    let arguments = info.params.iter().zip(&call.arguments);
+                    Step::Action {
+                        action: info.name.clone(),
+                        arguments: arguments.map(|(param, value)| param.shown(*value)).collect(),
+                        at,
+                    }
+                });
+                self.act(call.action.0, &call.arguments);
             }
             Op::Assert(condition) => {
                 if self.eval(condition, locals) == 0 {
@@ -218,7 +228,7 @@ impl Interpreter<'_> {
                 self.record(|program, at| Step::RegisterRead {
                     register: program.registers[*register as usize].name.clone(),
                     index: index.to_string(),
-                    value: value.map_or_else(String::new, |value| format!("{value:#x}")),
+                    value: value.map_or_else(String::new, |value| register_value(program, *register, value)),
                     at,
                 });
                 if let Some(value) = value {
@@ -231,16 +241,21 @@ impl Interpreter<'_> {
                 self.record(|program, at| Step::RegisterWrite {
                     register: program.registers[*register as usize].name.clone(),
                     index: index.to_string(),
-                    value: format!("{value:#x}"),
+                    value: register_value(program, *register, value),
                     at,
                 });
             }
             Op::Count { counter, index } => {
                 let index = self.eval(index, locals);
                 self.externs.count(*counter, index, self.pass.received);
-                self.record(|program, at| Step::Count {
-                    counter: program.counters[*counter as usize].name.clone(),
+                let info = &self.program.counters[*counter as usize];
+                if !info.reasons.is_empty() {
+                    self.externs.counted = (*counter + 1, index as u64);
+                }
+                self.record(|_, at| Step::Count {
+                    counter: info.name.clone(),
                     index: index.to_string(),
+                    reason: usize::try_from(index).ok().and_then(|index| info.reasons.get(index)).cloned(),
                     at,
                 });
             }
@@ -304,4 +319,9 @@ impl Interpreter<'_> {
         self.pass.failed.get_or_insert(reason);
         self.pass.exit = true;
     }
+}
+
+fn register_value(program: &Program, register: u32, value: u128) -> String {
+    let info = &program.registers[register as usize];
+    shown(&info.name, info.width, value)
 }

@@ -27,6 +27,7 @@ use crate::trace::{FieldMatch, Step};
 /// Parser, checksum verification and ingress control.
 pub(crate) fn ingress(parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
     let EngineParts { program, externs, states, pool } = parts;
+    (externs.dropped_at, externs.counted.0) = (0, 0);
     let mut phv = program.layout.initial.clone();
     arrive(program, &mut phv, now, arrival, bytes.len() + arrival.tail as usize);
     let received = wire_length(bytes, arrival.tail);
@@ -96,6 +97,7 @@ pub(crate) fn egress(
         return EgressOutcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
     };
     let payload = body.payload.as_deref().map_or(&[][..], |payload| payload);
+    (externs.dropped_at, externs.counted.0) = (0, 0);
     let drop_port = externs.options.drop_port;
     depart(program, phv, now, departure, body.length, drop_port);
     let (received, length, truncate) = (body.received, body.length, body.truncate);

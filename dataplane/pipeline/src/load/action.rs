@@ -198,13 +198,14 @@ fn mark_to_drop(call: &Call<'_, '_>) -> Result<Op, LoadError> {
         return Ok(Op::MarkToDrop {
             egress_spec,
             mcast_grp: scope.standard("intrinsic_metadata", mcast_grp),
+            place: 0,
         });
     };
     let header = argument.get("value")?;
     let name = header.str()?;
     let spec = scope.own(name, "egress_spec");
     let egress_spec = spec.ok_or_else(|| header.invalid(format!("{name:?} has no field egress_spec")))?;
-    Ok(Op::MarkToDrop { egress_spec, mcast_grp: scope.own(name, "mcast_grp") })
+    Ok(Op::MarkToDrop { egress_spec, mcast_grp: scope.own(name, "mcast_grp"), place: 0 })
 }
 
 fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {

@@ -60,7 +60,7 @@ pub(crate) fn counters(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Counter
         let name = node.get("name")?.str()?.to_owned();
         let size = size(&node, &mut total, COUNTER_LIMIT)?;
         scope.counters.insert(name.clone(), id);
-        counters.push(CounterInfo { id: CounterId(id), name, size });
+        counters.push(CounterInfo { id: CounterId(id), name, size, reasons: Vec::new() });
     }
     Ok(counters)
 }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use self::json::Json;
 use self::scope::Scope;
 use crate::error::LoadError;
+use crate::program::action::Op;
 use crate::program::phv::Field;
 use crate::program::{Program, Standard};
 
@@ -55,6 +56,16 @@ impl Program {
         let (parser, value_sets) = parser::parser(&root, &scope)?;
         let deparser = parser::deparser(&root, &scope)?;
         let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
+        let mut names = names::names(&root)?;
+        // What calls a selector's member is in no source.
+        names.primitives.resize(bodies.len(), Vec::new());
+        for (op, at) in bodies.iter_mut().zip(&names.primitives).flat_map(|(b, at)| b.ops.iter_mut().zip(at))
+        {
+            if let Op::MarkToDrop { place, .. } = op {
+                names.drops.push(at.clone());
+                *place = names.drops.len() as u32;
+            }
+        }
         let source = root.opt("program").map(|name| name.str().map(str::to_owned)).transpose()?;
         Ok(Program {
             source,
@@ -78,7 +89,7 @@ impl Program {
             counters,
             meters,
             digests,
-            names: names::names(&root)?,
+            names,
             value_sets,
             derived: OnceLock::new(),
         })

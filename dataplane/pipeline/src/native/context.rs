@@ -72,6 +72,10 @@ context! {
     /// 1 assertion, 2 step limit.
     failed: u64,
     steps: u64,
+    /// As in `Externs`.
+    dropped_at: u64,
+    counter: u64,
+    counter_cell: u64,
     /// Bytes of the valid headers after ingress.
     header_bytes: u64,
     group: u64,

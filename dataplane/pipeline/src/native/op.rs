@@ -99,7 +99,8 @@ impl Gen<'_> {
             Op::CopyHeader { target: HeaderRef::Fixed(target), source: HeaderRef::Fixed(source) } => {
                 self.copy_header(*target, *source)
             }
-            Op::MarkToDrop { egress_spec, mcast_grp } => {
+            Op::MarkToDrop { egress_spec, mcast_grp, place } => {
+                self.put_int(Word::dropped_at, u64::from(*place));
                 let drop_port = self.get(Word::drop_port);
                 self.set_field(*egress_spec, drop_port)?;
                 let zero = self.int(0);
@@ -271,6 +272,10 @@ impl Gen<'_> {
             }
             Op::Count { counter, index } => {
                 let index = self.expr(index, locals)?.natural()?;
+                if !self.program.counters[*counter as usize].reasons.is_empty() {
+                    self.put_int(Word::counter, u64::from(*counter) + 1);
+                    self.put(Word::counter_cell, index);
+                }
                 let (within, out) = (self.b.create_block(), self.b.create_block());
                 let done = self.b.create_block();
                 let arrays = self.get(Word::counters);

@@ -107,6 +107,8 @@ impl Native {
         (context.now, context.now_us) = (now.0, now.as_micros());
         (context.clone_list, context.resubmit, context.recirculate) = (0, 0, 0);
         (context.exit, context.failed, context.steps) = (0, 0, 0);
+        (context.dropped_at, context.counter) = (0, 0);
+        (parts.externs.dropped_at, parts.externs.counted.0) = (0, 0);
     }
 
     #[inline]
@@ -115,6 +117,18 @@ impl Native {
             0 => None,
             1 => Some(DropReason::Assertion),
             _ => Some(DropReason::StepLimit),
+        }
+    }
+
+    /// Notes where the packet was marked to drop, and the reason that was counted.
+    #[cold]
+    fn note_drop(&self, externs: &mut Externs) {
+        let context = &self.context;
+        if context.dropped_at != 0 {
+            externs.dropped_at = context.dropped_at as u32;
+        }
+        if context.counter != 0 {
+            externs.counted = (context.counter as u32, context.counter_cell);
         }
     }
 
@@ -190,6 +204,9 @@ impl Native {
         }
         let EngineParts { program, externs, states, pool } = parts;
         let mut done = Ingress::nothing(self.verdict());
+        if matches!(done.verdict, Verdict::Drop(_)) {
+            self.note_drop(externs);
+        }
         if self.context.clone_list != 0 || self.context.resubmit != 0 || !self.digests.is_empty() {
             let words = self.fields.own_native(self.compiled.layout.initial.len()).unwrap_or_default();
             self.compiled.layout.widen(words, &mut self.slots);
@@ -311,6 +328,7 @@ impl Native {
             self.clone = Some(self.clone_out(parts, fields, list, payload, tail));
         }
         if self.context.egress_spec == self.context.drop_port {
+            self.note_drop(parts.externs);
             return Some(DropReason::Marked);
         }
         frame.bytes.clear();

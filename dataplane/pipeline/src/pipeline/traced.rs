@@ -4,7 +4,7 @@ use groupflow_base::Nanos;
 
 use crate::error::FieldMatchError;
 use crate::interpret;
-use crate::packet::{Arrival, Departure, EgressOutcome, Frame, Ingress, Packet};
+use crate::packet::{Arrival, Departure, DropReason, EgressOutcome, Frame, Ingress, Packet};
 use crate::pipeline::Pipeline;
 use crate::program::phv::mask;
 use crate::trace::{masked, FieldMatch, Recording, Step};
@@ -39,6 +39,20 @@ impl Pipeline {
             }
         }
         steps
+    }
+
+    /// The reason why the last packet was dropped, in the program's words where it has any, and the place.
+    pub fn drop_text(&self, reason: DropReason) -> String {
+        if reason != DropReason::Marked {
+            return reason.to_string();
+        }
+        let (counter, cell) = self.externs.counted;
+        let counter = counter.checked_sub(1).map(|counter| &self.program.counters[counter as usize]);
+        let word = counter.and_then(|counter| counter.reasons.get(usize::try_from(cell).ok()?));
+        let text = word.map_or_else(|| reason.to_string(), |word| word.replace('_', " "));
+        let place =
+            self.externs.dropped_at.checked_sub(1).map(|place| &self.program.names.drops[place as usize]);
+        place.filter(|at| !at.is_empty()).map_or_else(|| text.clone(), |at| format!("{text} ({at})"))
     }
 
     /// Whether a packet's fields have these values.

@@ -60,6 +60,8 @@ pub(crate) enum Op {
     MarkToDrop {
         egress_spec: Field,
         mcast_grp: Option<Field>,
+        /// The number of its place in [`Names::drops`](super::names::Names::drops), plus one.
+        place: u32,
     },
     RegisterRead {
         target: AssignTarget,

@@ -1,5 +1,7 @@
 //! The parts of a program that the control plane sees: tables, actions, registers, counters, meters, digests.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
         $($(#[$doc])*
@@ -96,6 +98,13 @@ pub struct ParamInfo {
     pub width: u32,
 }
 
+impl ParamInfo {
+    /// Its name with a value, for a trace.
+    pub(crate) fn shown(&self, value: u128) -> (String, String) {
+        (self.name.clone(), shown(&self.name, self.width, value))
+    }
+}
+
 /// An action. Several may share a name: p4c copies an action for each table that uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionInfo {
@@ -129,6 +138,8 @@ pub struct CounterInfo {
     pub name: String,
     /// The number of cells.
     pub size: usize,
+    /// If packets are counted by the reason of their drop: the word for each of the first cells.
+    pub reasons: Vec<String>,
 }
 
 /// The unit of a meter.
@@ -175,4 +186,47 @@ pub struct ValueSetInfo {
     pub max_size: usize,
     /// The width of each part of a member in bits; empty where no state uses it.
     pub widths: Vec<u32>,
+}
+
+/// A value as people read it: IPv4, IPv6 and MAC addresses in their own form, by the words of the name and by
+/// the width in bits; all else in hexadecimal digits.
+pub(crate) fn shown(name: &str, width: u32, value: u128) -> String {
+    let mut words = name.rsplit(['.', '$']).next().unwrap_or(name).split('_');
+    let address = words.any(|word| {
+        let word = word.to_ascii_lowercase();
+        let kinds = ["addr", "src", "dst", "mac", "ip", "hop"];
+        kinds.iter().any(|kind| word.starts_with(kind) || word.ends_with(kind)) && word != "ipid"
+    });
+    match (address, width) {
+        (true, 32) => Ipv4Addr::from(value as u32).to_string(),
+        (true, 48) => {
+            value.to_be_bytes()[10..].iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
+        }
+        (true, 128) => Ipv6Addr::from(value).to_string(),
+        _ => format!("{value:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_as_addresses() {
+        let cases = [
+            ("hdr.ipv4.dst", 32, 0x0a00_0201, "10.0.2.1"),
+            ("srcAddr", 32, 0x0a00_0201, "10.0.2.1"),
+            ("nhop_ipv4", 32, 1, "0.0.0.1"),
+            ("sender_mac", 48, 0x0200_0a00_0201, "02:00:0a:00:02:01"),
+            ("dst", 48, 1, "00:00:00:00:00:01"),
+            ("dst_addr", 128, 1, "::1"),
+            ("dst_port", 16, 0x50, "0x50"),
+            ("ingress_global_timestamp", 48, 9, "0x9"),
+            ("hdr.ipv4.ttl", 8, 64, "0x40"),
+            ("hdr.group.session", 32, 7, "0x7"),
+        ];
+        for (name, width, value, text) in cases {
+            assert_eq!(shown(name, width, value), text, "{name}");
+        }
+    }
 }

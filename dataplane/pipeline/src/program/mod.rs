@@ -27,7 +27,7 @@ use crate::program::control::ControlNode;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
 use crate::program::info::{
-    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
+    ActionInfo, CounterId, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
 };
 use crate::program::names::Names;
 use crate::program::parser::Parser;
@@ -167,6 +167,11 @@ impl Program {
     /// The indirect counter array of this name.
     pub fn counter(&self, name: &str) -> Option<&CounterInfo> {
         self.counters.iter().find(|counter| counter.name == name)
+    }
+
+    /// Says that a counter counts drops, and the reason that each of its first cells stands for.
+    pub fn set_reasons(&mut self, counter: CounterId, reasons: Vec<String>) {
+        self.counters[counter.index()].reasons = reasons;
     }
 
     /// The indirect meter array of this name.

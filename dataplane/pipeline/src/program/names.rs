@@ -1,5 +1,6 @@
 //! Names and places of a program's source, for traces. No engine needs them.
 
+use crate::program::info::shown;
 use crate::program::phv::HeaderSlots;
 
 /// A place in the source, such as `stages/acl.p4:31`; empty where p4c names none.
@@ -16,6 +17,8 @@ pub(crate) struct Names {
     pub nodes: Vec<(String, Place)>,
     /// The place of each primitive, by action.
     pub primitives: Vec<Vec<Place>>,
+    /// The places where packets are marked to drop.
+    pub drops: Vec<Place>,
     /// Names of parser errors by number.
     pub errors: Vec<(u32, String)>,
 }
@@ -27,11 +30,11 @@ impl Names {
         known.map_or_else(|| format!("error {code}"), |(_, name)| name.clone())
     }
 
-    /// A header's fields with their values, in hexadecimal digits.
+    /// A header's fields with their values.
     pub fn values(&self, header: u32, slots: &HeaderSlots, phv: &[u128]) -> Vec<(String, String)> {
         let names = &self.headers[header as usize].1;
-        let values = slots.fields.iter().map(|field| format!("{:#x}", field.bits(phv)));
-        names.iter().cloned().zip(values).collect()
+        let fields = names.iter().zip(&slots.fields);
+        fields.map(|(name, field)| (name.clone(), shown(name, field.width.into(), field.bits(phv)))).collect()
     }
 
     /// The header and the field within it that `header.field` names.

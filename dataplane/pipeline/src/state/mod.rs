@@ -72,6 +72,10 @@ pub(crate) struct Externs {
     pub scratch: Vec<u8>,
     /// The key of the table being looked up.
     pub key: Vec<u128>,
+    /// The place where the last packet was marked to drop: a number in the program's names plus one, or 0.
+    pub dropped_at: u32,
+    /// The counter of drops, plus one, or 0, and the cell in which that packet was counted.
+    pub counted: (u32, u64),
     /// The steps of the packet that is traced, if one is.
     pub recording: Option<Box<Recording>>,
     /// Fields that the native engine gives to the interpreter.
@@ -162,6 +166,8 @@ impl Externs {
             written: VecDeque::new(),
             scratch: Vec::new(),
             key: Vec::new(),
+            dropped_at: 0,
+            counted: (0, 0),
             recording: None,
             slots: Vec::new(),
         }

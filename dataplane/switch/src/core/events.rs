@@ -2,8 +2,8 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
-    Port, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, EgressOutcome, Fate, Frame, Ingress, Instance, Packet, Port, Unicast,
+    Verdict,
 };
 
 use super::agenda::LinkStage;
@@ -78,52 +78,9 @@ impl Switch {
         }
     }
 
-    /// The loopback's place on the agenda, behind those of the ports.
-    fn loopback_place(&self) -> u16 {
-        self.ports.len() as u16
-    }
-
     /// The generators' place on the agenda.
     pub(super) fn generators_place(&self) -> u16 {
         self.ports.len() as u16 + 1
-    }
-
-    /// Moves frames from the inbound queue to the inbound wire.
-    fn receive(&mut self, now: Nanos, place: u16) {
-        let state = &mut self.ports[usize::from(place)];
-        while !state.in_queue.is_empty() {
-            if state.in_wire.ready() > now {
-                self.agenda.schedule(state.in_wire.ready(), place, LinkStage::Receive);
-                break;
-            }
-            if let Some((frame, length)) = state.in_queue.pop() {
-                state.in_wire.send(now, frame, length as usize);
-            }
-        }
-        if let Some(due) = state.in_wire.due() {
-            self.agenda.schedule(due, place, LinkStage::Arrive);
-        }
-    }
-
-    /// Takes frames off the inbound wire.
-    fn arrive(&mut self, now: Nanos, place: u16) {
-        while let Some((due, frame)) = self.ports[usize::from(place)].in_wire.arrive(now) {
-            self.deliver(due, place, &frame.bytes, frame.tail);
-            self.spare.push(frame.bytes);
-        }
-        if let Some(due) = self.ports[usize::from(place)].in_wire.due() {
-            self.agenda.schedule(due, place, LinkStage::Arrive);
-        }
-    }
-
-    /// Gives a frame of a port to the pipeline.
-    #[inline]
-    pub(super) fn deliver(&mut self, now: Nanos, place: u16, bytes: &[u8], tail: u32) {
-        let state = &mut self.ports[usize::from(place)];
-        state.delivered.0 += 1;
-        state.delivered.1 += bytes.len() as u64 + u64::from(tail);
-        let arrival = Arrival { tail, ..Arrival::on(state.port) };
-        self.ingress(now, arrival, bytes);
     }
 
     /// Gives the pipeline the generators' frames that are due.
@@ -153,7 +110,7 @@ impl Switch {
         }
         let Some(forwarding) = &mut self.forwarding else {
             self.drops.no_program += 1;
-            return;
+            return self.sight.note(|| "dropped: no program".into());
         };
         let at_hand = forwarding.pipeline.arrive(self.clock, &arrival, bytes);
         let packet = at_hand.unicast();
@@ -163,6 +120,10 @@ impl Switch {
                 let departure = Departure { port, enq_timestamp: now, ..Departure::default() };
                 let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
                 let outcome = at_hand.egress(&departure, &mut frame);
+                if self.sight.on {
+                    self.sight.note(|| format!("to {port}"));
+                    self.sight.comes_from(Instance::Normal, 0, 0);
+                }
                 return self.leave(
                     now,
                     LeavingPacket { place, port, queue, bytes, generation: 0, truncate: None, trace: None },
@@ -175,16 +136,8 @@ impl Switch {
         self.dispose(now, arrival, bytes, done, None);
     }
 
-    /// Begins a trace of a packet, if a filter wants one.
-    fn begin_trace(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Option<TraceHandle> {
-        let (pipeline, clock) = (&mut self.forwarding.as_mut()?.pipeline, self.clock);
-        self.tracer.begin(now, arrival.port, bytes, bytes.len() + arrival.tail as usize, |fields| {
-            pipeline.packet_matches(clock, arrival, bytes, fields)
-        })
-    }
-
     /// Runs ingress with a record of its steps, and carries out its decision.
-    fn ingress_traced(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], trace: TraceHandle) {
+    pub(super) fn ingress_traced(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], trace: TraceHandle) {
         self.clock = self.clock.max(now);
         let Some(forwarding) = &mut self.forwarding else {
             return self.tracer.drop(Some(trace), "no program");
@@ -203,6 +156,11 @@ impl Switch {
         &mut self, now: Nanos, arrival: Arrival, bytes: &[u8], done: Ingress, trace: Option<TraceHandle>,
     ) {
         let Ingress { verdict, packet, clone, digests } = done;
+        // Asked before a clone of the packet goes through egress.
+        let why = match &verdict {
+            Verdict::Drop(reason) => self.drop_text(trace, *reason),
+            _ => None,
+        };
         self.obey_registers(now);
         if !digests.is_empty() {
             self.emitted.digests.extend(digests.into_vec().into_iter().map(|digest| (now, digest)));
@@ -212,7 +170,7 @@ impl Switch {
         }
         match (verdict, packet) {
             (Verdict::Unicast(port), Some(packet)) => {
-                self.tracer.verdict(trace, false, || format!("to {port}"));
+                self.tell(trace, false, || format!("to {port}"));
                 let queued = self.copy(packet, 0, Instance::Normal, now, trace);
                 self.enqueue(now, port, queued, None);
             }
@@ -221,10 +179,9 @@ impl Switch {
                 let again = Arrival { instance: Instance::Resubmit, restored: Some(preserved), ..arrival };
                 self.again(now, again, bytes.to_vec(), trace);
             }
-            (verdict, _) => {
+            _ => {
                 self.drops.ingress += 1;
-                let reason = if let Verdict::Drop(reason) = verdict { reason } else { DropReason::Marked };
-                self.tracer.dropped(trace, reason);
+                self.tell_drop(trace, why);
             }
         }
     }
@@ -234,17 +191,19 @@ impl Switch {
         let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
             // A group without replicas exists, and sends nothing.
             self.drops.no_such_group += u64::from(replicas.is_none());
-            self.tracer.verdict(trace, true, || format!("dropped: multicast group {group} has no copies"));
+            self.tell(trace, true, || format!("dropped: multicast group {group} has no copies"));
             return self.recycle(packet);
         };
-        self.tracer.verdict(trace, false, || format!("to multicast group {group}"));
+        self.tell(trace, false, || format!("to multicast group {group}"));
         for replica in others {
             let Some(forwarding) = &mut self.forwarding else { return };
             let another = forwarding.pipeline.replicate(&packet);
-            let queued = self.copy(another, replica.instance, Instance::Replication, now, trace);
+            let mut queued = self.copy(another, replica.instance, Instance::Replication, now, trace);
+            queued.group = group;
             self.enqueue(now, replica.port, queued, None);
         }
-        let queued = self.copy(packet, last.instance, Instance::Replication, now, trace);
+        let mut queued = self.copy(packet, last.instance, Instance::Replication, now, trace);
+        queued.group = group;
         self.enqueue(now, last.port, queued, None);
     }
 
@@ -274,7 +233,7 @@ impl Switch {
         }
     }
 
-    fn enqueue(&mut self, now: Nanos, port: Port, queued: Queued, priority: Option<u8>) {
+    pub(super) fn enqueue(&mut self, now: Nanos, port: Port, queued: Queued, priority: Option<u8>) {
         let Some(place) = self.place(port) else {
             // Its egress may clone or recirculate, as in BMv2.
             self.clock = self.clock.max(now);
@@ -292,8 +251,9 @@ impl Switch {
         if let Err(error) = state.out_queues.admit(priority, bytes, state.out_depth()) {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
             let full = error == EnqueueError::Full;
-            self.tracer
-                .drop(queued.trace, if full { "the queue is full" } else { "the port has no such queue" });
+            let why = if full { "the queue is full" } else { "the port has no such queue" };
+            self.sight.note(|| format!("at {port} dropped: {why}"));
+            self.tracer.drop(queued.trace, why);
             return self.recycle(queued.packet);
         }
         if state.shares.note_packet(priority) {
@@ -310,7 +270,10 @@ impl Switch {
         let depth = state.out_queues.push(now, queued, priority, bytes);
         self.note_depth(place, priority, depth);
         if ready <= now {
+            // Other packets may leave first.
+            let noted = self.sight.pause();
             self.transmit(now, place);
+            self.sight.resume(noted);
         } else {
             self.schedule_transmit(now, place);
         }
@@ -358,7 +321,10 @@ impl Switch {
             deq_timedelta: now - queued.enqueued_at,
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-        let Queued { packet, generation, truncate, trace, .. } = queued;
+        let Queued { packet, generation, truncate, trace, rid, instance, group, .. } = queued;
+        if self.sight.on {
+            self.sight.comes_from(instance, rid, group);
+        }
         let outcome = if let Some(handle) = trace {
             let (outcome, steps) =
                 forwarding.pipeline.trace_egress(self.clock, packet, &departure, &mut frame);
@@ -396,11 +362,12 @@ impl Switch {
             }
             _ if way.place == NOWHERE => {
                 self.drops.no_such_port += 1;
-                self.tracer.verdict(way.trace, true, || "dropped: no such port".into());
+                self.tell(way.trace, true, || "dropped: no such port".into());
                 self.spare.push(frame.bytes);
             }
             Fate::Drop(reason) => {
-                self.tracer.dropped(way.trace, reason);
+                let why = self.drop_text(way.trace, reason);
+                self.tell_drop(way.trace, why);
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
@@ -422,7 +389,7 @@ impl Switch {
         }
         if state.port == self.config.cpu_port {
             self.cpu.packet_ins += 1;
-            self.tracer.verdict(trace, false, || "to the controller".into());
+            self.tell(trace, false, || "to the controller".into());
             self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
             return;
         }
@@ -431,6 +398,7 @@ impl Switch {
             self.tracer.verdict(trace, true, || format!("dropped: {length} bytes are more than a frame has"));
             return self.spare.push(frame.bytes);
         }
+        self.sight.leaves(now, state.port, &frame.bytes);
         if !state.out_wire.is_up() {
             state.out_queues.count_link_down(queue, queued_bytes);
         }
@@ -441,12 +409,12 @@ impl Switch {
         } else {
             return self.send_later(now, way, frame, length);
         };
-        self.tracer
-            .verdict(trace, at_once.is_none(), || on_the_wire(state.out_wire.is_up(), at_once.is_some()));
+        let port = state.port;
+        self.tell_link(place, trace, at_once.is_some());
         match at_once {
             Some(time) => {
                 let Frame { bytes, tail } = frame;
-                self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
+                self.emitted.outputs.push(SentFrame { time, port, bytes, tail });
             }
             None => self.spare.push(frame.bytes),
         }
@@ -456,21 +424,10 @@ impl Switch {
     fn send_later(&mut self, now: Nanos, way: LeavingPacket, frame: Frame, length: usize) {
         let (place, state) = (way.place, &mut self.ports[usize::from(way.place)]);
         let sent = state.out_wire.send(now, frame, length);
-        self.tracer.verdict(way.trace, !sent, || on_the_wire(state.out_wire.is_up(), sent));
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, LinkStage::Depart);
         }
-    }
-
-    /// Takes frames off the outbound wire.
-    fn depart(&mut self, now: Nanos, place: u16) {
-        let state = &mut self.ports[usize::from(place)];
-        while let Some((time, Frame { bytes, tail })) = state.out_wire.arrive(now) {
-            self.emitted.outputs.push(SentFrame { time, port: state.port, bytes, tail });
-        }
-        if let Some(due) = state.out_wire.due() {
-            self.agenda.schedule(due, place, LinkStage::Depart);
-        }
+        self.tell_link(place, way.trace, sent);
     }
 
     /// Gives back the memory of a packet that goes nowhere.
@@ -480,61 +437,11 @@ impl Switch {
         }
     }
 
-    /// Sends a packet to ingress again.
-    fn again(&mut self, now: Nanos, arrival: Arrival, bytes: Vec<u8>, trace: Option<TraceHandle>) {
-        self.tracer.verdict(trace, false, || "to ingress again".into());
-        let trace = self.tracer.branch(trace, cause(arrival.instance));
-        self.send_round(now, Round::Ingress(arrival, bytes, trace));
-    }
-
-    fn send_round(&mut self, now: Nanos, round: Round) {
-        if self.loopback.len() >= LOOPBACK_LIMIT {
-            self.drops.loopback_full += 1;
-            let trace = match round {
-                Round::Ingress(_, _, trace) => trace,
-                Round::Egress(_, queued, _) => queued.trace,
-            };
-            return self.tracer.drop(trace, "too many packets go round again");
-        }
-        // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
-        // first out.
-        let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _)| *due);
-        let due = (now + LOOPBACK_DELAY).max(last);
-        self.loopback.push_back((due, round));
-        self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
-    }
-
-    fn loop_back(&mut self, now: Nanos) {
-        while let Some((due, round)) = self.loopback.pop_front() {
-            if due > now {
-                self.loopback.push_front((due, round));
-                self.agenda.schedule(due, self.loopback_place(), LinkStage::Arrive);
-                return;
-            }
-            match round {
-                Round::Ingress(arrival, bytes, Some(trace)) => {
-                    self.ingress_traced(due, arrival, &bytes, trace)
-                }
-                Round::Ingress(arrival, bytes, None) => self.ingress(due, arrival, &bytes),
-                Round::Egress(port, queued, priority) => self.enqueue(due, port, queued, Some(priority)),
-            }
-        }
-    }
-
     fn copy(
         &mut self, packet: Packet, rid: u16, instance: Instance, now: Nanos, trace: Option<TraceHandle>,
     ) -> Queued {
         let trace = self.tracer.branch(trace, cause(instance));
-        let (truncate, generation) = (None, 0);
-        Queued { packet, rid, instance, truncate, generation, enqueued_at: now, enqueue_depth: 0, trace }
-    }
-}
-
-/// The end of a packet at its outbound link.
-fn on_the_wire(is_up: bool, sent: bool) -> String {
-    match (sent, is_up) {
-        (true, _) => "sent".into(),
-        (false, true) => "dropped: the link lost it".into(),
-        (false, false) => "dropped: the link is down".into(),
+        let (truncate, generation, group, enqueue_depth) = (None, 0, 0, 0);
+        Queued { packet, rid, instance, group, truncate, generation, enqueued_at: now, enqueue_depth, trace }
     }
 }

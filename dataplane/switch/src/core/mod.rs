@@ -5,7 +5,8 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `switch`, `events`, `agenda` | the switch as a value; events inside it; their total order |
+//! | `switch`, `events`, `wires` | the switch as a value; events inside it; frames that come and go |
+//! | `agenda` | the total order of events |
 //! | `config` | ports, links and priorities of a switch |
 //! | `port` | a port: the link to the switch, the queues, the link from it |
 //! | `link`, `link_spec` | one direction of an emulated link; how users describe it |
@@ -18,7 +19,7 @@
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |
 //! | `packet_rate`, `loss` | rates of queues; proportions of packets lost |
-//! | `tracer` | the way of chosen packets through the switch |
+//! | `tracer`, `sight` | the way of chosen packets through the switch; frames at its ports, for captures |
 //! | `stats` | counters as they are shown to users |
 
 mod agenda;
@@ -38,11 +39,13 @@ mod queue_settings;
 mod replication;
 mod scheduler;
 mod shaper;
+mod sight;
 mod spec_text;
 mod stats;
 mod switch;
 mod tracer;
 mod traffic_manager;
+mod wires;
 
 pub use config::{ConfigError, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PRIORITIES};
 pub use events::{CLONE_GENERATIONS, LOOPBACK_DELAY, LOOPBACK_LIMIT};
@@ -61,10 +64,11 @@ pub use queue_settings::{
 pub use replication::{
     CloneSession, Replica, ReplicationEngine, ReplicationError, REPLICA_LIMIT, SESSION_LIMIT,
 };
+pub use sight::SeenFrame;
 pub use spec_text::SpecError;
 pub use stats::{
     CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
     SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
-pub use tracer::{Branch, QueuePass, Trace, TraceFilter, TraceHandle, Tracer, FILTER_LIMIT};
+pub use tracer::{Branch, QueuePass, Trace, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};

@@ -15,8 +15,9 @@ use super::packet_rate::PacketRate;
 use super::port::{PortState, MAX_FRAME};
 use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
+use super::sight::{SeenFrame, Sight};
 use super::stats::{CpuStats, SwitchDrops, SwitchStats};
-use super::tracer::Tracer;
+use super::tracer::{TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
@@ -54,6 +55,8 @@ pub struct Emitted {
     pub packet_ins: Vec<ToController>,
     /// Digest messages for the controller.
     pub digests: Vec<(Nanos, Digest)>,
+    /// Frames that passed the ports, if [`Switch::see_frames`] asks for them.
+    pub seen: Vec<SeenFrame>,
 }
 
 /// The processing of packets: the program with its state, and the parts that are replaced with it.
@@ -91,6 +94,7 @@ pub struct Switch {
     pub(super) drops: SwitchDrops,
     pub(super) cpu: CpuStats,
     pub(super) tracer: Tracer,
+    pub(super) sight: Sight,
 }
 
 impl Switch {
@@ -123,6 +127,7 @@ impl Switch {
             drops: SwitchDrops::default(),
             cpu: CpuStats::default(),
             tracer: Tracer::default(),
+            sight: Sight::default(),
         };
         for (port, change) in &config.links {
             switch.change_link(*port, change)?;
@@ -218,6 +223,35 @@ impl Switch {
         &mut self.tracer
     }
 
+    /// Begins to trace packets; returns the number of the filter.
+    pub fn trace(&mut self, request: &TraceRequest) -> Result<u64, TraceError> {
+        let forwarding = self.forwarding.as_ref().ok_or(TraceError::NoProgram)?;
+        let port = request.port.map(Port);
+        let generated = |port| forwarding.generators.iter().any(|(_, generator, _)| generator.port == port);
+        if let Some(port) = port.filter(|port| self.place(*port).is_none() && !generated(*port)) {
+            let ports = self.ports.iter().map(|state| state.port.0.to_string());
+            return Err(TraceError::Port(port.0, ports.collect::<Vec<_>>().join(", ")));
+        }
+        let session = request.session.map(|session| format!("group.session={session}"));
+        let fields = request.fields.iter().chain(&session);
+        let fields = fields.map(|text| forwarding.pipeline.field_match(text)).collect::<Result<_, _>>()?;
+        let TraceRequest { dropped, patient, next, .. } = *request;
+        self.tracer.arm(TraceFilter { port, fields, dropped, patient }, next).ok_or(TraceError::Full)
+    }
+
+    /// Begins a trace of a packet, if a filter wants one.
+    pub(super) fn begin_trace(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Option<TraceHandle> {
+        let (pipeline, clock) = (&mut self.forwarding.as_mut()?.pipeline, self.clock);
+        self.tracer.begin(now, arrival.port, bytes, bytes.len() + arrival.tail as usize, |fields| {
+            pipeline.packet_matches(clock, arrival, bytes, fields)
+        })
+    }
+
+    /// Asks for the frames that pass the ports: [`Emitted::seen`].
+    pub fn see_frames(&mut self) {
+        self.sight.on = true;
+    }
+
     /// Takes a frame that arrives at a port's interface, after the events that are due before.
     ///
     /// `now` may be a little before the time that the switch has reached, for a frame that was read late: the
@@ -280,6 +314,7 @@ impl Switch {
         }
         emitted.packet_ins.append(&mut self.emitted.packet_ins);
         emitted.digests.append(&mut self.emitted.digests);
+        emitted.seen.append(&mut self.sight.frames);
         self.agenda.next()
     }
 

@@ -2,30 +2,77 @@
 //!
 //! A traced packet carries a [`TraceHandle`] through queues and loops. A trace is complete when the last of
 //! its branches has ended. Memory is bounded: a filter whose reader is slow, or that chooses more packets than
-//! can be traced at once, misses packets and says how many.
+//! can be traced at once, misses packets and says how many. Filters share traces, and no bounds.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{DropReason, FieldMatch, Instance, Port, Step};
-use serde::Serialize;
+use groupflow_pipeline::{FieldMatch, FieldMatchError, Instance, Port, Step};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// The most filters at once.
-pub const FILTER_LIMIT: usize = 8;
-/// The most packets that are traced at once.
+const FILTER_LIMIT: usize = 8;
+/// The most packets that are traced at once for a filter.
 const OPEN_LIMIT: usize = 64;
-/// The most traces that wait for their reader.
+/// The most traces of a filter that wait for their reader.
 const KEPT_LIMIT: usize = 64;
 /// The most branches of one trace.
 const BRANCH_LIMIT: usize = 256;
 /// The most steps of one trace.
 const STEP_LIMIT: usize = 8_192;
-/// The time between two traces, in the mean: a traced packet takes a hundred times as long as others.
+/// The time between two traces of a filter, in the mean: a traced packet takes a hundred times as long as
+/// others.
 const INTERVAL: Nanos = Nanos::from_millis(1);
-/// The most traces that begin at one time.
+/// The most traces of a filter that begin at one time.
 const BURST: u64 = 64;
 /// The most bytes of a packet that a trace shows.
 const SHOWN_BYTES: usize = 256;
+
+/// The packets to trace, in the form in which they are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceRequest {
+    /// Only packets that arrive at this port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Only packets of this session: `group.session=ID` of groupflow's program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<u32>,
+    /// Only packets with these fields, as [`groupflow_pipeline::Pipeline::field_match`] reads them.
+    #[serde(default, rename = "match")]
+    pub fields: Vec<String>,
+    /// Only packets of which a copy is dropped.
+    #[serde(default)]
+    pub dropped: bool,
+    /// The number of packets.
+    #[serde(default = "one")]
+    pub next: u64,
+    /// See [`TraceFilter::patient`].
+    #[serde(skip)]
+    pub patient: bool,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// The reason why no packets can be traced.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// The switch has no program.
+    #[error("the switch has no program yet; set one over P4Runtime")]
+    NoProgram,
+    /// A field that the program does not have.
+    #[error(transparent)]
+    Field(#[from] FieldMatchError),
+    /// A port that the switch does not have.
+    #[error("port: there is no port {0}; there are {1}")]
+    Port(u16, String),
+    /// Too many filters.
+    #[error("{FILTER_LIMIT} traces run already; end one of them")]
+    Full,
+}
 
 /// The packets that are to be traced.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +83,8 @@ pub struct TraceFilter {
     pub fields: Vec<FieldMatch>,
     /// Only packets of which a copy was dropped.
     pub dropped: bool,
+    /// Whether time is virtual: then a trace holds nobody up, and the reader takes all in the end.
+    pub patient: bool,
 }
 
 /// The branch of a trace that a packet is on.
@@ -67,6 +116,14 @@ pub struct Branch {
     pub sent_bytes: usize,
     /// The passes of the packet, or of its copies, that follow.
     pub copies: Vec<Branch>,
+    /// Further copies, for which the trace had no room.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub copies_cut: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A packet's stay in a queue.
@@ -87,6 +144,8 @@ pub struct QueuePass {
 /// The trace of one packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trace {
+    /// The number of the traced packet at this switch, from 0.
+    pub id: u64,
     /// When the packet came to ingress.
     pub time: Nanos,
     /// The port by which the packet came.
@@ -107,12 +166,16 @@ struct Armed {
     filter: TraceFilter,
     left: u64,
     missed: u64,
+    /// Traces that are not complete.
+    open: usize,
+    /// When the next trace may begin, were all of them `INTERVAL` apart.
+    due: Nanos,
     done: VecDeque<Trace>,
 }
 
 #[derive(Debug)]
 struct Open {
-    filter: u64,
+    filters: Vec<u64>,
     trace: Trace,
     /// Each branch with the branch from which it came.
     branches: Vec<(u32, Branch)>,
@@ -127,9 +190,9 @@ struct Open {
 pub struct Tracer {
     armed: BTreeMap<u64, Armed>,
     open: BTreeMap<u64, Open>,
-    next: u64,
-    /// When the next trace may begin, were all of them `INTERVAL` apart.
-    due: Nanos,
+    /// The number of filters, and of traces, so far.
+    filters: u64,
+    traces: u64,
 }
 
 impl Tracer {
@@ -144,15 +207,19 @@ impl Tracer {
         if self.armed.len() >= FILTER_LIMIT {
             return None;
         }
-        self.next += 1;
-        self.armed.insert(self.next, Armed { filter, left: count, missed: 0, done: VecDeque::new() });
-        Some(self.next)
+        self.filters += 1;
+        let (missed, open, due, done) = (0, 0, Nanos::ZERO, VecDeque::new());
+        self.armed.insert(self.filters, Armed { filter, left: count, missed, open, due, done });
+        Some(self.filters)
     }
 
     /// Forgets a filter and its traces.
     pub fn disarm(&mut self, filter: u64) {
         self.armed.remove(&filter);
-        self.open.retain(|_, open| open.filter != filter);
+        self.open.retain(|_, open| {
+            open.filters.retain(|other| *other != filter);
+            !open.filters.is_empty()
+        });
     }
 
     /// Forgets all filters: they are of another program.
@@ -165,56 +232,60 @@ impl Tracer {
     pub fn take(&mut self, filter: u64) -> Option<Vec<Trace>> {
         let armed = self.armed.get_mut(&filter)?;
         let done: Vec<Trace> = armed.done.drain(..).collect();
-        if armed.left == 0 && done.is_empty() && !self.open.values().any(|open| open.filter == filter) {
+        if armed.left == 0 && done.is_empty() && armed.open == 0 {
             self.armed.remove(&filter);
             return None;
         }
         Some(done)
     }
 
-    /// Begins a trace of a packet at ingress, if a filter wants one; `matches` compares the packet's fields.
+    /// Begins a trace of a packet at ingress, if filters want one; `matches` compares the packet's fields.
     pub fn begin(
         &mut self, now: Nanos, port: Port, bytes: &[u8], length: usize,
         mut matches: impl FnMut(&[FieldMatch]) -> bool,
     ) -> Option<TraceHandle> {
-        let full = self.open.len() >= OPEN_LIMIT || self.due > now + Nanos(INTERVAL.0 * (BURST - 1));
+        let mut filters = Vec::new();
         for (number, armed) in &mut self.armed {
             let filter = &armed.filter;
-            if armed.left == 0 || filter.port.is_some_and(|wanted| wanted != port) {
+            let wanted = armed.left > 0 && filter.port.map_or(true, |wanted| wanted == port);
+            if !wanted || !matches(&filter.fields) {
                 continue;
             }
-            if full || armed.done.len() >= KEPT_LIMIT {
-                armed.missed += u64::from(filter.fields.is_empty());
-                continue;
-            }
-            if !matches(&filter.fields) {
+            let late = armed.done.len() >= KEPT_LIMIT || armed.due > now + Nanos(INTERVAL.0 * (BURST - 1));
+            if armed.open >= OPEN_LIMIT || (late && !filter.patient) {
+                armed.missed += 1;
                 continue;
             }
             armed.left -= u64::from(!filter.dropped);
-            self.due = self.due.max(now) + INTERVAL;
-            self.next += 1;
-            let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
-            let trace = Trace {
-                time: now,
-                port: port.0,
-                length,
-                packet: shown.iter().map(|byte| format!("{byte:02x}")).collect(),
-                missed: 0,
-                root: Branch::default(),
-            };
-            let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
-            let open = Open { filter: *number, trace, branches: vec![(0, root)], live: 1, room: STEP_LIMIT };
-            self.open.insert(self.next, open);
-            return Some(TraceHandle { trace: self.next, branch: 0 });
+            armed.open += 1;
+            armed.due = armed.due.max(now) + INTERVAL;
+            filters.push(*number);
         }
-        None
+        if filters.is_empty() {
+            return None;
+        }
+        let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
+        let (id, port, packet) =
+            (self.traces, port.0, shown.iter().map(|byte| format!("{byte:02x}")).collect());
+        let trace = Trace { id, time: now, port, length, packet, missed: 0, root: Branch::default() };
+        let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
+        self.open.insert(id, Open { filters, trace, branches: vec![(0, root)], live: 1, room: STEP_LIMIT });
+        self.traces += 1;
+        Some(TraceHandle { trace: id, branch: 0 })
     }
 
     /// A branch for a packet that goes on; `None` where its trace is full or gone.
+    #[inline]
     pub fn branch(&mut self, from: Option<TraceHandle>, cause: &'static str) -> Option<TraceHandle> {
-        let from = from?;
+        self.follow(from?, cause)
+    }
+
+    fn follow(&mut self, from: TraceHandle, cause: &'static str) -> Option<TraceHandle> {
         let open = self.open.get_mut(&from.trace)?;
         if open.branches.len() >= BRANCH_LIMIT {
+            if let Some((_, from)) = open.branches.get_mut(from.branch as usize) {
+                from.copies_cut += 1;
+            }
             return None;
         }
         let branch = open.branches.len() as u32;
@@ -224,8 +295,12 @@ impl Tracer {
     }
 
     /// The branch of a handle, to add to it.
+    #[inline]
     pub fn of(&mut self, handle: Option<TraceHandle>) -> Option<&mut Branch> {
-        let handle = handle?;
+        self.at(handle?)
+    }
+
+    fn at(&mut self, handle: TraceHandle) -> Option<&mut Branch> {
         let open = self.open.get_mut(&handle.trace)?;
         open.branches.get_mut(handle.branch as usize).map(|(_, branch)| branch)
     }
@@ -251,20 +326,6 @@ impl Tracer {
         }
     }
 
-    /// Says that a pipeline dropped the packet, and where in the source.
-    pub fn dropped(&mut self, handle: Option<TraceHandle>, reason: DropReason) {
-        if let Some(branch) = self.of(handle) {
-            let marked = branch.steps.iter().rev().find_map(|step| match step {
-                Step::MarkToDrop { at } | Step::AssertFailed { at } if !at.is_empty() => {
-                    Some(format!(" ({at})"))
-                }
-                _ => None,
-            });
-            branch.verdict = format!("dropped: {reason}{}", marked.unwrap_or_default());
-            branch.dropped = true;
-        }
-    }
-
     /// Says why the packet on this branch was dropped, and ends the branch.
     pub fn drop(&mut self, handle: Option<TraceHandle>, reason: &str) {
         self.verdict(handle, true, || format!("dropped: {reason}"));
@@ -272,23 +333,34 @@ impl Tracer {
     }
 
     /// Ends a branch. The last one completes its trace.
+    #[inline]
     pub fn end(&mut self, handle: Option<TraceHandle>) {
-        let Some(handle) = handle else { return };
+        if let Some(handle) = handle {
+            self.close(handle);
+        }
+    }
+
+    fn close(&mut self, handle: TraceHandle) {
         let Some(open) = self.open.get_mut(&handle.trace) else { return };
         open.live = open.live.saturating_sub(1);
         if open.live > 0 {
             return;
         }
-        let Some(open) = self.open.remove(&handle.trace) else { return };
-        let Some(armed) = self.armed.get_mut(&open.filter) else { return };
-        if armed.filter.dropped {
-            if armed.left == 0 || !open.branches.iter().any(|(_, branch)| branch.dropped) {
-                return;
+        let Some(Open { filters, mut trace, branches, .. }) = self.open.remove(&handle.trace) else { return };
+        let dropped = branches.iter().any(|(_, branch)| branch.dropped);
+        trace.root = nested(branches);
+        for filter in filters {
+            let Some(armed) = self.armed.get_mut(&filter) else { continue };
+            armed.open -= 1;
+            if armed.filter.dropped {
+                if armed.left == 0 || !dropped {
+                    continue;
+                }
+                armed.left -= 1;
             }
-            armed.left -= 1;
+            let missed = std::mem::take(&mut armed.missed);
+            armed.done.push_back(Trace { missed, ..trace.clone() });
         }
-        let missed = std::mem::take(&mut armed.missed);
-        armed.done.push_back(Trace { root: nested(open.branches), missed, ..open.trace });
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Queued {
     pub rid: u16,
     /// The origin of the packet.
     pub instance: Instance,
+    /// The multicast group of a copy; 0: none.
+    pub group: u16,
     /// The number of bytes to keep, if a clone session says so.
     pub truncate: Option<usize>,
     /// How many times egress cloned its way to this packet.

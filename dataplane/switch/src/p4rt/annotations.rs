@@ -1,4 +1,5 @@
 //! `@groupflow_queue_depth(8) register<bit<32>>(N) depth;`: registers that belong to queues.
+//! `@groupflow_reasons(none, ttl, no_route) counter(3, CounterType.packets) drops;`: words for drops.
 
 use groupflow_pipeline::RegisterId;
 
@@ -10,6 +11,7 @@ const PREFIX: &str = "groupflow_";
 const DEPTH: &str = "groupflow_queue_depth";
 const RATE: &str = "groupflow_queue_rate";
 const SHARE: &str = "groupflow_queue_share";
+const REASONS: &str = "groupflow_reasons";
 /// Bits of a cell.
 const WIDTH: u32 = 32;
 
@@ -41,6 +43,27 @@ pub fn bind(
         }
     }
     Ok(())
+}
+
+/// The reasons that the cells of a counter stand for, if its annotations say that it counts drops.
+pub fn reasons(name: &str, size: usize, annotations: &[String]) -> Result<Vec<String>, BindingError> {
+    let wrong = |what: String| Err(BindingError(format!("counter {name}: {what}")));
+    let mut words = Vec::new();
+    for annotation in annotations {
+        let text = annotation.trim().trim_start_matches('@');
+        match text.split_once('(').map(|(name, rest)| (name.trim(), rest)) {
+            Some((REASONS, rest)) => {
+                let listed = rest.trim().trim_end_matches(')').split(',');
+                words = listed.map(|word| word.trim().trim_matches('"').to_owned()).collect();
+            }
+            _ if text.starts_with(PREFIX) => return wrong(format!("@{text} is not @{REASONS}(WORD, ...)")),
+            _ => {}
+        }
+    }
+    match words.len() > size || words.iter().any(String::is_empty) {
+        true => wrong(format!("@{REASONS}: {} words, of which none is empty, for {size} cells", words.len())),
+        false => Ok(words),
+    }
 }
 
 /// The register with the stride of an annotation's argument, `8)`.

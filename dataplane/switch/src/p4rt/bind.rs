@@ -52,6 +52,8 @@ impl Binding {
             let named = preamble(&counter.preamble, "a counter")?;
             let found = program.counter(&named.name).ok_or_else(|| absent("counter", &named.name))?;
             same_size("counter", &named.name, counter.size, found.size)?;
+            let reasons = annotations::reasons(&named.name, found.size, &named.annotations)?;
+            binding.reasons.push((found.id, reasons));
             let array = array(found.id, &found.name, found.size, 0, false);
             binding.counters.insert(named.id, array);
         }

@@ -191,6 +191,8 @@ pub struct Binding {
     pub digests: BTreeMap<u32, BoundDigest>,
     /// Registers that belong to queues.
     pub queues: QueueRegisters,
+    /// The reasons that cells of counters stand for.
+    pub reasons: Vec<(CounterId, Vec<String>)>,
     /// The header of packets to the controller.
     pub packet_in: ControllerHeader,
     /// The header of packets from the controller.

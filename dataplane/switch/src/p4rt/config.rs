@@ -93,10 +93,12 @@ impl PipelineConfig {
         }
         let mut program = Program::from_json(&device_json(&p4_device_config)?)?;
         open_tables(&p4info, &mut program);
-        let program = Arc::new(program);
-        let binding = Binding::new(&p4info, &program)?;
+        let mut binding = Binding::new(&p4info, &program)?;
+        for (counter, reasons) in std::mem::take(&mut binding.reasons) {
+            program.set_reasons(counter, reasons);
+        }
         Ok(PipelineConfig {
-            program,
+            program: Arc::new(program),
             binding,
             p4info,
             device_config: p4_device_config,

@@ -11,7 +11,7 @@ use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
-use super::control::{ask, trace_switch, ControlRequest, TraceRequest};
+use super::control::{ask, trace_switch, ControlRequest};
 use super::error::ShellError;
 use super::ignored::Ignored;
 use super::lateness::LatenessLimits;
@@ -19,8 +19,8 @@ use super::report::render;
 use super::run::{run, SwitchOptions};
 use super::trace_text::{bmv2_messages, render_trace};
 use crate::core::{
-    parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
-    NOMINAL_PACKET,
+    parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, TraceRequest,
+    DEFAULT_PRIORITIES, NOMINAL_PACKET,
 };
 
 /// A P4 software switch with emulated links: a drop-in for simple_switch_grpc.
@@ -87,7 +87,7 @@ struct SwitchArgs {
     /// The switch counts as CPU-bound when the kernel has dropped more frames than this
     #[arg(long, value_name = "N", default_value_t = 0)]
     kernel_drop_limit: u64,
-    /// Write the frames that each interface receives and sends to files in DIR
+    /// Write each port's frames, with their verdicts, to DIR/INTERFACE.pcapng
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pcap: Option<PathBuf>,
     /// Log to standard error, at level info unless --log-level says otherwise
@@ -204,7 +204,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
         Some(Command::Trace { target, port, session, fields, dropped, next, format }) => {
-            let request = TraceRequest { port, session, fields, dropped, next };
+            let request = TraceRequest { port, session, fields, dropped, next, patient: false };
             trace(&target.path(), request, format)
         }
         Some(Command::Link { target, port, spec }) => {
@@ -260,13 +260,13 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), ShellError> {
     let (wanted, mut told) = (request.next, 0);
-    trace_switch(path, request, |trace| {
+    let show = |trace: &serde_json::Value| {
         told += 1;
         print_trace(trace, format);
-    })?;
+    };
+    trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
     if told < wanted {
-        let why = format!("{told} of {wanted} packets came; the switch ended, or has another program");
-        return Err(ShellError::Refused(why));
+        return Err(ShellError::Refused(format!("the switch ended; {told} of {wanted} packets came")));
     }
     Ok(())
 }

@@ -16,12 +16,14 @@ use tokio::net::{UnixListener, UnixStream};
 use super::error::ShellError;
 use super::report::report;
 use super::shared::Shared;
-use crate::core::{ConfigError, LinkChange, QueueChange, Switch, TraceFilter, FILTER_LIMIT};
+use crate::core::{ConfigError, LinkChange, QueueChange, Switch, TraceRequest};
 
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
 /// How often traces are collected for a client.
 const TRACE_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
+/// How long a client waits for its first trace before it says that it waits.
+const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// A request in the form in which it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,31 +60,6 @@ pub enum ControlRequest {
         /// Bytes of a packet where packets/s are computed from the bit rate.
         nominal_packet: u32,
     },
-}
-
-/// The packets to trace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceRequest {
-    /// Only packets that arrive at this port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-    /// Only packets of this session: `group.session=ID` of groupflow's program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<u32>,
-    /// Only packets with these fields, as [`groupflow_pipeline::Pipeline::field_match`] reads them.
-    #[serde(default, rename = "match")]
-    pub fields: Vec<String>,
-    /// Only packets of which a copy is dropped.
-    #[serde(default)]
-    pub dropped: bool,
-    /// The number of packets.
-    #[serde(default = "one")]
-    pub next: u64,
-}
-
-fn one() -> u64 {
-    1
 }
 
 /// A control socket, whose file is removed at the end.
@@ -202,11 +179,14 @@ async fn trace(
     shared: &Shared, device_id: u64, request: &TraceRequest, reader: &mut BufReader<OwnedReadHalf>,
     write: &mut OwnedWriteHalf,
 ) {
-    let armed = arm(&mut shared.switch(), request);
+    let armed = shared.switch().trace(request);
     let filter = match armed {
         Ok(filter) => filter,
-        Err(message) => return drop(write.write_all(format!("{}\n", refusal(&message)).as_bytes()).await),
+        Err(error) => {
+            return drop(write.write_all(format!("{}\n", refusal(&to_text(error))).as_bytes()).await)
+        }
     };
+    let mut told = 0;
     let mut line = String::new();
     let mut rest = reader.take(REQUEST_LIMIT);
     let closed = rest.read_line(&mut line);
@@ -217,7 +197,15 @@ async fn trace(
             () = tokio::time::sleep(TRACE_INTERVAL) => {}
         }
         let taken = shared.switch().tracer().take(filter);
-        let Some(traces) = taken else { break };
+        let Some(traces) = taken else {
+            if told < request.next {
+                let ended = format!("another program was loaded; {told} of {} packets came", request.next);
+                // The client may have gone.
+                let _ = write.write_all(format!("{}\n", refusal(&ended)).as_bytes()).await;
+            }
+            break;
+        };
+        told += traces.len() as u64;
         let lines = traces.iter().map(|trace| {
             let mut line = serde_json::to_value(trace).unwrap_or_default();
             line["switch"] = device_id.into();
@@ -228,18 +216,6 @@ async fn trace(
         }
     }
     shared.switch().tracer().disarm(filter);
-}
-
-/// Begins to trace; returns the number of the filter.
-fn arm(switch: &mut Switch, request: &TraceRequest) -> Result<u64, String> {
-    let forwarding = switch.forwarding().ok_or("the switch has no program yet; set one over P4Runtime")?;
-    let session = request.session.map(|session| format!("group.session={session}"));
-    let fields = request.fields.iter().chain(&session);
-    let fields = fields.map(|text| forwarding.pipeline.field_match(text)).collect::<Result<_, _>>();
-    let fields = fields.map_err(to_text)?;
-    let filter = TraceFilter { port: request.port.map(Port), fields, dropped: request.dropped };
-    let full = || format!("{FILTER_LIMIT} traces run already; end one of them");
-    switch.tracer().arm(filter, request.next).ok_or_else(full)
 }
 
 /// Parses a change and carries it out as of now.
@@ -278,15 +254,26 @@ pub fn ask(path: &Path, request: &ControlRequest) -> Result<serde_json::Value, S
     parse_answer(&answer)
 }
 
-/// Sends a request for traces to a running switch; `show` gets each, until there are no more.
+/// Sends a request for traces to a running switch; `show` gets each, until there are no more. `wait` is called
+/// when none has come for a while.
 pub fn trace_switch(
-    path: &Path, request: TraceRequest, mut show: impl FnMut(&serde_json::Value),
+    path: &Path, request: TraceRequest, mut show: impl FnMut(&serde_json::Value), wait: impl FnOnce(),
 ) -> Result<(), ShellError> {
+    let failed = |error| ShellError::Control(path.into(), error);
     let socket = send(path, &ControlRequest::Trace(request))?;
-    for line in std::io::BufRead::lines(std::io::BufReader::new(socket)) {
-        show(&parse_answer(&line.map_err(|error| ShellError::Control(path.into(), error))?)?);
+    socket.set_read_timeout(Some(QUIET)).map_err(failed)?;
+    let (mut reader, mut line, mut wait) = (std::io::BufReader::new(socket), String::new(), Some(wait));
+    loop {
+        match std::io::BufRead::read_line(&mut reader, &mut line) {
+            Ok(0) => return Ok(()),
+            Ok(_) => show(&parse_answer(&std::mem::take(&mut line))?),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                wait.take().into_iter().for_each(|wait| wait());
+                reader.get_ref().set_read_timeout(None).map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
     }
-    Ok(())
 }
 
 fn send(path: &Path, request: &ControlRequest) -> Result<std::os::unix::net::UnixStream, ShellError> {

@@ -11,7 +11,7 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
-use super::pcap::Capture;
+use super::pcapng::Capture;
 use super::rx::{FrameReceiver, ReceivedFrame, RingRead};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
@@ -34,8 +34,8 @@ pub struct PortInterface {
     pub receiver: FrameReceiver,
     /// The destination of the port's frames.
     pub transmitter: Transmitter,
-    /// Files of the frames that come in and go out.
-    pub captures: Option<(Capture, Capture)>,
+    /// The file of the frames that come in and go out.
+    pub capture: Option<Capture>,
 }
 
 /// The data path.
@@ -105,6 +105,7 @@ impl Loop {
         let more = self.read_all();
         let deadline = self.run_switch(began);
         self.send_all();
+        self.capture_frames();
         let busy = !self.frames.is_empty();
         self.frames.clear();
         if began >= self.next_housekeeping {
@@ -182,9 +183,6 @@ impl Loop {
             let arrived = Nanos(frame.received_at.saturating_sub(offset));
             let believable = arrived <= now && arrived + OLDEST >= now;
             switch.inject(if believable { arrived } else { now }, interface.port, bytes);
-            if let Some((capture, _)) = &mut interface.captures {
-                capture.write(frame.received_at, bytes);
-            }
         }
         let deadline = switch.advance(now, &mut self.emitted);
         drop(switch);
@@ -219,8 +217,6 @@ impl Loop {
         }
         let mut lateness = shared.lateness();
         outputs.iter().for_each(|output| lateness.record(now - output.time));
-        drop(lateness);
-        self.capture_outputs();
     }
 
     fn pass_to_control_plane(&mut self) {
@@ -235,12 +231,11 @@ impl Loop {
         }
     }
 
-    fn capture_outputs(&mut self) {
-        for output in &self.emitted.outputs {
-            let place = self.places.get(usize::from(output.port.0)).copied().flatten();
-            let captures = place.and_then(|place| self.datapath.ports[place].captures.as_mut());
-            if let Some((_, capture)) = captures {
-                capture.write(self.wall_offset + output.time.0, &output.bytes);
+    fn capture_frames(&mut self) {
+        for frame in self.emitted.seen.drain(..) {
+            let place = self.places.get(usize::from(frame.port.0)).copied().flatten();
+            if let Some(capture) = place.and_then(|place| self.datapath.ports[place].capture.as_mut()) {
+                capture.write(self.wall_offset, &frame);
             }
         }
     }
@@ -266,10 +261,7 @@ impl Loop {
     }
 
     fn flush_captures(&mut self) {
-        for (input, output) in self.datapath.ports.iter_mut().filter_map(|p| p.captures.as_mut()) {
-            input.flush();
-            output.flush();
-        }
+        self.datapath.ports.iter_mut().filter_map(|port| port.capture.as_mut()).for_each(Capture::flush);
     }
 
     /// Sleeps until a time, a wake, or (if `for_frames`) a frame.

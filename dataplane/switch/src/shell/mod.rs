@@ -6,7 +6,7 @@
 //! | `run`, `error` | a switch until a signal; errors that end it |
 //! | `datapath`, `clock`, `lateness` | the thread that moves packets; its clock; how late it serves them |
 //! | `rx`, `ring`, `tx`, `socket` | reception; a ring in shared memory; sending; packet sockets |
-//! | `frame`, `pcap` | repairs of received frames; files of packets |
+//! | `frame`, `pcapng` | repairs of received frames; files of packets |
 //! | `shared` | state that the data path's thread and the control plane share |
 //! | `connections` | the clients' connections and their bounds |
 //! | `server`, `answer`, `streams` | P4Runtime over gRPC; answers to reads; the clients' open streams |
@@ -23,7 +23,7 @@ mod error;
 mod frame;
 mod ignored;
 mod lateness;
-mod pcap;
+mod pcapng;
 mod report;
 mod ring;
 mod run;
@@ -36,7 +36,7 @@ mod trace_text;
 mod tx;
 
 pub use cli::main;
-pub use control::{ask, trace_switch, ControlRequest, ControlSocket, TraceRequest};
+pub use control::{ask, trace_switch, ControlRequest, ControlSocket};
 pub use error::ShellError;
 pub use lateness::LatenessLimits;
 pub use report::render;

@@ -19,7 +19,7 @@ use super::control::ControlSocket;
 use super::datapath::{Datapath, PortInterface};
 use super::error::{system, ShellError};
 use super::lateness::LatenessLimits;
-use super::pcap::Capture;
+use super::pcapng::Capture;
 use super::rx::FrameReceiver;
 use super::server::P4RuntimeService;
 use super::shared::Shared;
@@ -112,7 +112,10 @@ impl SwitchOptions {
 fn assemble(options: &SwitchOptions) -> Result<(Switch, Vec<PortInterface>), ShellError> {
     let interfaces = options.interfaces_in_order();
     let ports = interfaces.iter().map(|(port, _)| *port).collect();
-    let switch = Switch::new(SwitchConfig { ports, ..options.switch.clone() })?;
+    let mut switch = Switch::new(SwitchConfig { ports, ..options.switch.clone() })?;
+    if options.pcap.is_some() {
+        switch.see_frames();
+    }
     let mut names: Vec<&String> = interfaces.iter().map(|(_, name)| name).collect();
     names.sort();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -120,16 +123,12 @@ fn assemble(options: &SwitchOptions) -> Result<(Switch, Vec<PortInterface>), She
     }
     let mut ports = Vec::new();
     for (port, name) in &interfaces {
-        let captures = options.pcap.as_deref().map(|dir| captures(dir, name)).transpose()?;
+        let capture = options.pcap.as_deref().map(|dir| Capture::create(dir, name)).transpose()?;
         let receiver = FrameReceiver::open(name)?;
         let transmitter = Transmitter::open(receiver.index())?;
-        ports.push(PortInterface { port: *port, receiver, transmitter, captures });
+        ports.push(PortInterface { port: *port, receiver, transmitter, capture });
     }
     Ok((switch, ports))
-}
-
-fn captures(dir: &Path, name: &str) -> Result<(Capture, Capture), ShellError> {
-    Ok((Capture::create(dir, name, "in")?, Capture::create(dir, name, "out")?))
 }
 
 fn load(

@@ -12,6 +12,7 @@ pub fn render_trace(trace: &Value) -> String {
     }
     let seconds = trace["time"].as_f64().unwrap_or_default() / 1e9;
     let (switch, port, length) = (&trace["switch"], &trace["port"], &trace["length"]);
+    let switch = switch.as_str().map_or_else(|| switch.to_string(), str::to_owned);
     line(&mut text, 0, format_args!("{length} bytes at port {port} of switch {switch}, {seconds:.6} s"));
     branch(&mut text, 1, trace);
     text
@@ -38,6 +39,9 @@ fn branch(text: &mut String, depth: usize, pass: &Value) {
     for copy in pass["copies"].as_array().into_iter().flatten() {
         branch(text, depth + 1, copy);
     }
+    if let Some(cut) = pass["copies_cut"].as_u64() {
+        line(text, depth + 1, format_args!("... {cut} further copies are not shown"));
+    }
 }
 
 fn step(text: &mut String, depth: usize, step: &Value) {
@@ -50,14 +54,24 @@ fn step(text: &mut String, depth: usize, step: &Value) {
         "condition" => format!("if        {}  {}", get("text"), step["result"]),
         "table" => {
             let hit = if step["hit"] == true { "hit" } else { "miss" };
-            let action = if get("action").is_empty() { "no action" } else { get("action") };
             let (key, arguments) = (values(&step["key"]), values(&step["arguments"]));
-            format!("table     {}  {key}  {hit}: {action}({arguments})", get("table"))
+            let action = match get("action") {
+                "" if arguments.is_empty() => "no action".to_owned(),
+                // The next step is the member of the group.
+                "" => format!("one of {arguments}"),
+                action => format!("{action}({arguments})"),
+            };
+            format!("table     {}  {key}  {hit}: {action}", get("table"))
         }
-        "action" => format!("action    {}", get("action")),
+        "action" if step["arguments"].is_null() => format!("action    {}", get("action")),
+        "action" => format!("action    {}({})", get("action"), values(&step["arguments"])),
         "register_read" => format!("read      {}[{}] is {}", get("register"), get("index"), get("value")),
         "register_write" => format!("write     {}[{}] = {}", get("register"), get("index"), get("value")),
-        "count" => format!("count     {}[{}]", get("counter"), get("index")),
+        "count" if step["reason"].is_null() => format!("count     {}[{}]", get("counter"), get("index")),
+        "count" => {
+            let reason = get("reason").replace('_', " ");
+            format!("count     {}[{}], {reason}", get("counter"), get("index"))
+        }
         "meter" => format!("meter     {}[{}] colour {}", get("meter"), get("index"), get("colour")),
         "clone" => format!("clone     to session {}", step["session"]),
         "digest" => format!("digest    {}", get("digest")),
@@ -82,7 +96,7 @@ fn word(value: &Value) -> &str {
 /// A trace as BMv2's `PacketTrace` messages in JSON. These have no branches: there is one for each copy.
 pub fn bmv2_messages(trace: &Value) -> Vec<Value> {
     let mut messages = Vec::new();
-    let input = json!({ "packetId": trace["time"].to_string(), "ingressPort": trace["port"] });
+    let input = json!({ "packetId": trace["id"].to_string(), "ingressPort": trace["port"] });
     walk(trace, &mut Vec::new(), &mut |events, outcome| {
         let mut root = json!({ "events": events });
         if let (Some(root), Some(outcome)) = (root.as_object_mut(), outcome.as_object()) {
@@ -127,13 +141,17 @@ mod tests {
         let fields = json!([["dst", "0xa"], ["type", "0x800"]]);
         let egress = json!({ "pass": "egress", "cause": "unicast", "verdict": "sent", "dropped": false,
             "queue": { "port": 2, "queue": 0, "depth": 3, "waited": 12_000 }, "steps": [], "copies": [],
-            "sent_bytes": 64 });
-        json!({ "switch": 1, "time": 1_500_000_000_u64, "port": 1, "length": 64, "missed": 2,
+            "copies_cut": 9, "sent_bytes": 64 });
+        json!({ "switch": 1, "id": 5, "time": 1_500_000_000_u64, "port": 1, "length": 64, "missed": 2,
             "pass": "ingress", "cause": "arrival", "verdict": "to port 2", "dropped": false, "sent_bytes": 0,
             "steps": [
                 { "step": "extract", "header": "ethernet", "fields": fields },
                 { "step": "table", "table": "I.route", "key": [["dst", "0xa"]], "hit": true, "action": "I.go",
                   "arguments": [["port", "0x2"]], "at": "a.p4:7" },
+                { "step": "table", "table": "I.ways", "key": [], "hit": true, "action": "",
+                  "arguments": [["group", "0x1"]], "at": "" },
+                { "step": "action", "action": "I.go", "arguments": [["port", "0x3"]], "at": "" },
+                { "step": "count", "counter": "drops", "index": "8", "reason": "no_route", "at": "" },
                 { "step": "mark_to_drop", "at": "" },
             ],
             "copies": [egress] })
@@ -146,10 +164,14 @@ mod tests {
                       ingress (arrival)\n    \
                         extract   ethernet  dst=0xa type=0x800\n    \
                         table     I.route  dst=0xa  hit: I.go(port=0x2)   a.p4:7\n    \
+                        table     I.ways    hit: one of group=0x1\n    \
+                        action    I.go(port=0x3)\n    \
+                        count     drops[8], no route\n    \
                         mark to drop\n    \
                         => to port 2\n    \
                         egress (unicast), queue 0 of port 2, 3 packets ahead, 12.0 us\n      \
-                          => sent\n";
+                          => sent\n      \
+                          ... 9 further copies are not shown\n";
         assert_eq!(render_trace(&trace()), text);
     }
 
@@ -157,6 +179,7 @@ mod tests {
     fn each_copy_is_a_message_of_bmv2() {
         let messages = bmv2_messages(&trace());
         assert_eq!(messages.len(), 1);
+        assert_eq!(messages[0]["input"], json!({ "packetId": "5", "ingressPort": 1 }));
         let root = &messages[0]["root"];
         assert_eq!(root["transmit"], json!({ "egressPort": 2, "packetSize": 64 }));
         let stages = root["events"].as_array().expect("events").iter();
