@@ -27,7 +27,7 @@ use crate::program::control::ControlNode;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
 use crate::program::info::{
-    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
+    ActionInfo, CounterInfo, DigestInfo, MeterInfo, ParamInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
 };
 use crate::program::names::Names;
 use crate::program::parser::Parser;
@@ -128,6 +128,21 @@ impl Program {
     /// The value sets of the parser, in the order of their ids.
     pub fn value_sets(&self) -> &[ValueSetInfo] {
         &self.value_sets
+    }
+
+    /// Gives the actions of this name a parameter that p4c removed because nothing uses it, with its width in
+    /// bits: entries keep its value. Nothing changes where they have it.
+    pub fn restore_parameter(&mut self, action: &str, name: &str, width: u32) {
+        let lacks = |known: &&mut ActionInfo| {
+            known.name == action && known.params.iter().all(|param| param.name != name)
+        };
+        for found in self.actions.iter_mut().filter(lacks) {
+            found.params.push(ParamInfo { name: name.to_owned(), width });
+            for table in &mut self.match_tables {
+                let calls = table.entries.iter_mut().map(|entry| &mut entry.call).chain(&mut table.default);
+                calls.filter(|call| call.action == found.id).for_each(|call| call.arguments.push(0));
+            }
+        }
     }
 
     /// The table of this name.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Entry, EntryKey, Fate, Frame,
-    Match, Packet, Pipeline, Preserved, Program, TableId, Verdict,
+    ActionCall, Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Engine, Entry, EntryKey, Fate,
+    Frame, Match, Packet, Pipeline, PipelineOptions, Preserved, Program, TableId, Verdict,
 };
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
@@ -280,8 +280,13 @@ impl P4 {
     }
 
     pub fn load(&self) -> Pipeline {
+        self.load_on(Engine::Auto)
+    }
+
+    pub fn load_on(&self, engine: Engine) -> Pipeline {
+        let options = PipelineOptions { engine, ..PipelineOptions::default() };
         match Program::from_json(&self.json.to_string()) {
-            Ok(program) => Pipeline::new(Arc::new(program)),
+            Ok(program) => Pipeline::with_options(Arc::new(program), options),
             Err(error) => panic!("{error}"),
         }
     }

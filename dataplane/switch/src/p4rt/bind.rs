@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_pipeline::{MatchKind, Program, RegisterId, TableInfo};
+use groupflow_pipeline::{DigestInfo, MatchKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
 use super::binding::{
@@ -21,8 +21,11 @@ impl Binding {
         let mut binding = Binding::default();
         let actions = actions_by_id(p4info)?;
         for table in &p4info.tables {
-            let id = preamble(&table.preamble, "a table")?.id;
-            unique(&mut binding.tables, id, "table", bind_table(table, &actions, p4info, program)?)?;
+            let named = preamble(&table.preamble, "a table")?;
+            // p4c leaves out the tables and digests that no packet can come to.
+            let Some(found) = program.table(&named.name) else { continue };
+            let bound = bind_table(table, found, &actions, p4info, program)?;
+            unique(&mut binding.tables, named.id, "table", bound)?;
         }
         for set in &p4info.value_sets {
             let bound = bind_value_set(set, program)?;
@@ -56,8 +59,9 @@ impl Binding {
             unique(&mut binding.meters, named.id, "meter", array)?;
         }
         for digest in &p4info.digests {
-            let bound = bind_digest(digest, program)?;
-            unique(&mut binding.digests, bound.id, "digest", bound)?;
+            if let Some(bound) = bind_digest(digest, p4info, program)? {
+                unique(&mut binding.digests, bound.id, "digest", bound)?;
+            }
         }
         for header in &p4info.controller_packet_metadata {
             bind_header(&mut binding, header)?;
@@ -78,10 +82,9 @@ fn actions_by_id(p4info: &info::P4Info) -> Result<Actions<'_>, BindingError> {
 }
 
 fn bind_table(
-    table: &info::Table, actions: &Actions<'_>, p4info: &info::P4Info, program: &Program,
+    table: &info::Table, found: &TableInfo, actions: &Actions<'_>, p4info: &info::P4Info, program: &Program,
 ) -> Result<BoundTable, BindingError> {
-    let name = &preamble(&table.preamble, "a table")?.name;
-    let found = program.table(name).ok_or_else(|| absent("table", name))?;
+    let name = &found.name;
     if table.match_fields.len() != found.key.len() {
         let (info, program) = (table.match_fields.len(), found.key.len());
         return Err(BindingError(format!(
@@ -206,7 +209,8 @@ fn bind_action(
         return Err(BindingError(message));
     }
     let mut params = Vec::new();
-    for (param, known) in action.params.iter().zip(&found.params) {
+    for (known, same_place) in found.params.iter().zip(&action.params) {
+        let param = action.params.iter().find(|param| param.name == known.name).unwrap_or(same_place);
         if param.type_name.is_none() && u32::try_from(param.bitwidth) != Ok(known.width) {
             let (info, program) = (param.bitwidth, known.width);
             let place = format!("action {name}, parameter {}", param.name);
@@ -250,14 +254,30 @@ fn bind_register(
     Ok((named.id, array(found.id, &found.name, found.size, found.width, signed)))
 }
 
-fn bind_digest(digest: &info::Digest, program: &Program) -> Result<BoundDigest, BindingError> {
+/// A digest without a type of its own is called `digest_0` in P4Info and `tuple_0` in the program: the only ones
+/// that have no partner are partners.
+fn bind_digest(
+    digest: &info::Digest, p4info: &info::P4Info, program: &Program,
+) -> Result<Option<BoundDigest>, BindingError> {
     use info::p4_data_type_spec::TypeSpec;
     let named = preamble(&digest.preamble, "a digest")?;
-    let found = program.digests().iter().find(|known| known.name == named.name);
-    let found = found.ok_or_else(|| absent("digest", &named.name))?;
+    let has_name =
+        |digest: &info::Digest, name: &str| digest.preamble.as_ref().is_some_and(|p| p.name == name);
+    let known = |digest: &info::Digest| program.digests().iter().any(|known| has_name(digest, &known.name));
+    let mut left =
+        program.digests().iter().filter(|known| !p4info.digests.iter().any(|d| has_name(d, &known.name)));
+    let found = if known(digest) {
+        program.digests().iter().find(|known| known.name == named.name)
+    } else if p4info.digests.iter().filter(|digest| !known(digest)).count() == 1 {
+        left.next().filter(|_| left.next().is_none())
+    } else {
+        None
+    };
     let spec = digest.type_spec.as_ref().and_then(|spec| spec.type_spec.as_ref());
     let scalar = matches!(spec, Some(TypeSpec::Bitstring(_) | TypeSpec::Bool(_)));
-    Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), scalar })
+    let bound =
+        |known: &DigestInfo| BoundDigest { id: named.id, digest: known.id, name: named.name.clone(), scalar };
+    Ok(found.map(bound))
 }
 
 fn bind_header(binding: &mut Binding, header: &info::ControllerPacketMetadata) -> Result<(), BindingError> {

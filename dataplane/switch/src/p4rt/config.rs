@@ -91,7 +91,9 @@ impl PipelineConfig {
         if p4_device_config.is_empty() {
             return Err(ConfigurationError::NoProgram);
         }
-        let program = Arc::new(Program::from_json(&device_json(&p4_device_config)?)?);
+        let mut program = Program::from_json(&device_json(&p4_device_config)?)?;
+        restore_parameters(&p4info, &mut program);
+        let program = Arc::new(program);
         let binding = Binding::new(&p4info, &program)?;
         Ok(PipelineConfig {
             program,
@@ -119,6 +121,18 @@ impl PipelineConfig {
             p4info: with_p4info.then(|| self.p4info.clone()),
             p4_device_config: if with_program { self.device_config.clone() } else { Vec::new() },
             cookie: self.cookie.map(|cookie| Cookie { cookie }),
+        }
+    }
+}
+
+/// Gives actions the parameters that P4Info has and p4c removed from the program.
+fn restore_parameters(p4info: &P4Info, program: &mut Program) {
+    for action in &p4info.actions {
+        let name = action.preamble.as_ref().map_or("", |preamble| &preamble.name);
+        for param in &action.params {
+            if let Ok(width @ 1..=128) = u32::try_from(param.bitwidth) {
+                program.restore_parameter(name, &param.name, width);
+            }
         }
     }
 }
