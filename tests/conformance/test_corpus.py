@@ -19,5 +19,5 @@ FOLDERS = [Path(folder) for folder in os.environ.get("GROUPFLOW_P4_SAMPLES", "")
 def test_the_same_packets_leave_both_switches(tmp_path: Path) -> None:
     found = corpus.run(FOLDERS, tmp_path, seed=1)
     print(found)
-    assert found.loads["bmv2"][True]
-    assert not found.differ, str(found)
+    assert found.loaded()[1]
+    assert not found.of(corpus.DIFFER, corpus.COUNTERS, corpus.ENTRIES, corpus.ENDED), str(found)

@@ -13,3 +13,4 @@ mod packets;
 mod parsing;
 mod table_entries;
 mod tables;
+mod wide;

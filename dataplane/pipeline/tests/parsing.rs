@@ -165,6 +165,29 @@ fn stack_elements_by_computed_index() {
     assert_eq!(through(&mut p4.load(), &[3, 5, 6]), [3, 5, 6], "past the end nothing is written");
 }
 
+/// p4c's two other ways to name an element: the last one as a field, and an element's validity as one.
+#[test]
+fn stack_elements_that_are_given_as_fields() {
+    let mut p4 = telling();
+    p4.add_stack("s", 3);
+    p4.add_header("last", json!([["v", 8]]), false);
+    p4.json["headers"].as_array_mut().unwrap().last_mut().unwrap()["header_type"] = json!("s_t");
+    p4.emit(&["out", "s[0]", "s[1]", "last"]);
+    let extract = || json!({"op": "extract", "parameters": [{"type": "stack", "value": "s"}]});
+    let last = json!({"type": "expression", "value": {"type": "stack_field", "value": ["s", "last"]}});
+    let copy =
+        json!({"op": "primitive", "parameters": [primitive("assign_header", json!([header("last"), last]))]});
+    p4.state("start", json!([extract(), extract(), copy]), json!([]), json!([P4::otherwise(None)]));
+    let element = json!({"op": "dereference_header_stack",
+        "left": named("header_stack", "s"), "right": field("s[0]", "v")});
+    let valid = json!({"type": "field", "value": [element, "$valid$"]});
+    let add = primitive("add_header", json!([header("out")]));
+    p4.run(INGRESS, vec![add, assign("out", "x", unary("b2d", valid))]);
+    for (index, valid) in [(0, 1), (1, 1), (2, 0), (9, 0)] {
+        assert_eq!(through(&mut p4.load(), &[index, 6])[4..], [valid, index, 6, 6], "{index}");
+    }
+}
+
 #[test]
 fn parsers_that_loop_are_stopped() {
     let mut p4 = telling();

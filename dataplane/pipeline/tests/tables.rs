@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, Arrival, Entry, EntryKey, Match, Pipeline, Port, Step};
+use groupflow_pipeline::{ActionCall, Arrival, Engine, Entry, EntryKey, Match, Pipeline, Port, Step};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -36,33 +36,56 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
     p4.json["pipelines"][INGRESS]["action_profiles"] = json!([profile]);
     p4.json["pipelines"][INGRESS]["tables"][0]["action_profile"] = json!("p");
     p4.json["pipelines"][INGRESS]["tables"][0]["type"] = json!("indirect_ws");
-    let mut pipeline = p4.load();
-    let id = table_id(&pipeline, "t");
-    let call = |to| entry(&pipeline, "t", vec![Match::Exact(1)], 0, "hit", &[to]).call;
-    let calls = [7, 8, 9].map(|to| (call(to), None)).to_vec();
-    let one = vec![(call(4), None), (call(5), Some(Port(3)))];
-    let select = pipeline.program().table("t").unwrap().select.unwrap();
-    let to_group = ActionCall { action: select, arguments: vec![5] };
-    let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
-    pipeline.table_insert(id, Entry { key, call: to_group.clone() }).unwrap();
-    assert_eq!(port(&mut pipeline, 1, 2, 9), 0, "an empty group does nothing");
-    pipeline.set_group(id, 5, calls).unwrap();
-    // The checksum of one word is its complement.
-    for b in [0u16, 1, 2, 3, 1000] {
-        assert_eq!(port(&mut pipeline, 1, b, 9), 7 + !b % 3, "{b}");
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let mut pipeline = p4.load_on(engine);
+        let id = table_id(&pipeline, "t");
+        let call = |to| entry(&pipeline, "t", vec![Match::Exact(1)], 0, "hit", &[to]).call;
+        let calls = [7, 8, 9].map(|to| (call(to), None)).to_vec();
+        let one = vec![(call(4), None), (call(5), Some(Port(3)))];
+        let select = pipeline.program().table("t").unwrap().select.unwrap();
+        let to_group = ActionCall { action: select, arguments: vec![5] };
+        let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
+        pipeline.table_insert(id, Entry { key, call: to_group.clone() }).unwrap();
+        assert_eq!(port(&mut pipeline, 1, 2, 9), 0, "an empty group does nothing");
+        pipeline.set_group(id, 5, calls).unwrap();
+        // The checksum of one word is its complement.
+        for b in [0u16, 1, 2, 3, 1000] {
+            assert_eq!(port(&mut pipeline, 1, b, 9), 7 + !b % 3, "{b}");
+        }
+        pipeline.port_is(Port(3), false);
+        pipeline.set_group(id, 5, one).unwrap();
+        assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4; 3]);
+        let (_, steps) = pipeline.trace_ingress(Nanos(0), &Arrival::on(Port(1)), &[1, 0, 1, 0, 0, 0, 9, 0]);
+        let chosen = steps.iter().filter_map(|step| match step {
+            Step::Action { action, arguments, .. } => Some((action.as_str(), arguments[0].1.as_str())),
+            _ => None,
+        });
+        assert_eq!(chosen.collect::<Vec<_>>(), [("hit", "0x4")], "a trace shows the member");
+        pipeline.port_is(Port(3), true);
+        assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4, 5, 4]);
+        assert!(pipeline.set_group(id, 6, vec![(to_group, None)]).is_err(), "no group in a group");
     }
-    pipeline.port_is(Port(3), false);
-    pipeline.set_group(id, 5, one).unwrap();
-    assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4; 3]);
-    let (_, steps) = pipeline.trace_ingress(Nanos(0), &Arrival::on(Port(1)), &[1, 0, 1, 0, 0, 0, 9, 0]);
-    let chosen = steps.iter().filter_map(|step| match step {
-        Step::Action { action, arguments, .. } => Some((action.as_str(), arguments[0].1.as_str())),
-        _ => None,
-    });
-    assert_eq!(chosen.collect::<Vec<_>>(), [("hit", "0x4")], "a trace shows the member");
-    pipeline.port_is(Port(3), true);
-    assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4, 5, 4]);
-    assert!(pipeline.set_group(id, 6, vec![(to_group, None)]).is_err(), "no group in a group");
+}
+
+#[test]
+fn a_key_may_be_of_an_element_that_a_variable_chooses() {
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    p4.add_stack("s", 2);
+    let extract = json!({"op": "extract", "parameters": [{"type": "stack", "value": "s"}]});
+    p4.state("start", json!([extract, extract]), json!([]), json!([P4::otherwise(None)]));
+    let element = op("dereference_header_stack", named("header_stack", "s"), field("s[0]", "v"));
+    let target = &mut p4.json["pipelines"][INGRESS]["tables"][0]["key"][0]["target"];
+    *target = op("access_field", element, json!(1));
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let mut pipeline = p4.load_on(engine);
+        assert_eq!(pipeline.engine(), engine);
+        add_port(&mut pipeline, vec![Match::Exact(5)], 0, 3);
+        add_port(&mut pipeline, vec![Match::Exact(0)], 0, 4);
+        // Past the end there is 0.
+        for (index, value, out) in [(1, 5, 3), (1, 6, 500), (0, 5, 4), (2, 5, 4)] {
+            assert_eq!(port(&mut pipeline, index, value << 8, 0), out, "{engine:?} {index} {value}");
+        }
+    }
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn apply(interpreter: &mut Interpreter<'_>, state: &mut TableState, number: u32,
     let found = if table.key.is_empty() {
         None
     } else {
+        interpreter.run(&table.before, &[]);
         table.gather(interpreter.phv, &mut interpreter.externs.key);
         state.lookup(&interpreter.externs.key)
     };

@@ -49,7 +49,9 @@ impl Interpreter<'_> {
     /// Runs an action with its arguments.
     pub fn act(&mut self, action: u32, locals: &[u128]) {
         let program = self.program;
-        self.run_at(&program.bodies[action as usize].ops, locals, &program.names.primitives[action as usize]);
+        // An action that selects from a group is not in the source.
+        let places = program.names.primitives.get(action as usize).map_or(&[][..], |places| places);
+        self.run_at(&program.bodies[action as usize].ops, locals, places);
     }
 
     /// Runs primitives outside of an action.
@@ -89,9 +91,21 @@ impl Interpreter<'_> {
 
     fn step(&mut self, op: &Op, locals: &[u128]) {
         match op {
+            Op::Assign { target: AssignTarget::Wide(field), value } => {
+                let env = Env { layout: &self.program.layout, phv: self.phv, locals };
+                let value = value.big(env);
+                field.write(self.phv, &value);
+            }
             Op::Assign { target, value } => self.assign(target, self.eval(value, locals), locals),
-            Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeader { .. } | Op::CopyStack { .. } => {
+            Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeader { .. } | Op::CopyHeaders { .. } => {
                 self.header_step(op, locals)
+            }
+            Op::CopyVariable { target, source } => {
+                let value = source.read(self.phv);
+                if let (Some(to), Some(from)) = (target.length, source.length) {
+                    self.phv[to as usize] = self.phv[from as usize];
+                }
+                target.write(self.phv, &value);
             }
             Op::Push { stack, count } => {
                 let count = self.eval(count, locals);
@@ -191,30 +205,35 @@ impl Interpreter<'_> {
                 if !header.is_valid(self.phv) {
                     header.clear(self.phv);
                     header.set_valid(self.phv, true);
-                    self.pass.length = self.pass.length.saturating_add(header.bytes() as u32);
+                    self.pass.length = self.pass.length.saturating_add(header.size(self.phv) as u32);
                 }
             }
             Op::RemoveHeader(header) => {
                 let Some(header) = self.header(header, locals) else { return };
                 let header = layout.header(header);
                 if header.is_valid(self.phv) && !header.metadata {
+                    let size = header.size(self.phv) as u32;
                     header.set_valid(self.phv, false);
-                    self.pass.length = self.pass.length.saturating_sub(header.bytes() as u32);
+                    self.pass.length = self.pass.length.saturating_sub(size);
                 }
             }
             Op::CopyHeader { target, source } => {
                 if let (Some(target), Some(source)) =
                     (self.header(target, locals), self.header(source, locals))
                 {
-                    layout.header(target).copy_from(layout.header(source), self.phv);
+                    layout.header(target).assign(layout.header(source), self.phv);
                 }
             }
-            Op::CopyStack { target, source } => {
-                let (target, source) = (layout.stack(*target), layout.stack(*source));
-                for (&to, &from) in target.headers.iter().zip(&source.headers) {
-                    layout.header(to).copy_from(layout.header(from), self.phv);
+            Op::CopyHeaders { pairs, next } => {
+                for (target, source) in pairs {
+                    if let (Some(to), Some(from)) = (self.header(target, locals), self.header(source, locals))
+                    {
+                        layout.header(to).assign(layout.header(from), self.phv);
+                    }
                 }
-                self.phv[target.next as usize] = self.phv[source.next as usize];
+                if let Some((to, from)) = next {
+                    self.phv[*to as usize] = self.phv[*from as usize];
+                }
             }
             _ => {}
         }
@@ -280,6 +299,7 @@ impl Interpreter<'_> {
         let layout = &self.program.layout;
         let (element, offset) = match target {
             AssignTarget::Field(field) => return field.write(self.phv, value),
+            AssignTarget::Wide(field) => return field.write(self.phv, &value.into()),
             AssignTarget::Element { stack, index, offset } => {
                 (layout.element(*stack, self.eval(index, locals)), offset)
             }

@@ -1,7 +1,9 @@
 //! The parser, state by state.
 
 use super::interpreter::Interpreter;
+use crate::program::action::AssignTarget;
 use crate::program::bits::read_bits;
+use crate::program::expr::Env;
 use crate::program::parser::{
     Bits, ErrorCodes, KeyPart, ParserOp, ParserState, Pattern, MAX_KEY_PARTS, STATE_LIMIT,
 };
@@ -19,7 +21,7 @@ pub(crate) struct Parsed {
 /// Runs the parser. As in BMv2, an error ends parsing, and headers extracted before stay.
 pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
     let parser = &interpreter.program.parser;
-    let mut cursor = Cursor { bytes, at: 0, codes: parser.errors };
+    let mut cursor = Cursor { bytes, at: 0, variable: 0, codes: parser.errors };
     let mut state = parser.start;
     let mut states = 0;
     while let Some(current) = state {
@@ -73,10 +75,33 @@ fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &Parser
             extract(interpreter, cursor, header)?;
             interpreter.phv[next] += 1;
         }
+        ParserOp::Variable(op, bits) => {
+            let bits = interpreter.eval(bits, &[]);
+            if bits % 8 != 0 {
+                return Err(cursor.codes.parser_invalid_argument);
+            }
+            cursor.variable = u32::try_from(bits).unwrap_or(u32::MAX);
+            let result = apply(interpreter, cursor, op);
+            cursor.variable = 0;
+            result?;
+        }
+        ParserOp::Set { target: AssignTarget::Wide(field), value } => {
+            let layout = &interpreter.program.layout;
+            let value = value.big(Env { layout, phv: interpreter.phv, locals: &[] });
+            field.write(interpreter.phv, &value);
+        }
         ParserOp::Set { target, value } => interpreter.assign(target, interpreter.eval(value, &[]), &[]),
         ParserOp::SetLookahead { target, offset, width } => {
             let value = cursor.peek(*offset, *width)?;
             interpreter.assign(target, value, &[]);
+        }
+        ParserOp::SetWideLookahead { target, offset } => {
+            let mut offset = *offset;
+            cursor.peek(offset + target.width - 1, 1)?;
+            for part in target.parts(target.width) {
+                part.write(interpreter.phv, cursor.peek(offset, part.width)?);
+                offset += u32::from(part.width);
+            }
         }
         ParserOp::Verify { condition, error } => {
             if interpreter.eval(condition, &[]) == 0 {
@@ -104,6 +129,8 @@ fn extract(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, header: u
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Bits of the next header's field of variable length.
+    variable: u32,
     codes: ErrorCodes,
 }
 
@@ -113,17 +140,27 @@ impl Cursor<'_> {
     }
 
     fn extract(&mut self, header: &HeaderSlots, phv: &mut [u128]) -> Result<(), u32> {
-        if self.left() < header.bytes() {
+        let length = header.bytes() + self.variable as usize / 8;
+        if self.left() < length {
             return Err(self.codes.packet_too_short);
         }
-        let bytes = &self.bytes[self.at..self.at + header.bytes()];
+        if let Some((_, field)) = header.variable {
+            if self.variable > field.width {
+                return Err(self.codes.header_too_short);
+            }
+            field.write(phv, &num_bigint::BigInt::default());
+            if let Some(slot) = field.length {
+                phv[slot as usize] = self.variable.into();
+            }
+        }
+        let bytes = &self.bytes[self.at..self.at + length];
         let mut offset = 0;
-        for field in &header.fields {
+        for field in header.wire(phv) {
             phv[field.slot as usize] = read_bits(bytes, offset, field.width as usize);
             offset += field.width as usize;
         }
         header.set_valid(phv, true);
-        self.at += header.bytes();
+        self.at += length;
         Ok(())
     }
 

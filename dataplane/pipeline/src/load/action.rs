@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::expr::{accessed, exact, expression, header_ref, Params};
+use super::expr::{accessed, exact, expression, header_ref, union_of, Params};
 use super::json::Json;
-use super::scope::Scope;
+use super::names::place;
+use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{Action, AssignTarget, HeaderRef, Op};
-use crate::program::expr::Expr;
+use crate::program::expr::{Binary, Expr};
 use crate::program::info::{ActionId, ActionInfo, ParamInfo};
 
 /// Reads `actions`: the declarations and, in the same order, the bodies.
@@ -114,11 +115,11 @@ pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resu
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "field" => {
-            let field = scope.field(&value)?;
-            if scope.is_validity(field) {
+            let place = scope.place(&value)?;
+            if matches!(place, Place::Narrow(field) if scope.is_validity(field)) {
                 return Err(value.unsupported("an assignment to a header's validity"));
             }
-            Ok(AssignTarget::Field(field))
+            Ok(assigned(place))
         }
         "stack_field" => {
             let (stack, offset, _) = scope.stack_field(&value)?;
@@ -126,10 +127,9 @@ pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resu
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
-            (HeaderRef::Fixed(header), offset) => {
-                Ok(AssignTarget::Field(scope.layout.header(header).fields[offset as usize]))
-            }
-            (HeaderRef::Element { stack, index }, offset) => {
+            (HeaderRef::Fixed(_), place) => Ok(assigned(place)),
+            (HeaderRef::Element { stack, index }, place) => {
+                let (_, offset) = scope.offset(&value.get("right")?, stack, place)?;
                 Ok(AssignTarget::Element { stack, index, offset })
             }
         },
@@ -137,15 +137,58 @@ pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resu
     }
 }
 
+fn assigned(place: Place) -> AssignTarget {
+    match place {
+        Place::Narrow(field) => AssignTarget::Field(field),
+        Place::Wide(field) => AssignTarget::Wide(field),
+    }
+}
+
+/// The arithmetic primitives of P4_14, which older compilers write.
+fn arithmetic(name: &str) -> Option<(Binary, bool)> {
+    Some(match name {
+        "add_to_field" => (Binary::Add, true),
+        "subtract_from_field" => (Binary::Sub, true),
+        "add" => (Binary::Add, false),
+        "subtract" => (Binary::Sub, false),
+        "bit_and" => (Binary::And, false),
+        "bit_or" => (Binary::Or, false),
+        "bit_xor" => (Binary::Xor, false),
+        "shift_left" => (Binary::Shl, false),
+        "shift_right" => (Binary::ShrUnsigned, false),
+        _ => return None,
+    })
+}
+
 fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Result<Op, LoadError> {
     let name = node.get("op")?;
     let call = Call { parameters: node.list("parameters")?, node, scope, params };
+    if let Some((op, in_place)) = arithmetic(name.str()?) {
+        let first = usize::from(!in_place);
+        let value = Expr::Binary(op, Box::new((call.exact(first)?, call.exact(first + 1)?)));
+        return Ok(Op::Assign { target: call.target(0)?, value });
+    }
     Ok(match name.str()? {
         "assign" | "set" | "modify_field" => Op::Assign { target: call.target(0)?, value: call.value(1)? },
         "add_header" => Op::AddHeader(call.header(0)?),
         "remove_header" => Op::RemoveHeader(call.header(0)?),
         "assign_header" | "copy_header" => copy_header(&call)?,
-        "assign_header_stack" => copy_stack(&call)?,
+        "assign_header_stack" => copy_stacks(&call, &[call.stack(0)?], &[call.stack(1)?])?,
+        "assign_union_stack" => {
+            let stacks = |i| scope.union_stack(&call.parameter(i)?.get("value")?);
+            copy_stacks(&call, stacks(0)?, stacks(1)?)?
+        }
+        "assign_union" => {
+            let union = |i| union_of(call.parameter(i)?, scope, params);
+            let pairs = union(0)?.into_iter().zip(union(1)?).collect();
+            Op::CopyHeaders { pairs, next: None }
+        }
+        "assign_VL" => match (call.target(0)?, call.target(1)?) {
+            (AssignTarget::Wide(target), AssignTarget::Wide(source)) if source.width <= target.width => {
+                Op::CopyVariable { target, source }
+            }
+            _ => return Err(node.invalid("the fields are not of variable length, or one is too short")),
+        },
         "push" => Op::Push { stack: call.stack(0)?, count: call.exact(1)? },
         "pop" => Op::Pop { stack: call.stack(0)?, count: call.exact(1)? },
         "mark_to_drop" | "drop" => mark_to_drop(&call)?,
@@ -183,8 +226,16 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
         "log_msg" | "no_op" => Op::Nothing,
         "_jump" => Op::Jump(call.jump(0, length)?),
         "_jump_if_zero" => Op::JumpIfZero { condition: call.exact(0)?, to: call.jump(1, length)? },
-        other => return Err(name.unsupported(format!("the primitive {other:?}"))),
+        other => return Err(name.unsupported(format!("the primitive {other:?}{}", placed(node)))),
     })
+}
+
+/// The place in the source, for an error's text.
+pub(crate) fn placed(node: &Json<'_>) -> String {
+    match &*place(node) {
+        "" => String::new(),
+        place => format!(" ({place})"),
+    }
 }
 
 /// The argument is metadata of the standard type: the packet's own, or a copy that an action works on. P4_14's
@@ -223,15 +274,20 @@ fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     Ok(Op::CopyHeader { target, source })
 }
 
-fn copy_stack(call: &Call<'_, '_>) -> Result<Op, LoadError> {
-    let (target, source) = (call.stack(0)?, call.stack(1)?);
+/// Of a stack of unions, the stacks of each kind of header.
+fn copy_stacks(call: &Call<'_, '_>, targets: &[u32], sources: &[u32]) -> Result<Op, LoadError> {
     let layout = &call.scope.layout;
-    let shape = |stack| {
-        let headers = &layout.stack(stack).headers;
+    let shape = |stack: &u32| {
+        let headers = &layout.stack(*stack).headers;
         (layout.header(headers[0]).kind, headers.len())
     };
-    if shape(target) != shape(source) {
+    if !targets.iter().map(shape).eq(sources.iter().map(shape)) {
         return Err(call.node.invalid("the header stacks have different types"));
     }
-    Ok(Op::CopyStack { target, source })
+    let headers = |stacks: &[u32]| -> Vec<u32> {
+        stacks.iter().flat_map(|&stack| layout.stack(stack).headers.iter().copied()).collect()
+    };
+    let pairs = headers(targets).into_iter().zip(headers(sources));
+    let pairs = pairs.map(|(to, from)| (HeaderRef::Fixed(to), HeaderRef::Fixed(from))).collect();
+    Ok(Op::CopyHeaders { pairs, next: Some((layout.stack(targets[0]).next, layout.stack(sources[0]).next)) })
 }

@@ -2,10 +2,11 @@
 //!
 //! BMv2 computes with unlimited integers, [`Expr`] with 128 bits. Where a result may need more, only its
 //! lowest 128 bits are right, which is enough for every value that is masked or stored afterwards (`p4c` does
-//! that with the results of `+ - * ~ <<`). Operations for which it is not enough refuse such an operand here.
+//! that with the results of `+ - * ~ <<`). Where that is not enough, the whole expression becomes an
+//! [`Expr::Big`].
 
 use super::json::Json;
-use super::scope::Scope;
+use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::HeaderRef;
 use crate::program::expr::{Binary, Expr, Unary};
@@ -17,10 +18,39 @@ struct RangedExpr {
     expr: Expr,
     range: Range,
     sides: Option<(Range, Range)>,
+    /// Whether some step on the way needs more than 128 bits.
+    big: bool,
 }
 
 fn typed(expr: Expr, range: Range) -> RangedExpr {
-    RangedExpr { expr, range, sides: None }
+    RangedExpr { expr, range, sides: None, big: false }
+}
+
+impl RangedExpr {
+    /// Whether 128 bits are not enough where the value counts as a whole.
+    fn exceeds(&self) -> bool {
+        self.big || self.range == Wrapped
+    }
+
+    fn with(self, big: bool) -> RangedExpr {
+        RangedExpr { big, ..self }
+    }
+}
+
+/// An expression that is not part of another.
+fn whole(expr: Expr, big: bool) -> Expr {
+    match big {
+        true => Expr::Big(Box::new(expr)),
+        false => expr,
+    }
+}
+
+/// A field as an expression.
+fn field(place: Place) -> RangedExpr {
+    match place {
+        Place::Narrow(field) => typed(Expr::Field(field), Range::of_field(field)),
+        Place::Wide(field) => typed(Expr::Wide(field), Wrapped).with(true),
+    }
 }
 
 /// Widths of the action parameters that the expression may use.
@@ -28,23 +58,27 @@ pub(crate) type Params<'a> = &'a [u8];
 
 /// The expression of a `{"type": .., "value": ..}` object.
 pub(crate) fn expression(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
-    Ok(operand(node, scope, params)?.expr)
+    let RangedExpr { expr, big, .. } = operand(node, scope, params)?;
+    Ok(whole(expr, big))
 }
 
 /// As [`expression`], for values that must be exact, such as indices.
 pub(crate) fn exact(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
     let value = operand(node, scope, params)?;
-    require_exact(&value, node)?;
-    Ok(value.expr)
+    let big = value.exceeds();
+    Ok(whole(value.expr, big))
 }
 
 fn operand(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
-        "field" => {
-            let field = scope.field(&value)?;
-            Ok(typed(Expr::Field(field), Range::of_field(field)))
-        }
+        // p4c gives the validity of an element that a variable chooses as a field of it.
+        "field" => match value.array()? {
+            [header, part] if header.opt("op").is_some() && part.str()? == "$valid$" => {
+                Ok(typed(validity(scope, element(&header, scope, params)?), Unsigned(1)))
+            }
+            _ => Ok(field(scope.place(&value)?)),
+        },
         "hexstr" => constant(&value),
         "bool" => Ok(typed(Expr::Const(u128::from(value.bool()?)), Unsigned(1))),
         "runtime_data" | "local" => {
@@ -66,20 +100,28 @@ fn operand(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedE
 }
 
 fn constant(node: &Json<'_>) -> Result<RangedExpr, LoadError> {
-    let (negative, magnitude) = node.hex()?;
+    let (negative, magnitude) = node.number()?;
+    let bits = u32::try_from(magnitude.bits()).unwrap_or(u32::MAX);
+    let value = match u128::try_from(magnitude) {
+        Ok(value) => typed(Expr::Const(value), Unsigned(bits)),
+        Err(error) => typed(Expr::Number(Box::new(error.into_original().into())), Wrapped).with(true),
+    };
     if !negative {
-        return Ok(typed(Expr::Const(magnitude), Unsigned(128 - magnitude.leading_zeros())));
+        return Ok(value);
     }
-    if magnitude > 1 << 127 {
-        return Err(node.unsupported("a constant of more than 128 bits"));
-    }
-    let value = magnitude.wrapping_neg();
-    Ok(typed(Expr::Const(value), Signed(129 - value.leading_ones())))
+    let (big, sides) = (value.big, Box::new((Expr::Const(0), value.expr)));
+    Ok(typed(Expr::Binary(Binary::Sub, sides), Range::signed(bits.saturating_add(1))).with(big))
 }
 
 fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
     let op = node.get("op")?;
     match op.str()? {
+        "valid_union" => {
+            let members = union_of(&node.get("right")?, scope, params)?;
+            let members = members.into_iter().map(|member| validity(scope, member));
+            let any = |a, b| Expr::Binary(Binary::LogicalOr, Box::new((a, b)));
+            Ok(typed(members.reduce(any).unwrap_or(Expr::Const(0)), Unsigned(1)))
+        }
         "valid" => header_valid(&node.get("right")?, scope, params),
         "access_field" => access_field(node, scope, params),
         "last_stack_index" => {
@@ -94,35 +136,35 @@ fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Range
         "two_comp_mod" | "sat_cast" | "usat_cast" => cast(node, scope, params),
         "?" => {
             let condition = operand(&node.get("cond")?, scope, params)?;
-            require_exact(&condition, &node.get("cond")?)?;
             let left = operand(&node.get("left")?, scope, params)?;
             let right = operand(&node.get("right")?, scope, params)?;
             let range = left.range.join(right.range);
-            Ok(typed(Expr::Select(Box::new((condition.expr, left.expr, right.expr))), range))
+            let big = condition.exceeds() || left.big || right.big;
+            Ok(typed(Expr::Select(Box::new((condition.expr, left.expr, right.expr))), range).with(big))
         }
         _ => binary(node, scope, params),
     }
 }
 
 fn unary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
-    let right = node.get("right")?;
-    let value = operand(&right, scope, params)?;
+    let value = operand(&node.get("right")?, scope, params)?;
+    let big = value.big;
     let op = match node.get("op")?.str()? {
         "b2d" => return Ok(value),
         "-" => {
             let sides = Box::new((Expr::Const(0), value.expr));
             let range = Range::signed(value.range.signed_bits() + 1);
-            return Ok(typed(Expr::Binary(Binary::Sub, sides), range));
+            return Ok(typed(Expr::Binary(Binary::Sub, sides), range).with(big));
         }
         "~" => {
             let range = Range::signed(value.range.signed_bits());
-            return Ok(typed(Expr::Unary(Unary::Complement, Box::new(value.expr)), range));
+            return Ok(typed(Expr::Unary(Unary::Complement, Box::new(value.expr)), range).with(big));
         }
         "not" => Unary::Not,
         _ => Unary::IsNonZero,
     };
-    require_exact(&value, &right)?;
-    Ok(typed(Expr::Unary(op, Box::new(value.expr)), Unsigned(1)))
+    let big = value.exceeds();
+    Ok(typed(Expr::Unary(op, Box::new(value.expr)), Unsigned(1)).with(big))
 }
 
 /// `two_comp_mod`, `sat_cast`, `usat_cast`: the right side is a constant width.
@@ -132,12 +174,12 @@ fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr
         bits @ 1..=128 => bits as u8,
         bits => return Err(width_node.unsupported(format!("a cast to {bits} bits"))),
     };
-    let left = node.get("left")?;
-    let value = operand(&left, scope, params)?;
+    let value = operand(&node.get("left")?, scope, params)?;
     let bits = u32::from(width);
     let signed = match node.get("op")?.str()? {
         "two_comp_mod" => {
-            return Ok(typed(Expr::Unary(Unary::Wrap(width), Box::new(value.expr)), Signed(bits)))
+            let wrapped = Expr::Unary(Unary::Wrap(width), Box::new(value.expr));
+            return Ok(typed(wrapped, Signed(bits)).with(value.big));
         }
         op => op == "sat_cast",
     };
@@ -145,6 +187,7 @@ fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr
     // p4c writes `a |+| b` as a cast of `a + b`, which may need a 129th bit: done as one operation.
     let narrow = |(a, b): (Range, Range)| a.join(range) == range && b.join(range) == range;
     let fused = value.sides.is_some_and(narrow);
+    let mut big = value.big;
     let expr = match value.expr {
         Expr::Binary(Binary::Add, sides) if fused => {
             Expr::Binary(Binary::SaturatingAdd { width, signed }, sides)
@@ -153,15 +196,11 @@ fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr
             Expr::Binary(Binary::SaturatingSub { width, signed }, sides)
         }
         expr => {
-            let value = typed(expr, value.range);
-            require_exact(&value, &left)?;
-            if value.range == Unsigned(128) {
-                return Err(left.unsupported("a saturating cast of 128 unsigned bits"));
-            }
-            Expr::Unary(Unary::Clamp { width, signed }, Box::new(value.expr))
+            big |= matches!(value.range, Wrapped | Unsigned(128));
+            Expr::Unary(Unary::Clamp { width, signed }, Box::new(expr))
         }
     };
-    Ok(typed(expr, range))
+    Ok(typed(expr, range).with(big))
 }
 
 fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
@@ -171,10 +210,9 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedEx
         return Err(op_node.unsupported(format!("the unary operator {:?}", op_node.str()?)));
     }
     let (a, b) = (operand(&left_node, scope, params)?, operand(&right_node, scope, params)?);
-    let exact = || require_exact(&a, &left_node).and_then(|()| require_exact(&b, &right_node));
-    let natural = || {
-        exact().and_then(|()| require_natural(&a, &left_node)).and_then(|()| require_natural(&b, &right_node))
-    };
+    let exceeds = a.exceeds() || b.exceeds();
+    let natural = || require_natural(&a, &left_node).and_then(|()| require_natural(&b, &right_node));
+    let mut big = a.big || b.big;
     let mut swapped = false;
     let (op, range) = match op_node.str()? {
         "+" => (Binary::Add, a.range.add(b.range)),
@@ -184,32 +222,34 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedEx
         "|" => (Binary::Or, a.range.join(b.range)),
         "^" => (Binary::Xor, a.range.join(b.range)),
         "<<" => {
-            require_exact(&b, &right_node)?;
             require_natural(&b, &right_node)?;
+            big |= b.exceeds();
             (Binary::Shl, a.range.shl(&b.expr))
         }
         ">>" => {
-            exact()?;
             require_natural(&b, &right_node)?;
+            big |= exceeds;
             let signed = matches!(a.range, Signed(_));
             (if signed { Binary::ShrSigned } else { Binary::ShrUnsigned }, a.range)
         }
         "/" => {
             natural()?;
+            big |= exceeds;
             (Binary::Div, a.range)
         }
         "%" => {
             natural()?;
+            big |= exceeds;
             (Binary::Mod, a.range)
         }
-        "and" => (exact().map(|()| Binary::LogicalAnd)?, Unsigned(1)),
-        "or" => (exact().map(|()| Binary::LogicalOr)?, Unsigned(1)),
+        "and" | "or" => {
+            big |= exceeds;
+            let and = op_node.str()? == "and";
+            (if and { Binary::LogicalAnd } else { Binary::LogicalOr }, Unsigned(1))
+        }
         comparison => {
-            exact()?;
             let signed = matches!(a.range, Signed(_)) || matches!(b.range, Signed(_));
-            if signed && a.range.join(b.range) == Wrapped {
-                return Err(node.unsupported("a comparison of a signed value with 128 unsigned bits"));
-            }
+            big |= exceeds || signed && a.range.join(b.range) == Wrapped;
             swapped = matches!(comparison, ">" | ">=");
             let op = match comparison {
                 "==" => Binary::Eq,
@@ -223,14 +263,7 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedEx
     };
     let ranges = Some((a.range, b.range));
     let sides = if swapped { (b.expr, a.expr) } else { (a.expr, b.expr) };
-    Ok(RangedExpr { expr: Expr::Binary(op, Box::new(sides)), range, sides: ranges })
-}
-
-fn require_exact(value: &RangedExpr, node: &Json<'_>) -> Result<(), LoadError> {
-    match value.range {
-        Wrapped => Err(node.unsupported("an intermediate result of more than 128 bits")),
-        _ => Ok(()),
-    }
+    Ok(RangedExpr { expr: Expr::Binary(op, Box::new(sides)), range, sides: ranges, big })
 }
 
 fn require_natural(value: &RangedExpr, node: &Json<'_>) -> Result<(), LoadError> {
@@ -241,57 +274,94 @@ fn require_natural(value: &RangedExpr, node: &Json<'_>) -> Result<(), LoadError>
 }
 
 fn header_valid(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
-    let expr = match header_ref(node, scope, params)? {
+    Ok(typed(validity(scope, header_ref(node, scope, params)?), Unsigned(1)))
+}
+
+/// Whether a header is valid.
+fn validity(scope: &Scope, header: HeaderRef) -> Expr {
+    match header {
         HeaderRef::Fixed(header) => {
             let slot = scope.layout.header(header).valid;
             Expr::Field(Field { slot, width: 1, signed: false })
         }
         HeaderRef::Element { stack, index } => Expr::StackValid { stack, index: Box::new(index) },
-    };
-    Ok(typed(expr, Unsigned(1)))
+    }
 }
 
-/// `hdr.stack[i].field` with an index known at run time only.
+/// A field of a header of which only the number or the place in a stack is known.
 fn access_field(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedExpr, LoadError> {
-    let (target, offset) = accessed(node, scope, params)?;
-    match target {
-        HeaderRef::Fixed(header) => {
-            let field = scope.layout.header(header).fields[offset as usize];
-            Ok(typed(Expr::Field(field), Range::of_field(field)))
-        }
-        HeaderRef::Element { stack, index } => {
-            let field = scope.layout.header(scope.layout.stack(stack).headers[0]).fields[offset as usize];
+    match accessed(node, scope, params)? {
+        (HeaderRef::Fixed(_), place) => Ok(field(place)),
+        (HeaderRef::Element { stack, index }, place) => {
+            let (field, offset) = scope.offset(&node.get("right")?, stack, place)?;
             Ok(typed(Expr::StackField { stack, index: Box::new(index), offset }, Range::of_field(field)))
         }
     }
 }
 
-/// The header that a `header` or `dereference_header_stack` object names.
+/// The header that an object names: a header, an element of a stack, or a member of a union.
 pub(crate) fn header_ref(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderRef, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "header" => Ok(HeaderRef::Fixed(scope.header(&value)?)),
+        // The only "field" that is a header: the last element in use.
+        "stack_field" => {
+            let [stack, _last] = value.array()?;
+            let stack = scope.stack(&stack)?;
+            Ok(HeaderRef::Element { stack, index: Expr::LastIndex(stack) })
+        }
         "expression" if value.opt("op").is_none() => header_ref(&value, scope, params),
         "expression" if value.get("op")?.str()? == "dereference_header_stack" => {
-            let stack = scope.stack(&value.get("left")?.get("value")?)?;
-            Ok(HeaderRef::Element { stack, index: exact(&value.get("right")?, scope, params)? })
+            element(&value, scope, params)
+        }
+        "expression" if value.get("op")?.str()? == "access_union_header" => {
+            let number = value.get("right")?;
+            let members = union_of(&value.get("left")?, scope, params)?;
+            let member = members.into_iter().nth(number.int()?);
+            member.ok_or_else(|| number.invalid("no such member of the union"))
         }
         other => Err(node.unsupported(format!("a header given as {other:?}"))),
     }
 }
 
-/// The two sides of an `access_field` operation: the header and the position of the field within it.
+fn element(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderRef, LoadError> {
+    let stack = scope.stack(&node.get("left")?.get("value")?)?;
+    Ok(HeaderRef::Element { stack, index: exact(&node.get("right")?, scope, params)? })
+}
+
+/// The headers of a union, or of an element of a stack of unions.
+pub(crate) fn union_of(
+    node: &Json<'_>, scope: &Scope, params: Params<'_>,
+) -> Result<Vec<HeaderRef>, LoadError> {
+    let value = node.get("value")?;
+    match node.get("type")?.str()? {
+        "header_union" => {
+            Ok(scope.union_of(&value)?.iter().map(|&header| HeaderRef::Fixed(header)).collect())
+        }
+        "expression" if value.opt("op").is_none() => union_of(&value, scope, params),
+        "expression" if value.get("op")?.str()? == "dereference_union_stack" => {
+            let stacks = scope.union_stack(&value.get("left")?.get("value")?)?;
+            let index = exact(&value.get("right")?, scope, params)?;
+            let element = |&stack: &u32| HeaderRef::Element { stack, index: index.clone() };
+            Ok(stacks.iter().map(element).collect())
+        }
+        other => Err(node.unsupported(format!("a header union given as {other:?}"))),
+    }
+}
+
+/// The two sides of an `access_field` operation: the header, and the field as the header or the first of the
+/// stack has it.
 pub(crate) fn accessed(
     node: &Json<'_>, scope: &Scope, params: Params<'_>,
-) -> Result<(HeaderRef, u32), LoadError> {
+) -> Result<(HeaderRef, Place), LoadError> {
     let target = header_ref(&node.get("left")?, scope, params)?;
-    let offset: u32 = node.get("right")?.int()?;
+    let number = node.get("right")?;
     let header = match &target {
         HeaderRef::Fixed(header) => *header,
         HeaderRef::Element { stack, .. } => scope.layout.stack(*stack).headers[0],
     };
-    if offset as usize >= scope.layout.header(header).fields.len() {
-        return Err(node.get("right")?.dangling("field", offset.to_string()));
-    }
-    Ok((target, offset))
+    let place = scope.numbered(header, number.int()?);
+    let place =
+        place.ok_or_else(|| number.dangling("field", number.int::<u64>().unwrap_or(0).to_string()))?;
+    Ok((target, place))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::expr::expression;
 use super::json::Json;
-use super::scope::Scope;
+use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{Action, Op};
 use crate::program::calculation::{Calculation, Checksum, InputPart};
@@ -14,7 +14,7 @@ use crate::program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit,
     ParamInfo, RegisterId, RegisterInfo,
 };
-use crate::program::phv::Field;
+use crate::program::phv::{Field, Wide};
 
 /// The most cells all arrays of a kind may have together: bounds the memory a file can ask for to 256 MiB,
 /// 64 MiB and about 64 MiB.
@@ -107,8 +107,10 @@ fn calculation(node: &Json<'_>, scope: &Scope) -> Result<Calculation, LoadError>
     let name = algorithm_node.str()?;
     let unsupported = || algorithm_node.unsupported(format!("the algorithm {name:?}"));
     let algorithm = Algorithm::named(name).ok_or_else(unsupported)?;
-    let parts =
-        node.get("input")?.items()?.iter().map(|part| part_of(part, scope)).collect::<Result<_, _>>()?;
+    let mut parts = Vec::new();
+    for part in node.get("input")?.items()? {
+        parts.extend(parts_of(&part, scope)?);
+    }
     Ok(Calculation { algorithm, parts })
 }
 
@@ -137,19 +139,29 @@ pub(crate) fn selectors(
     Ok(made)
 }
 
-fn part_of(node: &Json<'_>, scope: &Scope) -> Result<InputPart, LoadError> {
+fn parts_of(node: &Json<'_>, scope: &Scope) -> Result<Vec<InputPart>, LoadError> {
     let value = || node.get("value");
     match node.get("type")?.str()? {
         "field" => {
-            let field = scope.field(&value()?)?;
-            Ok(InputPart::Field { field, valid: scope.validity(field) })
+            let place = scope.place(&value()?)?;
+            let fields = place.parts();
+            match (place, fields.first()) {
+                (Place::Wide(field), Some(first)) if field.length.is_some() => {
+                    Ok(vec![InputPart::Variable(field, scope.validity(*first))])
+                }
+                _ => {
+                    let part = |field: Field| InputPart::Field { field, valid: scope.validity(field) };
+                    Ok(fields.into_iter().map(part).collect())
+                }
+            }
         }
         "hexstr" => {
             let width = node.get("bitwidth")?.width()?;
-            Ok(InputPart::Const { value: value()?.unsigned_hex()? & crate::program::phv::mask(width), width })
+            let value = value()?.unsigned_hex()? & crate::program::phv::mask(width);
+            Ok(vec![InputPart::Const { value, width }])
         }
-        "header" => Ok(InputPart::Header(scope.header(&value()?)?)),
-        "payload" => Ok(InputPart::Payload),
+        "header" => Ok(vec![InputPart::Header(scope.header(&value()?)?)]),
+        "payload" => Ok(vec![InputPart::Payload]),
         other => Err(node.unsupported(format!("a calculation over {other:?}"))),
     }
 }
@@ -183,7 +195,13 @@ pub(crate) fn field_lists(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Vec<
         let mut fields = Vec::new();
         for element in node.get("elements")?.items()? {
             match element.get("type")?.str()? {
-                "field" => fields.push(scope.field(&element.get("value")?)?),
+                "field" => {
+                    let place = scope.place(&element.get("value")?)?;
+                    fields.extend(place.parts());
+                    if let Place::Wide(Wide { length: Some(slot), .. }) = place {
+                        fields.push(Field { slot, width: 32, signed: false });
+                    }
+                }
                 other => return Err(element.unsupported(format!("a field list with {other:?}"))),
             }
         }

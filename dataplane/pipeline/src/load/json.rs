@@ -1,5 +1,6 @@
 //! A JSON value that knows where it stands, so that every error can name the place.
 
+use num_bigint::BigUint;
 use serde_json::Value;
 
 use crate::error::LoadError;
@@ -91,8 +92,16 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A BMv2 hexadecimal string, `0x0800` or `-0x01`: its sign and magnitude.
+    /// A BMv2 hexadecimal string of at most 128 bits, `0x0800` or `-0x01`: its sign and magnitude.
     pub fn hex(&self) -> Result<(bool, u128), LoadError> {
+        let (negative, magnitude) = self.number()?;
+        let magnitude =
+            u128::try_from(magnitude).map_err(|_| self.unsupported("a constant of more than 128 bits"))?;
+        Ok((negative, magnitude))
+    }
+
+    /// As [`Json::hex`], of any size.
+    pub fn number(&self) -> Result<(bool, BigUint), LoadError> {
         let text = self.str()?;
         let (negative, digits) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -104,16 +113,12 @@ impl<'a> Json<'a> {
             Some(rest) => (true, rest),
             None => (negative, digits),
         };
-        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(self.invalid(format!("{text:?} is not hexadecimal")));
-        }
-        let significant = digits.trim_start_matches('0');
-        if significant.len() > 32 {
-            return Err(self.unsupported("a constant of more than 128 bits"));
-        }
-        let magnitude =
-            if significant.is_empty() { 0 } else { u128::from_str_radix(significant, 16).unwrap_or(0) };
-        Ok((negative && magnitude != 0, magnitude))
+        let magnitude = match digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            true => BigUint::parse_bytes(digits.as_bytes(), 16),
+            false => None,
+        };
+        let magnitude = magnitude.ok_or_else(|| self.invalid(format!("{text:?} is not hexadecimal")))?;
+        Ok((negative && magnitude.bits() > 0, magnitude))
     }
 
     /// A hexadecimal string that must not be negative.

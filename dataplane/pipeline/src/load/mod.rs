@@ -10,6 +10,7 @@ mod names;
 mod parser;
 mod scope;
 mod tables;
+mod types;
 
 use std::sync::OnceLock;
 
@@ -33,8 +34,10 @@ impl Program {
         let root = Json::root(&value);
         check_version(&root)?;
         if let Some(extern_instance) = root.list("extern_instances")?.first() {
-            let name = extern_instance.get("name")?;
-            return Err(extern_instance.unsupported(format!("the extern {:?}", name.str()?)));
+            let (name, kind) = (extern_instance.get("name")?.str()?, extern_instance.opt("type"));
+            let kind = kind.map_or(Ok(""), |kind| kind.str())?;
+            let at = action::placed(extern_instance);
+            return Err(extern_instance.unsupported(format!("the extern {name:?} of type {kind:?}{at}")));
         }
         let mut scope = Scope::load(&root)?;
         let standard = standard(&scope)?;
@@ -55,8 +58,9 @@ impl Program {
         let (verified, updated) = externs::checksums(&root, &scope)?;
         let (parser, value_sets) = parser::parser(&root, &scope)?;
         let deparser = parser::deparser(&root, &scope)?;
+        tables::computed_keys(&root, &mut scope)?;
         let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
-        let mut names = names::names(&root)?;
+        let mut names = names::names(&root, std::mem::take(&mut scope.field_names))?;
         // What calls a selector's member is in no source.
         names.primitives.resize(bodies.len(), Vec::new());
         for (op, at) in bodies.iter_mut().zip(&names.primitives).flat_map(|(b, at)| b.ops.iter_mut().zip(at))

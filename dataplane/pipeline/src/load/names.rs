@@ -4,21 +4,11 @@ use super::json::Json;
 use crate::error::LoadError;
 use crate::program::names::{Names, Place};
 
-/// Reads the names that a trace shows.
-pub(crate) fn names(root: &Json<'_>) -> Result<Names, LoadError> {
+/// Reads the names that a trace shows; those of the headers' fields are known.
+pub(crate) fn names(root: &Json<'_>, fields: Vec<Vec<String>>) -> Result<Names, LoadError> {
     let mut names = Names::default();
-    let mut types = Vec::new();
-    for node in root.list("header_types")? {
-        let mut fields = Vec::new();
-        for field in node.list("fields")? {
-            fields.push(field.items()?.first().map_or(Ok(""), Json::str)?.to_owned());
-        }
-        types.push((node.get("name")?.str()?, fields));
-    }
-    for node in root.list("headers")? {
-        let kind = node.get("header_type")?.str()?;
-        let fields = types.iter().find(|(name, _)| *name == kind).map(|(_, fields)| fields.clone());
-        names.headers.push((node.get("name")?.str()?.to_owned(), fields.unwrap_or_default()));
+    for (node, fields) in root.list("headers")?.iter().zip(fields) {
+        names.headers.push((node.get("name")?.str()?.to_owned(), fields));
     }
     for parser in root.list("parsers")? {
         for state in parser.list("parse_states")? {
@@ -46,7 +36,7 @@ pub(crate) fn names(root: &Json<'_>) -> Result<Names, LoadError> {
 }
 
 /// The file and line of a node.
-fn place(node: &Json<'_>) -> Place {
+pub(crate) fn place(node: &Json<'_>) -> Place {
     let place = || {
         let source = node.opt("source_info")?;
         let (file, line) = (source.opt("filename")?, source.opt("line")?);

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use super::action::{single, target};
 use super::expr::{exact, expression};
 use super::json::Json;
-use super::scope::Scope;
+use super::scope::{Place, Scope};
 use crate::error::LoadError;
+use crate::program::action::AssignTarget;
 use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
 use crate::program::info::{ValueSetId, ValueSetInfo};
 use crate::program::parser::{
     ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, Pattern, MAX_KEY_PARTS,
 };
-use crate::program::phv::mask;
+use crate::program::phv::{mask, Wide};
 
 /// Reads `parse_vsets`. Their parts are those of the first key that is compared with them.
 fn value_sets(root: &Json<'_>) -> Result<Vec<ValueSetInfo>, LoadError> {
@@ -78,6 +79,7 @@ fn error_codes(root: &Json<'_>) -> Result<ErrorCodes, LoadError> {
         stack_out_of_bounds: code("StackOutOfBounds"),
         parser_timeout: code("ParserTimeout"),
         parser_invalid_argument: code("ParserInvalidArgument"),
+        header_too_short: code("HeaderTooShort"),
     })
 }
 
@@ -87,9 +89,10 @@ fn state(
     let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
     let (mut key, mut widths) = (Vec::new(), Vec::new());
     for part in node.list("transition_key")? {
-        let (part, width) = key_part(&part, scope)?;
-        key.push(part);
-        widths.push(width);
+        for (part, width) in key_parts(&part, scope)? {
+            key.push(part);
+            widths.push(width);
+        }
     }
     if key.len() > MAX_KEY_PARTS {
         return Err(node
@@ -114,27 +117,42 @@ fn state(
     Ok(ParserState { ops, key, cases, default })
 }
 
-fn key_part(node: &Json<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> {
+/// A part of a key with its width, or several where it has more than 128 bits.
+fn key_parts(node: &Json<'_>, scope: &Scope) -> Result<Vec<(KeyPart, u8)>, LoadError> {
     let value = node.get("value")?;
-    match node.get("type")?.str()? {
+    let (field, expr) = match node.get("type")?.str()? {
         "lookahead" => {
-            let (offset, width) = lookahead(&value)?;
-            Ok((KeyPart::Lookahead { offset, width }, width))
+            let (mut offset, width) = lookahead(&value)?;
+            let mut parts = Vec::new();
+            for part in (Wide { slot: 0, width, signed: false, length: None }).parts(width) {
+                parts.push((KeyPart::Lookahead { offset, width: part.width }, part.width));
+                offset += u32::from(part.width);
+            }
+            return Ok(parts);
         }
-        kind @ ("field" | "stack_field") => {
-            let field = if kind == "field" { scope.field(&value)? } else { scope.stack_field(&value)?.2 };
-            let expr = expression(node, scope, &[])?;
-            // Patterns are bits; a sign does not matter.
-            let bits = Expr::Binary(Binary::And, Box::new((expr, Expr::Const(mask(field.width)))));
-            Ok((KeyPart::Value(bits), field.width))
+        "field" => match scope.place(&value)? {
+            Place::Narrow(field) => (field, Expr::Field(field)),
+            wide => {
+                let parts = wide.parts().into_iter();
+                return Ok(parts.map(|part| (KeyPart::Value(Expr::Field(part)), part.width)).collect());
+            }
+        },
+        kind @ ("stack_field" | "union_stack_field") => {
+            let union = kind != "stack_field";
+            let found = if union { scope.union_stack_field(&value)? } else { scope.stack_field(&value)? };
+            let (stack, offset, field) = found;
+            (field, Expr::StackLast { stack, offset })
         }
-        other => Err(node.unsupported(format!("a transition key of type {other:?}"))),
-    }
+        other => return Err(node.unsupported(format!("a transition key of type {other:?}"))),
+    };
+    // Patterns are bits; a sign does not matter.
+    let bits = Expr::Binary(Binary::And, Box::new((expr, Expr::Const(mask(field.width)))));
+    Ok(vec![(KeyPart::Value(bits), field.width)])
 }
 
-fn lookahead(node: &Json<'_>) -> Result<(u32, u8), LoadError> {
+fn lookahead(node: &Json<'_>) -> Result<(u32, u32), LoadError> {
     let [offset, width] = node.array()?;
-    Ok((offset.int::<u16>()?.into(), width.width()?))
+    Ok((offset.int::<u16>()?.into(), width.int::<u16>()?.into()))
 }
 
 /// The pattern of a transition; none is the default.
@@ -196,19 +214,25 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
     match name.str()? {
         "extract" => {
             let [header] = parameters.array()?;
-            let value = header.get("value")?;
-            match header.get("type")?.str()? {
-                "regular" => Ok(ParserOp::Extract(extractable(&value, scope)?)),
-                "stack" => Ok(ParserOp::ExtractNext(scope.stack(&value)?)),
-                other => Err(header.unsupported(format!("extraction to {other:?}"))),
-            }
+            extraction(&header, scope)
+        }
+        "extract_VL" => {
+            let [header, bits] = parameters.array()?;
+            let extract = Box::new(extraction(&header, scope)?);
+            Ok(ParserOp::Variable(extract, exact(&bits, scope, &[])?))
         }
         "set" => {
             let [to, from] = parameters.array()?;
             let target = target(&to, scope, &[])?;
             if from.get("type")?.str()? == "lookahead" {
                 let (offset, width) = lookahead(&from.get("value")?)?;
-                return Ok(ParserOp::SetLookahead { target, offset, width });
+                return match (target, u8::try_from(width)) {
+                    (AssignTarget::Wide(target), _) if target.width == width => {
+                        Ok(ParserOp::SetWideLookahead { target, offset })
+                    }
+                    (target, Ok(width @ 1..=128)) => Ok(ParserOp::SetLookahead { target, offset, width }),
+                    _ => Err(from.unsupported(format!("a lookahead of {width} bits here"))),
+                };
             }
             Ok(ParserOp::Set { target, value: expression(&from, scope, &[])? })
         }
@@ -216,6 +240,10 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
             let [condition, error] = parameters.array()?;
             let (condition, error) = (exact(&condition, scope, &[])?, exact(&error, scope, &[])?);
             Ok(ParserOp::Verify { condition, error })
+        }
+        "shift" => {
+            let [bytes] = parameters.array()?;
+            Ok(ParserOp::Advance(Expr::Const(8 * u128::from(bytes.int::<u32>()?))))
         }
         "advance" => {
             let [bits] = parameters.array()?;
@@ -226,6 +254,19 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
             Ok(ParserOp::Primitive(single(&primitive, scope)?))
         }
         other => Err(name.unsupported(format!("the parser operation {other:?}"))),
+    }
+}
+
+fn extraction(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
+    let value = node.get("value")?;
+    match node.get("type")?.str()? {
+        "regular" => Ok(ParserOp::Extract(extractable(&value, scope)?)),
+        "stack" => Ok(ParserOp::ExtractNext(scope.stack(&value)?)),
+        "union_stack" => {
+            let [stack, kind] = value.array()?;
+            Ok(ParserOp::ExtractNext(scope.kind(&stack, &kind)?))
+        }
+        other => Err(node.unsupported(format!("extraction to {other:?}"))),
     }
 }
 

@@ -3,13 +3,26 @@
 use std::collections::HashMap;
 
 use super::json::Json;
+use super::types::{header_type, HeaderType};
 use crate::error::LoadError;
-use crate::program::phv::{Field, HeaderSlots, Layout, Stack};
+use crate::program::action::Op;
+use crate::program::phv::{Field, HeaderSlots, Layout, Stack, Wide};
 
-/// A header type's fields: name, width, signed.
-struct HeaderType {
-    fields: Vec<(String, u8, bool)>,
-    bits: u32,
+/// A field: one of at most 128 bits, or another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    Narrow(Field),
+    Wide(Wide),
+}
+
+impl Place {
+    /// The fields of at most 128 bits that it is made of.
+    pub fn parts(self) -> Vec<Field> {
+        match self {
+            Place::Narrow(field) => vec![field],
+            Place::Wide(field) => field.parts(field.width).collect(),
+        }
+    }
 }
 
 /// All names of a program and their meanings.
@@ -18,10 +31,21 @@ pub(crate) struct Scope {
     pub layout: Layout,
     headers: HashMap<String, u32>,
     stacks: HashMap<String, u32>,
+    /// The headers of each union, and the stacks that a stack of unions consists of, one a kind of header.
+    unions: HashMap<String, Vec<u32>>,
+    union_stacks: HashMap<String, Vec<u32>>,
+    /// By stack of unions, the names of its kinds of headers.
+    kinds: HashMap<String, Vec<String>>,
+    /// By header, in the order of its type.
+    places: Vec<Vec<Place>>,
+    /// By header, the names of its fields of at most 128 bits and of the parts of wider ones.
+    pub field_names: Vec<Vec<String>>,
     /// By header, then by field.
-    fields: HashMap<String, HashMap<String, Field>>,
+    fields: HashMap<String, HashMap<String, Place>>,
     /// A target's name such as `intrinsic_metadata.mcast_grp` for a field of the program.
     aliases: HashMap<String, Field>,
+    /// By table and place in its key: the field of a key that is computed, and what sets it.
+    pub computed: HashMap<(String, usize), (Field, Op)>,
     pub registers: HashMap<String, u32>,
     pub counters: HashMap<String, u32>,
     pub meters: HashMap<String, u32>,
@@ -37,9 +61,8 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Reads `header_types`, `headers`, `header_stacks` and `field_aliases`.
+    /// Reads `header_types`, `headers`, `header_stacks`, unions and `field_aliases`.
     pub fn load(root: &Json<'_>) -> Result<Scope, LoadError> {
-        refuse_unions(root)?;
         let mut types = Vec::new();
         let mut type_names = HashMap::new();
         for node in root.get("header_types")?.items()? {
@@ -56,6 +79,7 @@ impl Scope {
         for node in root.list("header_stacks")? {
             scope.add_stack(&node, &ids, &mut slots)?;
         }
+        scope.add_unions(root, &ids, &mut slots)?;
         let mut initial = vec![0; slots as usize];
         for header in scope.layout.headers.iter().filter(|h| h.metadata) {
             initial[header.valid as usize] = 1;
@@ -86,16 +110,45 @@ impl Scope {
             );
         }
         let valid = *slots;
-        let mut by_name = HashMap::new();
-        let mut fields = Vec::new();
-        for (i, (field, width, signed)) in header_type.fields.iter().enumerate() {
-            let place = Field { slot: valid + 1 + i as u32, width: *width, signed: *signed };
-            fields.push(place);
-            by_name.insert(field.clone(), place);
+        let (mut next, mut variable) = (valid + 1, None);
+        let mut header =
+            HeaderSlots { valid, bits: header_type.bits, metadata, kind, ..HeaderSlots::default() };
+        let (mut by_name, mut places, mut names) = (HashMap::new(), Vec::new(), Vec::new());
+        for field in &header_type.fields {
+            let wide = Wide { slot: next, width: field.width, signed: field.signed, length: None };
+            let place = match field.width {
+                1..=128 if !field.variable => {
+                    Place::Narrow(Field { slot: next, width: field.width as u8, signed: field.signed })
+                }
+                _ => Place::Wide(wide),
+            };
+            let parts = place.parts();
+            next += parts.len() as u32;
+            if field.variable {
+                variable = Some(places.len());
+                header.variable = Some((header.fields.len(), wide));
+            }
+            for (i, part) in parts.iter().enumerate() {
+                header.fields.push(*part);
+                names.push(if parts.len() == 1 {
+                    field.name.clone()
+                } else {
+                    format!("{}[{i}]", field.name)
+                });
+            }
+            places.push(place);
         }
-        *slots += 1 + fields.len() as u32;
+        if let (Some(at), Some((_, wide))) = (variable, &mut header.variable) {
+            wide.length = Some(next);
+            places[at] = Place::Wide(*wide);
+            next += 1;
+        }
+        by_name.extend(header_type.fields.iter().map(|field| field.name.clone()).zip(places.iter().copied()));
+        *slots = next;
         let index = self.layout.headers.len() as u32;
-        self.layout.headers.push(HeaderSlots { valid, fields, bits: header_type.bits, metadata, kind });
+        self.layout.headers.push(header);
+        self.places.push(places);
+        self.field_names.push(names);
         if self.headers.insert(name.str()?.to_owned(), index).is_some() {
             return Err(name.invalid(format!("a second header {:?}", name.str()?)));
         }
@@ -121,14 +174,120 @@ impl Scope {
             return Err(node.get("header_ids")?.invalid("a stack without headers"));
         }
         let index = self.layout.stacks.len() as u32;
-        self.layout.stacks.push(Stack { headers, next: *slots });
+        self.layout.stacks.push(Stack::new(headers, *slots));
         *slots += 1;
         self.stacks.insert(node.get("name")?.str()?.to_owned(), index);
         Ok(())
     }
 
-    /// The field that `["header", "field"]` names; `$valid$` is the header's validity.
+    /// Reads unions and their stacks. A stack of unions is a stack for each kind of header; they share a count.
+    fn add_unions(
+        &mut self, root: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
+    ) -> Result<(), LoadError> {
+        let mut by_id = HashMap::new();
+        for node in root.list("header_unions")? {
+            let mut members = Vec::new();
+            for id in node.get("header_ids")?.items()? {
+                let number: u64 = id.int()?;
+                let header = ids.get(&number).copied();
+                members.push(header.ok_or_else(|| id.dangling("header", number.to_string()))?);
+            }
+            let valid: Vec<u32> = members.iter().map(|&header| self.layout.header(header).valid).collect();
+            for (at, &header) in members.iter().enumerate() {
+                let others = valid.iter().enumerate().filter(|(other, _)| *other != at);
+                self.layout.headers[header as usize].others = others.map(|(_, &slot)| slot).collect();
+            }
+            by_id.insert(node.get("id")?.int::<u64>()?, members.clone());
+            self.unions.insert(node.get("name")?.str()?.to_owned(), members);
+        }
+        for node in root.list("header_union_stacks")? {
+            let mut unions = Vec::new();
+            for id in node.get("header_union_ids")?.items()? {
+                let number: u64 = id.int()?;
+                let union = by_id.get(&number);
+                unions.push(union.ok_or_else(|| id.dangling("header union", number.to_string()))?);
+            }
+            let name = node.get("name")?.str()?.to_owned();
+            let union_type = node.get("union_type")?.str()?;
+            let mut kinds = Vec::new();
+            for kind in root.list("header_union_types")? {
+                if kind.get("name")?.str()? == union_type {
+                    for member in kind.get("headers")?.items()? {
+                        let [name, _] = member.array()?;
+                        kinds.push(name.str()?.to_owned());
+                    }
+                }
+            }
+            if unions.is_empty() || kinds.is_empty() || unions.iter().any(|u| u.len() != kinds.len()) {
+                return Err(node.invalid("the unions of a stack differ from their type"));
+            }
+            let first = self.layout.stacks.len() as u32;
+            let stacks: Vec<u32> = (first..first + kinds.len() as u32).collect();
+            for (kind, own) in stacks.iter().enumerate() {
+                let headers = unions.iter().map(|union| union[kind]).collect();
+                let others = stacks.iter().copied().filter(|other| other != own).collect();
+                self.layout.stacks.push(Stack { others, ..Stack::new(headers, *slots) });
+            }
+            *slots += 1;
+            self.stacks.insert(name.clone(), first);
+            self.union_stacks.insert(name.clone(), stacks);
+            self.kinds.insert(name, kinds);
+        }
+        Ok(())
+    }
+
+    /// A field of metadata that the program does not declare.
+    pub fn hidden(&mut self, width: u8) -> Field {
+        let valid = self.layout.initial.len() as u32;
+        let field = Field { slot: valid + 1, width, signed: false };
+        let (fields, bits) = (vec![field], width.into());
+        let header =
+            HeaderSlots { valid, fields, bits, metadata: true, kind: usize::MAX, ..HeaderSlots::default() };
+        self.layout.headers.push(header);
+        self.layout.initial = [&self.layout.initial, &[1, 0][..]].concat().into();
+        field
+    }
+
+    /// The headers of the union that the node, a string, names.
+    pub fn union_of(&self, node: &Json<'_>) -> Result<&[u32], LoadError> {
+        let name = node.str()?;
+        self.unions.get(name).map(Vec::as_slice).ok_or_else(|| node.dangling("header union", name))
+    }
+
+    /// The stacks, one a kind of header, of the stack of unions that the node, a string, names.
+    pub fn union_stack(&self, node: &Json<'_>) -> Result<&[u32], LoadError> {
+        let name = node.str()?;
+        let stacks = self.union_stacks.get(name).map(Vec::as_slice);
+        stacks.ok_or_else(|| node.dangling("header union stack", name))
+    }
+
+    /// The stack of one kind of header: of the union stack and the kind that two strings name.
+    pub fn kind(&self, stack: &Json<'_>, kind: &Json<'_>) -> Result<u32, LoadError> {
+        let stacks = self.union_stack(stack)?;
+        let name = kind.str()?;
+        let at = self.kinds[stack.str()?].iter().position(|known| known == name);
+        at.map(|at| stacks[at]).ok_or_else(|| kind.dangling("header of the union", name))
+    }
+
+    /// The field of a header by its number.
+    pub fn numbered(&self, header: u32, number: usize) -> Option<Place> {
+        self.places[header as usize].get(number).copied()
+    }
+
+    /// The place of a narrow field within the elements of a stack, given as the first element has it.
+    pub fn offset(&self, node: &Json<'_>, stack: u32, place: Place) -> Result<(Field, u32), LoadError> {
+        let first = self.layout.header(self.layout.stack(stack).headers[0]);
+        let field = narrow(node, place)?;
+        Ok((field, field.slot - first.valid - 1))
+    }
+
+    /// The field of at most 128 bits that `["header", "field"]` names; `$valid$` is the header's validity.
     pub fn field(&self, node: &Json<'_>) -> Result<Field, LoadError> {
+        narrow(node, self.place(node)?)
+    }
+
+    /// The field that `["header", "field"]` names; `$valid$` is the header's validity.
+    pub fn place(&self, node: &Json<'_>) -> Result<Place, LoadError> {
         let [header, field] = node.array()?;
         let (header, field) = (header.str()?, field.str()?);
         if let Some(fields) = self.fields.get(header) {
@@ -137,11 +296,12 @@ impl Scope {
             }
             if field == "$valid$" {
                 let slot = self.layout.header(self.headers[header]).valid;
-                return Ok(Field { slot, width: 1, signed: false });
+                return Ok(Place::Narrow(Field { slot, width: 1, signed: false }));
             }
         }
         let name = format!("{header}.{field}");
-        self.aliases.get(&name).copied().ok_or_else(|| node.dangling("field", name))
+        let alias = self.aliases.get(&name).copied().map(Place::Narrow);
+        alias.ok_or_else(|| node.dangling("field", name))
     }
 
     /// A field the target needs, by its BMv2 name or as a member of `standard_metadata`.
@@ -153,7 +313,10 @@ impl Scope {
 
     /// The field of a header, if the header has it.
     pub fn own(&self, header: &str, field: &str) -> Option<Field> {
-        self.fields.get(header)?.get(field).copied()
+        match self.fields.get(header)?.get(field)? {
+            Place::Narrow(field) => Some(*field),
+            Place::Wide(_) => None,
+        }
     }
 
     /// The header a field belongs to.
@@ -188,14 +351,23 @@ impl Scope {
     pub fn stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
         let [stack, field] = node.array()?;
         let index = self.stack(&stack)?;
-        let first = self.layout.header(self.layout.stack(index).headers[0]);
-        let first_name = format!("{}[0]", stack.str()?);
-        let place =
-            self.fields.get(&first_name).and_then(|fields| fields.get(field.str().unwrap_or_default()));
-        match place {
-            Some(&place) => Ok((index, place.slot - first.valid - 1, place)),
-            None => Err(field.dangling("field", format!("{}.{}", stack.str()?, field.str()?))),
-        }
+        self.element_field(index, &field)
+    }
+
+    /// As [`Scope::stack_field`], of one kind of header of a stack of unions.
+    pub fn union_stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
+        let [stack, kind, field] = node.array()?;
+        let index = self.kind(&stack, &kind)?;
+        self.element_field(index, &field)
+    }
+
+    fn element_field(&self, stack: u32, field: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
+        let first = self.layout.stack(stack).headers[0] as usize;
+        let name = self.headers.iter().find(|(_, &header)| header as usize == first).map(|(name, _)| name);
+        let place = name.and_then(|name| self.fields.get(name)?.get(field.str().unwrap_or_default()));
+        let place = place.ok_or_else(|| field.dangling("field", field.str().unwrap_or_default()))?;
+        let (field, offset) = self.offset(field, stack, *place)?;
+        Ok((stack, offset, field))
     }
 
     /// Looks a name up in one of the maps above.
@@ -205,40 +377,10 @@ impl Scope {
     }
 }
 
-fn header_type(node: &Json<'_>) -> Result<HeaderType, LoadError> {
-    let mut fields = Vec::new();
-    let mut bits = 0;
-    for field in node.get("fields")?.items()? {
-        let parts = field.items()?;
-        let (Some(name), Some(width)) = (parts.first(), parts.get(1)) else {
-            return Err(field.invalid("expected a name and a width"));
-        };
-        let named =
-            |what: &str| format!("{what} (field {}.{})", type_name(node), name.str().unwrap_or_default());
-        if width.str() == Ok("*") {
-            return Err(width.unsupported(named("varbit")));
-        }
-        let width = width.width().map_err(|error| match error {
-            LoadError::Unsupported(path, what) => LoadError::Unsupported(path, named(&what)),
-            other => other,
-        })?;
-        // p4c writes the sign as a boolean, for booleans as the number 0.
-        let signed = parts.get(2).is_some_and(|sign| sign.bool() == Ok(true));
-        bits += u32::from(width);
-        fields.push((name.str()?.to_owned(), width, signed));
+/// The field, if it has at most 128 bits.
+fn narrow(node: &Json<'_>, place: Place) -> Result<Field, LoadError> {
+    match place {
+        Place::Narrow(field) => Ok(field),
+        Place::Wide(_) => Err(node.unsupported("a field of more than 128 bits or of variable length here")),
     }
-    Ok(HeaderType { fields, bits })
-}
-
-fn type_name<'a>(node: &Json<'a>) -> &'a str {
-    node.get("name").and_then(|name| name.str()).unwrap_or_default()
-}
-
-fn refuse_unions(root: &Json<'_>) -> Result<(), LoadError> {
-    for key in ["header_unions", "header_union_stacks"] {
-        if let Some(first) = root.list(key)?.first() {
-            return Err(first.unsupported(format!("the header union {:?}", type_name(first))));
-        }
-    }
-    Ok(())
 }

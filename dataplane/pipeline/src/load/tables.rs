@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use super::entries::{action_id, call, entries, TableScope};
+use super::expr::accessed;
 use super::json::Json;
 use super::scope::Scope;
 use crate::error::LoadError;
+use crate::program::action::{AssignTarget, HeaderRef, Op};
+use crate::program::expr::Expr;
 use crate::program::info::{ActionId, KeyInfo, MatchKind, TableId, TableInfo};
 use crate::program::phv::mask;
 use crate::program::table::{with_priority, KeyField, Next, Table, MAX_KEY_FIELDS};
@@ -33,7 +36,7 @@ pub(crate) fn table(
             return Err(kind.unsupported(format!("the type of table {name:?}")));
         }
     }
-    let (key, fields) = key(node, context.scope)?;
+    let (key, fields, before) = key(node, &name, context.scope)?;
     let mut actions = node
         .get("action_ids")?
         .items()?
@@ -86,6 +89,7 @@ pub(crate) fn table(
     };
     let table = Table {
         key: fields,
+        before,
         kinds: info.key.iter().map(|field| field.kind).collect(),
         widths: info.key.iter().map(|field| field.width as u8).collect(),
         next: ways.by_action,
@@ -101,18 +105,51 @@ pub(crate) fn table(
     Ok((info, table))
 }
 
-fn key(node: &Json<'_>, scope: &Scope) -> Result<(Vec<KeyInfo>, Vec<KeyField>), LoadError> {
-    let (mut infos, mut fields) = (Vec::new(), Vec::new());
+/// Gives a field to each part of a key that has none of its own: of an element that a variable chooses.
+pub(crate) fn computed_keys(root: &Json<'_>, scope: &mut Scope) -> Result<(), LoadError> {
+    for control in root.get("pipelines")?.items()? {
+        for table in control.list("tables")? {
+            for (at, part) in table.list("key")?.iter().enumerate() {
+                let target = part.get("target")?;
+                let Some(value) = target.opt("value") else { continue };
+                let (HeaderRef::Element { stack, index }, place) = accessed(&value, scope, &[])? else {
+                    return Err(target.unsupported("a key of this form"));
+                };
+                let (field, offset) = scope.offset(&target, stack, place)?;
+                let index = Box::new(index);
+                let valid = Expr::StackValid { stack, index: index.clone() };
+                let value = Expr::StackField { stack, index, offset };
+                let value = Expr::Select(Box::new((valid, value, Expr::Const(0))));
+                let field = scope.hidden(field.width);
+                let set = Op::Assign { target: AssignTarget::Field(field), value };
+                scope.computed.insert((table.get("name")?.str()?.to_owned(), at), (field, set));
+            }
+        }
+    }
+    Ok(())
+}
+
+type Key = (Vec<KeyInfo>, Vec<KeyField>, Vec<Op>);
+
+fn key(node: &Json<'_>, table: &str, scope: &Scope) -> Result<Key, LoadError> {
+    let (mut infos, mut fields, mut before) = (Vec::new(), Vec::new(), Vec::new());
     let parts = node.get("key")?;
-    for part in parts.items()? {
+    for (at, part) in parts.items()?.into_iter().enumerate() {
         let kind_node = part.get("match_type")?;
         let target = part.get("target")?;
-        let (kind, field) = match kind_node.str()? {
-            "exact" => (MatchKind::Exact, scope.field(&target)?),
-            "lpm" => (MatchKind::Lpm, scope.field(&target)?),
-            "ternary" => (MatchKind::Ternary, scope.field(&target)?),
-            "range" => (MatchKind::Range, scope.field(&target)?),
-            "optional" => (MatchKind::Optional, scope.field(&target)?),
+        let field = match scope.computed.get(&(table.to_owned(), at)) {
+            Some((field, set)) => {
+                before.push(set.clone());
+                *field
+            }
+            None => scope.field(&target)?,
+        };
+        let kind = match kind_node.str()? {
+            "exact" => MatchKind::Exact,
+            "lpm" => MatchKind::Lpm,
+            "ternary" => MatchKind::Ternary,
+            "range" => MatchKind::Range,
+            "optional" => MatchKind::Optional,
             other => return Err(kind_node.unsupported(format!("the match kind {other:?}"))),
         };
         let mask = match part.opt("mask") {
@@ -134,7 +171,7 @@ fn key(node: &Json<'_>, scope: &Scope) -> Result<(Vec<KeyInfo>, Vec<KeyField>), 
     if prefixes > 1 && !ordered {
         return Err(parts.unsupported("a key with two lpm fields"));
     }
-    Ok((infos, fields))
+    Ok((infos, fields, before))
 }
 
 /// The continuation of the control after a table.

@@ -96,7 +96,7 @@ impl Gen<'_> {
                     let header = self.program.layout.header(*header);
                     fields.extend(header.fields.iter().map(|field| (*field, header.valid)));
                 }
-                InputPart::Const { .. } | InputPart::Payload => return None,
+                InputPart::Const { .. } | InputPart::Variable(..) | InputPart::Payload => return None,
             }
         }
         let valid = fields.first()?.1;

@@ -147,6 +147,9 @@ fn unusual(program: &Program) -> Result<(), String> {
     if emits_metadata || narrow.any(|field| wide(&field)) {
         return Err("unusual fields".to_owned());
     }
+    if program.layout.headers.iter().any(|header| header.variable.is_some()) {
+        return Err("fields of variable length".to_owned());
+    }
     let primitive =
         |op: &ParserOp| matches!(op, ParserOp::Primitive(op) if !crate::native::parser::plain(op));
     if program.parser.states.iter().any(|state| state.ops.iter().any(primitive)) {

@@ -78,6 +78,7 @@ impl Gen<'_> {
     fn looked_up(&mut self, number: u32, table: &Table, nodes: &mut Nodes) {
         let program = self.program;
         let info = &program.tables[number as usize];
+        self.action(&table.before, Locals::Known(&[]), None);
         let found = self.find(number, table);
         self.extents.within(found, 8 * stride(program, info));
         let hit = self.load(found, 8 * row::NUMBER as i32);

@@ -91,7 +91,10 @@ impl Gen<'_> {
             | Expr::StackField { .. }
             | Expr::StackValid { .. }
             | Expr::LastIndex(_)
-            | Expr::StackCount(_) => Err(NotNative),
+            | Expr::StackCount(_)
+            | Expr::Wide(_)
+            | Expr::Number(_)
+            | Expr::Big(_) => Err(NotNative),
         }
     }
 

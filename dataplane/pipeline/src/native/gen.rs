@@ -212,6 +212,19 @@ impl Gen<'_> {
         let offset = self.layout.regions[header as usize].valid;
         let value = self.int(u64::from(valid));
         self.host_store(value, offset, 1);
+        if valid {
+            self.only(header);
+        }
+    }
+
+    /// Makes the other headers of a valid one's union invalid.
+    fn only(&mut self, header: u32) {
+        for &other in &self.program.layout.header(header).others {
+            if let Location::Host { offset, bytes } = self.layout.place(other) {
+                let zero = self.int(0);
+                self.host_store(zero, offset, bytes);
+            }
+        }
     }
 
     /// A field on the wire within the packet's memory, where eight bytes can always be loaded.

@@ -223,9 +223,14 @@ impl Gen<'_> {
         }
         let valid = self.valid(source);
         self.host_store(valid, to.valid, 1);
+        let next = self.b.create_block();
+        self.unless_zero(valid, next);
+        self.set_valid(target, true);
+        let bytes = to.bytes as usize;
         let (to, from) = (to.offset as i32, from.offset as i32);
-        let bytes = self.layout.regions[target as usize].bytes as usize;
         self.copy(At { base: self.phv, offset: to }, At { base: self.phv, offset: from }, bytes);
+        self.b.ins().jump(next, &[]);
+        self.b.switch_to_block(next);
         Ok(())
     }
 

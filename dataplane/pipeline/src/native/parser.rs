@@ -41,7 +41,8 @@ pub(crate) fn plain(op: &Op) -> bool {
             | Op::AddHeader(_)
             | Op::RemoveHeader(_)
             | Op::CopyHeader { .. }
-            | Op::CopyStack { .. }
+            | Op::CopyHeaders { .. }
+            | Op::CopyVariable { .. }
             | Op::Push { .. }
             | Op::Pop { .. }
             | Op::RegisterRead { .. }

@@ -1,12 +1,14 @@
 //! Actions: lists of primitives.
 
 use crate::program::expr::Expr;
-use crate::program::phv::Field;
+use crate::program::phv::{Field, Wide};
 
 /// The target of an assignment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AssignTarget {
     Field(Field),
+    /// The value counts as a whole.
+    Wide(Wide),
     /// A field of a stack's element; past the end nothing is written.
     Element {
         stack: u32,
@@ -44,9 +46,15 @@ pub(crate) enum Op {
         target: HeaderRef,
         source: HeaderRef,
     },
-    CopyStack {
-        target: u32,
-        source: u32,
+    /// Headers one after another, from and to: those of stacks or unions; then a stack's count.
+    CopyHeaders {
+        pairs: Vec<(HeaderRef, HeaderRef)>,
+        next: Option<(u32, u32)>,
+    },
+    /// A field of variable length, with its length.
+    CopyVariable {
+        target: Wide,
+        source: Wide,
     },
     Push {
         stack: u32,

@@ -3,7 +3,7 @@
 use crate::program::bits::write_bits;
 use crate::program::expr::Expr;
 use crate::program::hash::Algorithm;
-use crate::program::phv::{Field, HeaderSlots, Layout};
+use crate::program::phv::{Field, HeaderSlots, Layout, Wide};
 
 /// A part of a calculation's input. Parts of invalid headers are left out, as in BMv2.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,8 @@ pub(crate) enum InputPart {
         width: u8,
     },
     Header(u32),
+    /// A field of variable length, and the slot of its header's validity.
+    Variable(Wide, u32),
     /// Everything after the parsed headers.
     Payload,
 }
@@ -49,6 +51,12 @@ impl Calculation {
                 InputPart::Field { valid, .. } if phv[*valid as usize] == 0 => {}
                 InputPart::Field { field, .. } => append(buffer, &mut bits, field.width, field.bits(phv)),
                 InputPart::Const { value, width } => append(buffer, &mut bits, *width, *value),
+                InputPart::Variable(_, valid) if phv[*valid as usize] == 0 => {}
+                InputPart::Variable(field, _) => {
+                    for part in field.parts(field.bits(phv)) {
+                        append(buffer, &mut bits, part.width, part.bits(phv));
+                    }
+                }
                 InputPart::Header(header) => append_header(buffer, &mut bits, layout.header(*header), phv),
                 InputPart::Payload => {
                     buffer.extend_from_slice(payload);
@@ -68,7 +76,7 @@ fn append(buffer: &mut Vec<u8>, bits: &mut usize, width: u8, value: u128) {
 
 fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &HeaderSlots, phv: &[u128]) {
     if header.is_valid(phv) {
-        for field in &header.fields {
+        for field in header.wire(phv) {
             append(buffer, bits, field.width, field.bits(phv));
         }
     }
@@ -85,8 +93,7 @@ mod tests {
             valid: 0,
             fields: vec![field(1, 4), field(2, 12)],
             bits: 16,
-            metadata: false,
-            kind: 0,
+            ..HeaderSlots::default()
         };
         let layout = Layout { headers: vec![header], stacks: vec![], initial: vec![0; 3].into() };
         let parts = vec![

@@ -17,7 +17,7 @@ impl Deparser {
     /// Bytes the valid headers take.
     pub fn header_bytes(&self, layout: &Layout, phv: &[u128]) -> usize {
         let valid = self.order.iter().map(|&h| layout.header(h)).filter(|h| h.is_valid(phv));
-        valid.map(|header| header.bytes()).sum()
+        valid.map(|header| header.size(phv)).sum()
     }
 
     /// Replaces `bytes` by the frame: valid headers, then the payload.
@@ -28,7 +28,7 @@ impl Deparser {
         bytes.resize(headers, 0);
         let mut offset = 0;
         for header in self.order.iter().map(|&h| layout.header(h)).filter(|h| h.is_valid(phv)) {
-            for field in &header.fields {
+            for field in header.wire(phv) {
                 write_bits(bytes, offset, field.width as usize, field.bits(phv));
                 offset += field.width as usize;
             }

@@ -1,10 +1,13 @@
 //! Expressions and their evaluation.
 //!
 //! BMv2 computes with unlimited integers and p4c masks results to the width of their type. Here a value is
-//! 128 bits in two's complement. The loader tracks how wide each intermediate result can grow and refuses
-//! the few expressions whose result would depend on a bit above the 128th (see `load::expr`), so both agree.
+//! 128 bits in two's complement. The loader tracks how wide each intermediate result can grow; the few
+//! expressions whose result depends on a bit above the 128th (see `load::expr`) are computed in numbers of any
+//! size, so both agree.
 
-use crate::program::phv::{mask, sign_extend, Field, Layout};
+use num_bigint::{BigInt, Sign};
+
+use crate::program::phv::{low, mask, sign_extend, Field, Layout, Wide};
 
 /// The values that an expression can read.
 #[derive(Clone, Copy)]
@@ -99,7 +102,16 @@ pub(crate) enum Expr {
     Binary(Binary, Box<(Expr, Expr)>),
     /// `cond ? left : right`.
     Select(Box<(Expr, Expr, Expr)>),
+    /// A field of more than 128 bits or of variable length.
+    Wide(Wide),
+    /// A constant of more than 128 bits.
+    Number(Box<BigInt>),
+    /// An expression that needs more than 128 bits on the way.
+    Big(Box<Expr>),
 }
+
+/// The most bits that a value is shifted up by: more than any field has.
+const MOST_BITS: u32 = 1 << 20;
 
 impl Expr {
     pub fn eval(&self, env: Env<'_>) -> u128 {
@@ -131,6 +143,35 @@ impl Expr {
             Expr::Binary(op, sides) => op.apply(sides.0.eval(env), sides.1.eval(env)),
             Expr::Select(parts) if parts.0.eval(env) != 0 => parts.1.eval(env),
             Expr::Select(parts) => parts.2.eval(env),
+            Expr::Wide(_) | Expr::Number(_) | Expr::Big(_) => low(&self.big(env)),
+        }
+    }
+
+    /// The whole value.
+    pub fn big(&self, env: Env<'_>) -> BigInt {
+        match self {
+            Expr::Wide(field) => field.read(env.phv),
+            Expr::Number(value) => (**value).clone(),
+            Expr::Big(expr) => expr.big(env),
+            Expr::Unary(op, operand) => op.apply_big(operand.big(env)),
+            Expr::Binary(op, sides) => op.apply_big(sides.0.big(env), sides.1.big(env)),
+            Expr::Select(parts) => match parts.0.big(env).sign() {
+                Sign::NoSign => parts.2.big(env),
+                _ => parts.1.big(env),
+            },
+            _ if self.is_signed(env.layout) => BigInt::from(self.eval(env) as i128),
+            _ => BigInt::from(self.eval(env)),
+        }
+    }
+
+    /// Whether a value without operands can be negative.
+    fn is_signed(&self, layout: &Layout) -> bool {
+        match self {
+            Expr::Field(field) => field.signed,
+            Expr::StackLast { stack, offset } | Expr::StackField { stack, offset, .. } => {
+                layout.header(layout.stack(*stack).headers[0]).fields[*offset as usize].signed
+            }
+            _ => false,
         }
     }
 
@@ -156,6 +197,24 @@ impl Unary {
             Unary::Clamp { width, signed } => clamp(value as i128, width, signed),
         }
     }
+
+    fn apply_big(self, value: BigInt) -> BigInt {
+        match self {
+            Unary::Not => u8::from(value.sign() == Sign::NoSign).into(),
+            Unary::Complement => !value,
+            Unary::IsNonZero => u8::from(value.sign() != Sign::NoSign).into(),
+            Unary::Wrap(width) => (sign_extend(low(&value), width) as i128).into(),
+            Unary::Clamp { width, signed } => clamp_big(value, width, signed),
+        }
+    }
+}
+
+fn clamp_big(value: BigInt, width: u8, signed: bool) -> BigInt {
+    let (least, most) = match signed {
+        true => (signed_bounds(width).0.into(), signed_bounds(width).1.into()),
+        false => (BigInt::default(), BigInt::from(mask(width))),
+    };
+    value.clamp(least, most)
 }
 
 /// The lowest and highest value of `int<width>`.
@@ -204,6 +263,37 @@ impl Binary {
             Binary::SaturatingSub { width, signed: true } => {
                 clamp((a as i128).saturating_sub(b as i128), width, true)
             }
+        }
+    }
+}
+
+impl Binary {
+    fn apply_big(self, a: BigInt, b: BigInt) -> BigInt {
+        let truth = |value: bool| u8::from(value).into();
+        let none = |value: &BigInt| value.sign() == Sign::NoSign;
+        match self {
+            Binary::Add => a + b,
+            Binary::Sub => a - b,
+            Binary::Mul => a * b,
+            Binary::Div => a.checked_div(&b).unwrap_or_default(),
+            Binary::Mod if none(&b) => b,
+            Binary::Mod => a % b,
+            Binary::And => a & b,
+            Binary::Or => a | b,
+            Binary::Xor => a ^ b,
+            Binary::Shl => match u32::try_from(b) {
+                Ok(bits @ 0..=MOST_BITS) => a << bits,
+                _ => BigInt::default(),
+            },
+            Binary::ShrUnsigned | Binary::ShrSigned => a >> u32::try_from(b).unwrap_or(MOST_BITS),
+            Binary::Eq => truth(a == b),
+            Binary::Ne => truth(a != b),
+            Binary::Less { .. } => truth(a < b),
+            Binary::LessEq { .. } => truth(a <= b),
+            Binary::LogicalAnd => truth(!none(&a) && !none(&b)),
+            Binary::LogicalOr => truth(!none(&a) || !none(&b)),
+            Binary::SaturatingAdd { width, signed } => clamp_big(a + b, width, signed),
+            Binary::SaturatingSub { width, signed } => clamp_big(a - b, width, signed),
         }
     }
 }

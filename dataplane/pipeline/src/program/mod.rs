@@ -27,7 +27,8 @@ use crate::program::control::ControlNode;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
 use crate::program::info::{
-    ActionInfo, CounterId, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
+    ActionInfo, CounterId, CounterInfo, DigestInfo, MeterInfo, ParamInfo, RegisterInfo, TableId, TableInfo,
+    ValueSetInfo,
 };
 use crate::program::names::Names;
 use crate::program::parser::Parser;
@@ -136,6 +137,21 @@ impl Program {
         if let Some(table) = self.tables.iter_mut().find(|table| table.name == name) {
             table.const_entries = false;
             table.max_size = table.max_size.max(size);
+        }
+    }
+
+    /// Gives the actions of this name a parameter that p4c removed because nothing uses it, with its width in
+    /// bits: entries keep its value. Nothing changes where they have it.
+    pub fn restore_parameter(&mut self, action: &str, name: &str, width: u32) {
+        let lacks = |known: &&mut ActionInfo| {
+            known.name == action && known.params.iter().all(|param| param.name != name)
+        };
+        for found in self.actions.iter_mut().filter(lacks) {
+            found.params.push(ParamInfo { name: name.to_owned(), width });
+            for table in &mut self.match_tables {
+                let calls = table.entries.iter_mut().map(|entry| &mut entry.call).chain(&mut table.default);
+                calls.filter(|call| call.action == found.id).for_each(|call| call.arguments.push(0));
+            }
         }
     }
 

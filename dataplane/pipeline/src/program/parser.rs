@@ -2,6 +2,7 @@
 
 use crate::program::action::{AssignTarget, Op};
 use crate::program::expr::Expr;
+use crate::program::phv::Wide;
 
 /// How many states one packet may run: bounds parsers that loop without extracting.
 pub(crate) const STATE_LIMIT: usize = 1_000;
@@ -25,6 +26,7 @@ pub(crate) struct ErrorCodes {
     pub stack_out_of_bounds: u32,
     pub parser_timeout: u32,
     pub parser_invalid_argument: u32,
+    pub header_too_short: u32,
 }
 
 /// A state: operations, then a choice.
@@ -43,6 +45,8 @@ pub(crate) enum ParserOp {
     Extract(u32),
     /// Into the next element of a stack.
     ExtractNext(u32),
+    /// An extraction of a header whose field of variable length has as many bits.
+    Variable(Box<ParserOp>, Expr),
     Set {
         target: AssignTarget,
         value: Expr,
@@ -51,6 +55,11 @@ pub(crate) enum ParserOp {
         target: AssignTarget,
         offset: u32,
         width: u8,
+    },
+    /// As many bits as the target has.
+    SetWideLookahead {
+        target: Wide,
+        offset: u32,
     },
     Verify {
         condition: Expr,

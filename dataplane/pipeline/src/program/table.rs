@@ -1,5 +1,6 @@
 //! Tables as the program declares them.
 
+use crate::program::action::Op;
 use crate::program::entry::{ActionCall, Entry};
 use crate::program::info::{MatchKind, MeterUnit, TableInfo};
 use crate::program::phv::Field;
@@ -24,6 +25,8 @@ pub(crate) struct KeyField {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub key: Vec<KeyField>,
+    /// Sets the fields of the key that are computed.
+    pub before: Vec<Op>,
     pub kinds: Vec<MatchKind>,
     pub widths: Vec<u8>,
     /// Next node by position in the table's list of actions.

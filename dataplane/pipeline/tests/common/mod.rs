@@ -280,8 +280,13 @@ impl P4 {
     }
 
     pub fn load(&self) -> Pipeline {
+        self.load_on(Engine::Auto)
+    }
+
+    pub fn load_on(&self, engine: Engine) -> Pipeline {
+        let options = PipelineOptions { engine, ..PipelineOptions::default() };
         match Program::from_json(&self.json.to_string()) {
-            Ok(program) => Pipeline::new(Arc::new(program)),
+            Ok(program) => Pipeline::with_options(Arc::new(program), options),
             Err(error) => panic!("{error}"),
         }
     }

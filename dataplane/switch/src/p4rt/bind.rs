@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use groupflow_pipeline::{MatchKind, MeterKind, Program, RegisterId, TableInfo};
+use groupflow_pipeline::{DigestInfo, MatchKind, MeterKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
 use super::binding::{
@@ -28,8 +28,10 @@ impl Binding {
         ids_are_unique(p4info)?;
         let context = Context { actions: actions_by_id(p4info)?, types: Types::of(p4info), p4info, program };
         for table in &p4info.tables {
-            let id = preamble(&table.preamble, "a table")?.id;
-            binding.tables.insert(id, bind_table(table, &context)?);
+            let named = preamble(&table.preamble, "a table")?;
+            // p4c leaves out the tables and digests that no packet can come to.
+            let Some(found) = program.table(&named.name) else { continue };
+            binding.tables.insert(named.id, bind_table(table, found, &context)?);
         }
         for set in &p4info.value_sets {
             let bound = bind_value_set(set, &context)?;
@@ -66,8 +68,9 @@ impl Binding {
             binding.meters.insert(named.id, array);
         }
         for digest in &p4info.digests {
-            let bound = bind_digest(digest, &context)?;
-            binding.digests.insert(bound.id, bound);
+            if let Some(bound) = bind_digest(digest, &context)? {
+                binding.digests.insert(bound.id, bound);
+            }
         }
         for header in &p4info.controller_packet_metadata {
             bind_header(&mut binding, header, &context)?;
@@ -136,11 +139,11 @@ fn ids_are_unique(p4info: &info::P4Info) -> Result<(), BindingError> {
     Ok(())
 }
 
-fn bind_table(table: &info::Table, context: &Context<'_>) -> Result<BoundTable, BindingError> {
-    let Context { actions, p4info, program, .. } = context;
-    let named = preamble(&table.preamble, "a table")?;
-    let name = &named.name;
-    let found = program.table(name).ok_or_else(|| absent("table", name))?;
+fn bind_table(
+    table: &info::Table, found: &TableInfo, context: &Context<'_>,
+) -> Result<BoundTable, BindingError> {
+    let Context { actions, p4info, .. } = context;
+    let (named, name) = (preamble(&table.preamble, "a table")?, &found.name);
     if table.match_fields.len() != found.key.len() {
         let (info, program) = (table.match_fields.len(), found.key.len());
         return Err(BindingError(format!(
@@ -280,7 +283,8 @@ fn bind_action(
         return Err(BindingError(message));
     }
     let mut params = Vec::new();
-    for (param, known) in action.params.iter().zip(&found.params) {
+    for (known, same_place) in found.params.iter().zip(&action.params) {
+        let param = action.params.iter().find(|param| param.name == known.name).unwrap_or(same_place);
         if param.type_name.is_none() && u32::try_from(param.bitwidth) != Ok(known.width) {
             let (info, program) = (param.bitwidth, known.width);
             let place = format!("action {name}, parameter {}", param.name);
@@ -337,14 +341,32 @@ fn meter_kind(spec: &Option<info::MeterSpec>, name: &str) -> Result<MeterKind, B
     }
 }
 
-fn bind_digest(digest: &info::Digest, context: &Context<'_>) -> Result<BoundDigest, BindingError> {
+/// A digest without a type of its own is called `digest_0` in P4Info and `tuple_0` in the program: the only ones
+/// that have no partner are partners.
+fn bind_digest(digest: &info::Digest, context: &Context<'_>) -> Result<Option<BoundDigest>, BindingError> {
+    let Context { p4info, program, .. } = context;
     let named = preamble(&digest.preamble, "a digest")?;
-    let found = context.program.digests().iter().find(|known| known.name == named.name);
-    let found = found.ok_or_else(|| absent("digest", &named.name))?;
+    let has_name =
+        |digest: &info::Digest, name: &str| digest.preamble.as_ref().is_some_and(|p| p.name == name);
+    let known = |digest: &info::Digest| program.digests().iter().any(|known| has_name(digest, &known.name));
+    let mut left =
+        program.digests().iter().filter(|known| !p4info.digests.iter().any(|d| has_name(d, &known.name)));
+    let found = if known(digest) {
+        program.digests().iter().find(|known| known.name == named.name)
+    } else if p4info.digests.iter().filter(|digest| !known(digest)).count() == 1 {
+        left.next().filter(|_| left.next().is_none())
+    } else {
+        None
+    };
     let names = |named: &info::P4NamedType| context.types.names(&Some(named.clone()));
-    let types = digest_type::Types { info: context.p4info.type_info.as_ref(), names: &names };
-    let data = DataType::of(digest.type_spec.as_ref(), &types, found.widths.len());
-    Ok(BoundDigest { id: named.id, digest: found.id, name: named.name.clone(), data })
+    let types = digest_type::Types { info: p4info.type_info.as_ref(), names: &names };
+    let bound = |found: &DigestInfo| BoundDigest {
+        id: named.id,
+        digest: found.id,
+        name: named.name.clone(),
+        data: DataType::of(digest.type_spec.as_ref(), &types, found.widths.len()),
+    };
+    Ok(found.map(bound))
 }
 
 fn bind_header(

@@ -93,6 +93,7 @@ impl PipelineConfig {
         }
         let mut program = Program::from_json(&device_json(&p4_device_config)?)?;
         open_tables(&p4info, &mut program);
+        restore_parameters(&p4info, &mut program);
         let mut binding = Binding::new(&p4info, &program)?;
         for (counter, reasons) in std::mem::take(&mut binding.reasons) {
             program.set_reasons(counter, reasons);
@@ -132,6 +133,18 @@ fn open_tables(p4info: &P4Info, program: &mut Program) {
     for table in p4info.tables.iter().filter(|table| table.has_initial_entries && !table.is_const_table) {
         let name = table.preamble.as_ref().map_or("", |preamble| &preamble.name);
         program.open_table(name, usize::try_from(table.size).unwrap_or(0));
+    }
+}
+
+/// Gives actions the parameters that P4Info has and p4c removed from the program.
+fn restore_parameters(p4info: &P4Info, program: &mut Program) {
+    for action in &p4info.actions {
+        let name = action.preamble.as_ref().map_or("", |preamble| &preamble.name);
+        for param in &action.params {
+            if let Ok(width @ 1..=128) = u32::try_from(param.bitwidth) {
+                program.restore_parameter(name, &param.name, width);
+            }
+        }
     }
 }
 

@@ -215,9 +215,11 @@ impl P4Runtime for P4RuntimeService {
         request.config = config.is_some().then(ForwardingPipelineConfig::default);
         let mut runtime = lock(&self.runtime);
         let action = runtime.check_set_config(&request).map_err(to_tonic)?;
-        runtime.set_config(&mut self.shared.switch(), action, config).map_err(to_tonic)?;
+        let mut switch = self.shared.switch();
+        runtime.set_config(&mut switch, action, config).map_err(to_tonic)?;
+        let engine = switch.forwarding().map(|forwarding| forwarding.pipeline.engine());
         self.earlier.notify_one();
-        tracing::info!(action = action.as_str_name(), "pipeline configuration set");
+        tracing::info!(action = action.as_str_name(), ?engine, "pipeline configuration set");
         Ok(Response::new(SetForwardingPipelineConfigResponse {}))
     }
 
