@@ -156,7 +156,7 @@ async def _serve(args: argparse.Namespace) -> None:
 
     from groupflow.control.api.access import Guard
     from groupflow.control.api.rest import make_app
-    from groupflow.control.api.server import serve_app, url_of
+    from groupflow.control.api.server import names_of, serve_app, url_of
     from groupflow.control.controller import Controller, open_store
     from groupflow.control.live.recording import Recorder
     from groupflow.control.live.sampler import Live
@@ -191,7 +191,7 @@ async def _serve(args: argparse.Namespace) -> None:
             stopped = asyncio.Event()
             command.on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
-                names = [where[0] for where in apis if isinstance(where, tuple)]
+                names = [where[0] for where in apis if isinstance(where, tuple)] + names_of(tls)
                 guard = Guard(make_app(controller, live), token, agents=args.agent_token, names=names)
                 work = [
                     tasks.create_task(controller.run(), name="controller"),

@@ -141,7 +141,7 @@ def _up(args: argparse.Namespace) -> int:
         if _INSIDE not in os.environ:
             _enter(args, name)
         inherited = json.loads(os.environ.pop(_INSIDE))
-        from groupflow.endpoint.api_token import forgotten
+        from groupflow.endpoint.api_token import VARIABLE, forgotten
         from groupflow.lab.named import NamedOptions, named, watch
         from groupflow.lab.registry import Claim
 
@@ -157,7 +157,9 @@ def _up(args: argparse.Namespace) -> int:
             record=args.record,
             pcap=args.pcap,
         )
-        with forgotten(inherited["url"]), named(options, Claim(name, inherited["claim"])) as up:
+        token = inherited["token"] and Path(inherited["token"])
+        claim = Claim(name, inherited["claim"])
+        with forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as up:
             print(_started(up), flush=True)
             if args.cli:
                 from groupflow.lab.prompt import Prompt
@@ -204,7 +206,8 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
     check_rights(UNSHARE)
     claim = Claim(name)
     asked: tuple[str, int] | None = args.api
-    url, listeners = None, list[int]()
+    url, token, kept = None, None, [claim.descriptor]
+    listeners = list[int]()
     if not args.no_controller:
         with failing_with(ApiError):
             try:
@@ -217,11 +220,15 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
         if not ip_address(host).is_loopback:
             raise CommandError(f"--api {host}: the API is not encrypted; write 127.0.0.1:{port}")
         listeners, url = [listener.detach()], f"http://{host}:{port}"
-        os.environ[api_token.VARIABLE] = token = api_token.new()
+        os.environ[api_token.VARIABLE] = api_token.new()
         with failing_with(api_token.TokenFileError):
-            api_token.keep(url, token)
-    inherited = {"claim": claim.descriptor, "listeners": listeners, "url": url}
-    namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [claim.descriptor, *listeners])
+            path = api_token.keep(url, os.environ[api_token.VARIABLE])
+        # The network's own /run/groupflow hides the folder.
+        folder, token = api_token.past_mounts(path)
+        kept.append(folder)
+    inherited = {"claim": claim.descriptor, "listeners": listeners, "url": url, "token": token and str(token)}
+    with api_token.forgotten(token, os.environ.get(api_token.VARIABLE, "")):  # if it cannot go on
+        namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *listeners])
 
 
 def _started(up: "Running") -> str:

@@ -30,14 +30,16 @@ def register(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from groupflow.control.api.access import Guard
     from groupflow.control.api.page import make_player
-    from groupflow.control.api.server import ApiError, listen, serve_app
+    from groupflow.control.api.server import ApiError, listen, serve_app, url_of
     from groupflow.control.live.recording import Recording, RecordingError
+    from groupflow.endpoint.api_token import TokenFileError, page, published
 
-    async def serve() -> None:
-        host, port = listener.getsockname()[:2]
-        print(f"{args.file}: {len(recording.times)} moments, at http://{host}:{port}", flush=True)
-        serving = asyncio.create_task(serve_app(make_player(recording), listener))
+    async def serve(token: str) -> None:
+        print(f"{args.file}: {len(recording.times)} moments, at {page(url)}", flush=True)
+        guard = Guard(make_player(recording), token, names=args.at[:1])
+        serving = asyncio.create_task(serve_app(guard, listener))
         on_stop(serving.cancel)
         await asyncio.wait([serving])
         if not serving.cancelled():
@@ -45,6 +47,10 @@ def run(args: argparse.Namespace) -> int:
 
     with failing_with(RecordingError, code=REFUSED):
         recording = Recording.load(args.file)
-    with failing_with(ApiError), listen(*args.at, option="--at") as listener:
-        asyncio.run(serve())
+    with (
+        failing_with(ApiError, TokenFileError),
+        listen(*args.at, option="--at") as listener,
+        published([url := url_of(listener)]) as token,
+    ):
+        asyncio.run(serve(token))
     return OK

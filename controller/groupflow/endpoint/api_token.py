@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,26 +53,27 @@ def page(url: str) -> str:
 def published(urls: Sequence[str]) -> Generator[str]:
     """The token of an API that is served at these addresses, for as long as it is. Raises TokenFileError."""
     token = new()
-    paths = [keep(url, token) for url in urls]
-    try:
+    with ExitStack() as files:
+        for url in urls:
+            files.enter_context(forgotten(keep(url, token), token))
         yield token
-    finally:
-        for path in paths:
-            with suppress(OSError):
-                if path.read_text() == token:  # no other API has taken the address over
-                    path.unlink()
 
 
 @contextmanager
-def forgotten(url: str | None) -> Generator[None]:
-    """Removes the token's file of an API at the end of the block, unless another API has the address."""
-    token = os.environ.get(VARIABLE)
+def forgotten(path: Path | None, token: str) -> Generator[None]:
+    """Removes a token's file at the end of the block, unless another API has taken the address over."""
     try:
         yield
     finally:
-        with suppress(OSError, ValueError):
-            if url and (path := _path(_folder(), *_address(url))).read_text() == token:
+        with suppress(OSError):
+            if path and path.read_text() == token:
                 path.unlink()
+
+
+def past_mounts(path: Path) -> tuple[int, Path]:
+    """A descriptor of the path's folder, and a path by it that holds where something is mounted over it."""
+    folder = os.open(path.parent, os.O_PATH)
+    return folder, Path(f"/proc/self/fd/{folder}", path.name)
 
 
 def new() -> str:

@@ -29,7 +29,7 @@ class Guard:
     def __init__(
         self, app: ASGIApp, token: str, *, agents: str | None = None, names: Sequence[str] = ()
     ) -> None:
-        """`names` are this machine's besides its own: those that the API's address was given by."""
+        """`names` are this machine's besides its own: those of the API's address and of its certificate."""
         self._app = app
         self._token = token
         # Cookies are sent to every port of a host: this one is of use only here, and dies with the API.
@@ -90,7 +90,8 @@ class Guard:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
-        if name.rstrip(".") in self._names:
+        name = name.rstrip(".")
+        if not self._names.isdisjoint({name, f"*.{name.partition('.')[2]}"}):
             return True
         try:
             ip_address(name)  # no name, so that nobody can have made it lead here

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import ssl
 import struct
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -72,6 +73,26 @@ def url_of(listener: socket.socket, *, tls: bool = False) -> str:
         return f"unix:{where}"
     host = f"[{where[0]}]" if ":" in where[0] else where[0]
     return f"{'https' if tls else 'http'}://{host}:{where[1]}"
+
+
+def names_of(tls: tuple[Path, Path] | None) -> list[str]:
+    """The names in a certificate, such as `*.example.org`; none if it cannot be used."""
+    if tls is None:
+        return []
+    with suppress(OSError):  # ssl.SSLError is one; serve_app says what is wrong
+        ours = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        ours.load_cert_chain(*tls)
+        theirs = ssl.create_default_context(cafile=tls[0])  # Python reads only certificates that it believes
+        theirs.check_hostname = False
+        theirs.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = theirs.wrap_bio(back, there)
+        for end in 2 * (client, ours.wrap_bio(there, back, server_side=True)):
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+        found = (client.getpeercert() or {}).get("subjectAltName", ())
+        return [str(name) for kind, name in found if kind == "DNS"]  # pyright: ignore
+    return []
 
 
 def is_beyond(listener: socket.socket) -> bool:

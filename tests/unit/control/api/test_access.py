@@ -15,12 +15,14 @@ import pytest
 from groupflow.cli.main import main
 from groupflow.control.api.access import Guard
 from groupflow.control.api.rest import make_app
-from groupflow.control.api.server import listen, listen_privately, serve_app
+from groupflow.control.api.server import listen, listen_privately, names_of, serve_app
+from groupflow.control.live.recording import Recorder
 from groupflow.endpoint import api_token
 from groupflow.endpoint.controller_link import ControllerLink, ControllerLinkError
 from tests.support.api import ctl, served
 from tests.support.world import world
 
+BEARER = {"Authorization": "Bearer c0ffee"}
 REPORT = {
     "kind": "hub", "name": "h", "at": "10.0.0.1:1", "holds": {"bytes": 1}, "bounds": {"rate_bps": 1},
     "started": 1,
@@ -107,6 +109,12 @@ async def test_the_file_of_the_token_is_its_owners_and_goes_with_the_api(
             file.chmod(0o644)
             assert api_token.find("http://127.0.0.1:1234") is None, "others may have written or read it"
         assert not list(folder.iterdir())
+        with (
+            pytest.raises(ValueError, match="Port"),
+            api_token.published(["http://0.0.0.0:1", "http://0.0.0.0:x"]),
+        ):
+            pass
+        assert not list(folder.iterdir()), "the first file goes when the second cannot be written"
         folder.chmod(0o755)
         with pytest.raises(api_token.TokenFileError, match="chmod 700"):
             api_token.keep("http://127.0.0.1:1", "x")
@@ -163,11 +171,11 @@ def test_an_address_beyond_this_machine_wants_tls(
     assert ("go together" if words else "other machines reach it; pass --tls-cert") in said, said
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
+def certificate(folder: Path, names: str = "IP:127.0.0.1") -> tuple[Path, Path]:
     key, cert = folder / "key.pem", folder / "cert.pem"
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     make += ["-keyout", str(key), "-out", str(cert), "-days", "1", "-subj", "/CN=x"]
-    subprocess.run([*make, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    subprocess.run([*make, "-addext", f"subjectAltName={names}"], check=True, capture_output=True)
     return cert, key
 
 
@@ -186,6 +194,37 @@ async def test_over_https_the_certificate_is_checked(tmp_path: Path, monkeypatch
             finally:
                 serving.cancel()
                 await asyncio.gather(serving, return_exceptions=True)
+
+
+async def test_the_names_of_the_certificate_are_the_apis(tmp_path: Path) -> None:
+    tls = certificate(tmp_path, "DNS:ctl.example.org,DNS:*.lab.example.org,IP:192.0.2.1")
+    assert names_of(tls) == ["ctl.example.org", "*.lab.example.org"]
+    assert names_of(None) == names_of((tls[1], tls[0])) == names_of((tmp_path / "none", tls[1])) == []
+    async with world() as w:
+        transport = httpx.ASGITransport(Guard(make_app(w.running), "c0ffee", names=names_of(tls)))
+        async with httpx.AsyncClient(transport=transport, headers=BEARER) as client:
+            for host, status in (
+                ("ctl.example.org", 200), ("one.lab.example.org:9580", 200), ("example.org", 421),
+                ("a.b.lab.example.org", 421), ("lab.example.org", 421), ("evil.example", 421),
+            ):  # fmt: skip
+                assert (await client.get(f"https://{host}/v1/sessions")).status_code == status, host
+
+
+def test_a_recording_is_shown_to_the_bearer_of_its_token(tmp_path: Path) -> None:
+    path = tmp_path / "a.rec"
+    with Recorder(path, {}) as recorder:
+        recorder.add('{"time": 1}')
+    words = (sys.executable, "-m", "groupflow.cli.main", "play", str(path), "--at", "127.0.0.1:0")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as player:
+        assert player.stdout is not None
+        url, _, token = player.stdout.readline().partition(", at ")[2].strip().partition("/?token=")
+        known = {"Authorization": f"Bearer {token}"}
+        for headers, status in ((known, 200), ({}, 401), (known | {"Host": "evil.example"}, 421)):
+            answer = httpx.get(f"{url}/v1/topology", headers=headers, trust_env=False)
+            assert answer.status_code == status
+        assert api_token.find(url) == token
+        player.terminate()
+    assert api_token.find(url) is None
 
 
 async def test_the_page_of_the_api_takes_nothing_from_elsewhere() -> None:
