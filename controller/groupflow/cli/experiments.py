@@ -94,6 +94,8 @@ def _add_options(parser: Parser, name: str, experiment: "Experiment") -> None:
     else:
         add_choice(parser, experiment.scenarios, experiment.studies)
         add_options(parser)
+        if experiment.on_bmv2:
+            parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
     parser.set_defaults(run=partial(_run, experiment), name=name)
 
 
@@ -140,6 +142,7 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
         jobs=args.jobs,
         dask=getattr(args, "dask", None),
         seed=args.seed,
+        switch=getattr(args, "switch", "gfswitch"),
         json=args.json,
     )
 
