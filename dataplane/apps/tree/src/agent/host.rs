@@ -126,7 +126,7 @@ impl<'a> TreeHost<'a> {
             self.drive.node.conns.on_measured(&measured);
             self.dialogue.tell(&FromHost::Measured(measured));
         }
-        self.dialogue.try_again(now);
+        self.dialogue.try_again(&self.drive);
         Ok(())
     }
 

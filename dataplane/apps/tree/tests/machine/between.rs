@@ -105,6 +105,20 @@ fn a_cluster_without_hosts_is_there_until_nobody_needs_what_is_kept_for_them() {
     assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), DispatcherAction::Ended]);
 }
 
+/// Else the head would be sent there again at once, and for ever, until the silence of that host is noticed.
+#[test]
+fn a_head_that_is_behind_waits_while_the_host_for_it_cannot_be_reached() {
+    let (mut cluster, lower) = (founded(), ClusterId(3));
+    outputs(&mut cluster);
+    cluster.on_cluster(Nanos::ZERO, lower, behind(HostId(20), None));
+    assert_eq!(attach(&across(&mut cluster)).map(|(parent, _)| parent), Some(FOUNDER));
+    cluster.on_cluster(Nanos::ZERO, lower, behind(HostId(20), None));
+    assert_eq!(across(&mut cluster), []);
+    // The host has not failed after all.
+    cluster.on_host(Nanos::ZERO, FOUNDER, FromHost::Alive);
+    assert_eq!(attach(&across(&mut cluster)).map(|(parent, _)| parent), Some(FOUNDER));
+}
+
 #[test]
 fn a_head_that_needs_more_than_its_parent_has_comes_to_the_head_above_and_in_the_end_to_the_source() {
     let mut cluster = of_two(4);

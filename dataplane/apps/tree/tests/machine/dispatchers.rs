@@ -75,7 +75,7 @@ fn below(head: u64) -> Below {
 }
 
 /// A cluster that was given to others this often.
-fn moved(head: u64, moves: u32) -> Below {
+pub fn moved(head: u64, moves: u32) -> Below {
     Below {
         head: peer(HostId(head)),
         router: None,
@@ -173,34 +173,6 @@ fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
     cluster.on_gone(Nanos::ZERO, FOUNDER);
     cluster.on_time(policy().patience);
     assert_eq!(outputs(&mut cluster), [], "nothing follows");
-}
-
-/// The cluster was given on at once, and the messages of the two come in the other order.
-#[test]
-fn the_later_of_two_claims_to_a_cluster_counts() {
-    let (mut cluster, first, second) = (founded(), ClusterId(21), ClusterId(22));
-    outputs(&mut cluster);
-    let adopted = |moves| Between::Adopted { head: peer(FOUNDER), moves };
-    cluster.on_cluster(Nanos::ZERO, second, adopted(2));
-    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(PARENT, Between::Left(2))]));
-    cluster.on_cluster(Nanos::ZERO, first, adopted(1));
-    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(first, Between::Left(2))]));
-    cluster.on_undelivered(Nanos::ZERO, second, head(FOUNDER, 2));
-    assert_eq!(across(&mut cluster), [(ROOT, head(FOUNDER, 2))]);
-}
-
-/// The cluster's farewell may come after it was given back.
-#[test]
-fn a_cluster_that_came_back_is_not_lost_by_an_earlier_farewell() {
-    let mut root = root(8);
-    let back = Between::Vanished(vec![(ClusterId(11), moved(11, 2))]);
-    root.on_cluster(Nanos::ZERO, ClusterId(99), back);
-    let has = |root: &Dispatcher| root.below().any(|(id, _)| id == ClusterId(11));
-    assert!(has(&root));
-    root.on_cluster(Nanos::ZERO, ClusterId(11), Between::Left(1));
-    assert!(has(&root));
-    root.on_cluster(Nanos::ZERO, ClusterId(11), Between::Left(2));
-    assert!(!has(&root));
 }
 
 /// Until then the other's hosts may be connected to hosts of the one that would be put below it.

@@ -230,6 +230,7 @@ impl Forest {
                 self.pass(Nanos(self.policy.patience.0 / 2));
             }
         }
+        self.check();
     }
 
     /// Lets time pass, after all hosts gave a sign of life.
@@ -450,10 +451,9 @@ impl Forest {
 
     /// Whether a host's connections lead to the source.
     pub fn receives(&self, host: HostId) -> bool {
-        let mut at = host;
-        while let Some(parent) = self.hosts.get(&at).and_then(|h| h.parent) {
-            at = parent;
-        }
-        at == SOURCE
+        let parent = |at: &HostId| self.hosts.get(at)?.parent;
+        // A cycle has no end, and none of its hosts receives.
+        let path = std::iter::successors(Some(host), parent).take(self.hosts.len());
+        path.last() == Some(SOURCE)
     }
 }

@@ -2,6 +2,7 @@
 //! hosts that pass a stream on.
 
 mod between;
+mod claims;
 mod datagrams;
 mod delays;
 mod dispatchers;

@@ -83,6 +83,11 @@ impl SplitDispatchers {
         })
     }
 
+    /// Mail under way.
+    pub fn waiting(&self) -> &VecDeque<Mail> {
+        &self.mail
+    }
+
     /// Gives new mail to one part after the other; mail for a dispatcher that no longer exists comes back.
     fn after(&mut self, now: Nanos, part: usize, mut told: Vec<HostMessage>) -> Vec<HostMessage> {
         loop {

@@ -100,14 +100,21 @@ impl Dispatcher {
 
     /// Passes a cluster below on to another one.
     pub(super) fn pass_on(&mut self, cluster: ClusterId, to: ClusterId, latency: Nanos) {
-        if let Some(below) = self.below.remove(&cluster) {
-            self.passed_on.push_back((cluster, to));
-            if self.passed_on.len() > MAX_PASSED_ON {
-                self.passed_on.pop_front();
-            }
-            self.count_foreign();
-            self.send(to, Between::Adopt { cluster, below: Below { latency, ..below.given() } });
+        if let Some(below) = self.give(cluster, to) {
+            self.send(to, Between::Adopt { cluster, below: Below { latency, ..below } });
         }
+    }
+
+    /// Gives a cluster away, and remembers to which one: messages that still come from it go there, since a
+    /// second claim on it, made here, could put it below a cluster that the first claim put below it.
+    fn give(&mut self, cluster: ClusterId, to: ClusterId) -> Option<Below> {
+        let below = self.below.remove(&cluster)?;
+        self.passed_on.push_back((cluster, to));
+        if self.passed_on.len() > MAX_PASSED_ON {
+            self.passed_on.pop_front();
+        }
+        self.count_foreign();
+        Some(below.given())
     }
 
     /// Handles a cluster that comes from above, or from a cluster that is empty or cannot serve it. Beyond
@@ -116,6 +123,11 @@ impl Dispatcher {
     pub(super) fn on_adopt(&mut self, cluster: ClusterId, below: Below, may_pass_on: bool) {
         self.passed_on.retain(|(passed, _)| *passed != cluster);
         let Below { head, latency, moves, .. } = below;
+        let is_late = self.below.get(&cluster).is_some_and(|known| known.moves > moves);
+        // This cluster was put below that one, which therefore has a place.
+        if is_late || cluster == self.id || self.parent() == Some(cluster) {
+            return;
+        }
         self.below.insert(cluster, Below { from: None, awaited: None, ..below });
         self.count_foreign();
         let many = may_pass_on && self.below.len() > self.policy.max_clusters;
@@ -148,7 +160,8 @@ impl Dispatcher {
 
     pub(super) fn on_adopted(&mut self, from: ClusterId, believed: Peer, moves: u32) {
         if let Some(before) = self.parent().filter(|&before| before != from) {
-            let late = moves <= self.moves;
+            // A claim of a cluster that is below this one is from before it was put there.
+            let late = moves <= self.moves || self.below.contains_key(&from);
             let left = Between::Left(moves.max(self.moves));
             self.send(if late { from } else { before }, left);
             if late {
@@ -214,7 +227,8 @@ impl Dispatcher {
         match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
             Some(ticket) => self.raise_cluster(from, ticket),
             None => {
-                not.filter(|_| !behind).into_iter().for_each(|host| self.suspect(host));
+                // A host that was tried could be reached; another could not.
+                not.filter(|_| tried.is_none()).into_iter().for_each(|host| self.suspect(host));
                 self.attach(from, not, true);
             }
         }
@@ -252,16 +266,21 @@ impl Dispatcher {
 
     /// Passes a cluster to this cluster's parent; at the root, the cluster's hosts begin again.
     pub(super) fn pass_up(&mut self, cluster: ClusterId) {
-        let Some(below) = self.below.remove(&cluster) else { return };
-        self.count_foreign();
-        match self.parent() {
-            Some(parent) => self.send(parent, Between::GiveBack { cluster, below: below.given() }),
-            None => self.send(cluster, Between::Dissolve),
+        let Some(parent) = self.parent() else {
+            if self.below.remove(&cluster).is_some() {
+                self.count_foreign();
+                self.send(cluster, Between::Dissolve);
+            }
+            return;
+        };
+        if let Some(below) = self.give(cluster, parent) {
+            self.send(parent, Between::GiveBack { cluster, below });
         }
     }
 
     /// Keeps a cluster that could not be given to the lost parent, until there is another parent.
     pub(super) fn keep(&mut self, cluster: ClusterId, below: Below) {
+        self.passed_on.retain(|(passed, _)| *passed != cluster);
         self.below.insert(cluster, below);
         if self.below.len() > 2 * self.policy.max_clusters {
             self.pass_up(cluster);

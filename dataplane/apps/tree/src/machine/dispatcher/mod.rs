@@ -278,7 +278,10 @@ impl Dispatcher {
 
     /// Handles a message passed on from a cluster that was below this one and is elsewhere now.
     fn on_known(&mut self, from: ClusterId, message: Between) {
-        if let (false, Some(to)) = (self.knows(from), self.passed_on_to(from)) {
+        use Between::{Head, Lower, Settled, Vanished};
+        // All else is meant for this cluster, whichever has the sender now.
+        let is_to_parent = matches!(message, Head { .. } | Settled(_) | Lower(_) | Vanished(_));
+        if let (true, false, Some(to)) = (is_to_parent, self.knows(from), self.passed_on_to(from)) {
             return self.send(to, Between::Forwarded(from, Box::new(message)));
         }
         match message {
@@ -320,16 +323,19 @@ impl Dispatcher {
         if self.parent() == Some(to) {
             self.on_parent_lost();
         }
+        // A cluster that has said since that it is elsewhere does not come back.
+        let is_given = |cluster| self.passed_on_to(cluster) == Some(to);
         match message {
-            Between::GiveBack { cluster, below } => self.keep(cluster, below),
-            Between::Adopt { cluster, below } => self.on_adopt(cluster, below, true),
+            Between::GiveBack { cluster, below } if is_given(cluster) => self.keep(cluster, below),
+            Between::Adopt { cluster, below } if is_given(cluster) => self.on_adopt(cluster, below, true),
             Between::Vanished(clusters) => self.on_vanished(to, clusters),
-            Between::Forwarded(origin, message) => match *message {
-                // The cluster's parent has ended and did not know of it: the cluster comes back here.
-                Between::Head { head, moves, behind, .. } => self.find_again(origin, (head, moves), behind),
-                Between::Vanished(clusters) => self.on_vanished(origin, clusters),
-                _ => {}
-            },
+            // The cluster's parent has ended and did not know of it: the cluster comes back here.
+            Between::Forwarded(origin, message)
+                if matches!(*message, Between::Head { .. } | Between::Vanished(_)) =>
+            {
+                self.passed_on.retain(|&given| given != (origin, to));
+                self.on_known(origin, *message);
+            }
             _ => {}
         }
     }

@@ -225,6 +225,7 @@ impl Grove {
         while let Some(told) = (mail < most).then(|| self.dispatchers.on_mail(self.now)).flatten() {
             self.collect(told);
             mail += 1;
+            assert!(mail < 100_000, "mail for ever: {:?} {}", self.dispatchers.waiting(), self.show());
         }
         told + orders + mail > 0
     }
@@ -307,7 +308,11 @@ impl Grove {
     /// Delivers all messages, and those that they cause; connections carry no byte meanwhile.
     pub fn deliver_all(&mut self) -> bool {
         let some = self.deliver(usize::MAX);
-        while self.deliver(usize::MAX) {}
+        let mut turns = 0;
+        while self.deliver(usize::MAX) {
+            turns += 1;
+            assert!(turns < 10_000, "messages for ever: {}", self.show());
+        }
         some
     }
 
@@ -441,7 +446,7 @@ impl Grove {
         let told = self.dispatchers.on_time(now);
         self.collect(told);
         let root = self.dispatchers.root();
-        let due = |found: &NodeReader| found.again.is_some_and(|again| again <= now);
+        let due = |f: &NodeReader| !f.node.is_leaving() && f.again.is_some_and(|again| again <= now);
         for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {
             self.ask(host, root);
         }
