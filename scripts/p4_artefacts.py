@@ -3,8 +3,6 @@
 `write` renews p4src/build/manifest.json; `check` exits 1 and names each file that differs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -8,8 +8,6 @@
 The switch never acts by itself: time is the caller's, in integer nanoseconds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -88,7 +86,7 @@ class Switch:
         drop_port: int = 511,
         priority_queues: int = 8,
         seed: int = 1,
-    ) -> Switch:
+    ) -> "Switch":
         """Loads p4c's JSON and P4Info (text). `links` are as gfswitch's `--link`: "1:rate=10mbit,delay=5ms".
 
         Raises OSError when a file cannot be read, ValueError when its content is refused.

@@ -4,8 +4,6 @@
 process, which send a host's messages and carry no data; the dispatchers are processes of their own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

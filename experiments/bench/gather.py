@@ -4,8 +4,6 @@
 on the same processors.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

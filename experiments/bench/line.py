@@ -3,8 +3,6 @@
 `python -m experiments.bench.line [CASE] [SECONDS]` measures one scenario alone, e.g. `4 0.5`.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from typing import TYPE_CHECKING
@@ -53,7 +51,7 @@ def _measure(what: Scenario) -> tuple[float, str]:
     return hops / cpu_s, f"{hops:,} hops, {_feedback(sim, what) / hops:.1%} of them feedback; {cpu_s:.1f} s"
 
 
-def _feedback(sim: NativeSim, what: Scenario) -> int:
+def _feedback(sim: "NativeSim", what: Scenario) -> int:
     """Feedback packets from switch to switch; each took a tick of a packet generator, which is no hop."""
     sent = 0
     for name in what.topology.switches:

@@ -1,7 +1,5 @@
 """Packets a second of one core through groupflow's own P4, in process and without interfaces."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Binds programs to processors, and reads the processor time that they have used."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

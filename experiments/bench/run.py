@@ -1,7 +1,5 @@
 """`groupflow bench [PART...]`: measures, prints a table; of all parts, out/bench/results.json."""
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

@@ -3,8 +3,6 @@
 The switches have no interfaces; joins are handed to the controller as if the switches had punted them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import tempfile

@@ -8,8 +8,6 @@ processor time of each per byte sent: it includes the kernel's part, and on loop
 TCP.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

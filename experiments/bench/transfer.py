@@ -1,7 +1,5 @@
 """64 MiB to 3, 9 and 15 receivers on Fig. 5: the time must not depend on their number. Needs root."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

@@ -3,8 +3,6 @@
 `groupflow bench tree` runs it alone. All on loopback, on both processors.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import secrets

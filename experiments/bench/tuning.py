@@ -1,7 +1,5 @@
 """A tuning round for a thousand clients: from the line with measurements to the line with settings."""
 
-from __future__ import annotations
-
 import json
 import time
 from random import Random

@@ -6,8 +6,6 @@ machine slows all of them alike. A sender saturates port 1; the arrivals at the 
 are read from their interfaces' counters.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """The cases, for real packets and for netsim, and the figures that compare them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Hub and rims in hosts of a Mininet network, whose P4 switches copy the hub's multicast in a session."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

@@ -1,7 +1,5 @@
 """`groupflow experiment bone`: a file to three rims, through P4 switches under Mininet and in netsim."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from functools import partial

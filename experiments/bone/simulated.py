@@ -1,7 +1,5 @@
 """The same transfers in netsim, many times, because a single loss can change a transfer by rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import cast
 

@@ -1,7 +1,5 @@
 """A flow of an experiment: its hosts and its times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

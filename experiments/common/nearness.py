@@ -1,7 +1,5 @@
 """The distance between netsim and the real network, in one quantity that both measured."""
 
-from __future__ import annotations
-
 WITHIN = 0.10
 """expected relative difference at most"""
 

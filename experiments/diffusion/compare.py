@@ -1,7 +1,5 @@
 """The distance between netsim and the real network: both measurements of one run, quantity by quantity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

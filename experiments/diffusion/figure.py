@@ -3,8 +3,6 @@
 # matplotlib does not type its keyword arguments.
 # pyright: reportUnknownMemberType=false
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Puts the plan's flows under control, through the controller's REST API; hosts that shape them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast

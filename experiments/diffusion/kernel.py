@@ -1,7 +1,5 @@
 """The chain under Mininet: switches, kernel TCP, with or without diffusion-type flow control."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -96,7 +94,7 @@ class _Sender:
             self._process.wait()
 
 
-def _follow(sending: list[_Sender], watch: QueueWatch, start: float, plan: Plan) -> None:
+def _follow(sending: list[_Sender], watch: "QueueWatch", start: float, plan: Plan) -> None:
     try:
         while not all(sender.over for sender in sending):
             elapsed = time.time() - start

@@ -1,7 +1,5 @@
 """One run of the chain, on kernel TCP or in netsim: the same figures from both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

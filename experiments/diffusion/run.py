@@ -1,7 +1,5 @@
 """`groupflow experiment diffusion`: kernel TCP on six switches, with and without control, and in netsim."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Generator, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The same chain, flows and control in netsim."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from fractions import Fraction

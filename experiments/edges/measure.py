@@ -1,7 +1,5 @@
 """A run under Mininet: a source, one subscriber behind a link, and perhaps another flow over it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

@@ -1,7 +1,5 @@
 """The cases of the experiment, and their outcomes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 

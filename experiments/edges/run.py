@@ -1,7 +1,5 @@
 """`groupflow experiment edges`: goodput of an edge under losses, beside a flow, and of datagrams."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Generator, Sequence
 from dataclasses import asdict

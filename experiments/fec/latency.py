@@ -1,7 +1,5 @@
 """A run under Mininet: messages with their time of writing go through gfagent, and come out in order."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The cases of the experiment, and their results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from groupflow.network import variants

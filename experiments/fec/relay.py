@@ -5,8 +5,6 @@ PERIOD seconds the next connection in turn stalls for SECONDS: nothing is read f
 closes. SECONDS 0: no stalls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys

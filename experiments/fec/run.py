@@ -1,7 +1,5 @@
 """`groupflow experiment fec`: how late a gathered stream comes out, with and without erasure coding."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Generator, Sequence
 from dataclasses import asdict

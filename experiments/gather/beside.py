@@ -1,7 +1,5 @@
 """The same runs in netsim, and a comparison: throughput of high and of low priority clients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial

@@ -1,8 +1,6 @@
 """The paper's claims about Models 1 and 2, judged on real packets by the rules of its reproduction in netsim,
 for each of the kernel's congestion controls; and the same claims for policies that it does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

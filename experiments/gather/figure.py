@@ -1,7 +1,5 @@
 """Throughput against time on real packets: a row for each congestion control, a column for each policy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from groupflow.study.drawing import COLOURS, save, subplots

@@ -4,8 +4,6 @@
 `labs` starts it, in namespaces of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

@@ -1,8 +1,6 @@
 """Runs several networks at once, each in namespaces of its own: names, addresses and ports are the same in
 all of them, and a network ends with its namespaces, however its run ends."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

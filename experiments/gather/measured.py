@@ -1,7 +1,5 @@
 """Measurements of one run on real packets: those of a simulation, and whether the figures can be trusted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

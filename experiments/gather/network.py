@@ -1,7 +1,5 @@
 """The network of `papers.sakajiri.network` as Mininet builds it, with links that gfswitch emulates."""
 
-from __future__ import annotations
-
 import yaml
 
 from groupflow.lab.network import Network

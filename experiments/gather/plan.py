@@ -1,7 +1,5 @@
 """The parts of the experiment: the paper's two models, and studies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path

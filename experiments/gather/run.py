@@ -1,7 +1,5 @@
 """`groupflow experiment gather`: Sakajiri et al. with kernel TCP under Mininet, and the same in netsim."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial

@@ -1,7 +1,5 @@
 """A stream at a steady rate to all, one of whom is killed on the way: goodput and silence of the others."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,5 @@
 """`groupflow experiment nats`: of twenty subscribers one is slow and one is killed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator, Sequence
 from dataclasses import asdict

@@ -3,8 +3,6 @@
 # pyright: reportUnknownMemberType=false
 # (nats-py is typed in part.)
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

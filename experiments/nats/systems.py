@@ -1,7 +1,5 @@
 """The two systems: a publisher that sends its stdin, and subscribers that record arrivals and their times."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The best placement by trying all: for small networks only, and independent of the methods it judges."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import combinations, product
 

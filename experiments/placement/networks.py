@@ -1,7 +1,5 @@
 """Random networks, with each host at a switch, for tests and for the figure."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """`groupflow experiment placement`: draws cost against agents, prints a table, writes its folder."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """The study's figures: cost against the number of agents, and the method against the best placement."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

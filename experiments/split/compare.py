@@ -1,7 +1,5 @@
 """The distance between netsim and the real network: both measurements of one case, quantity by quantity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean

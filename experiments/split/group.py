@@ -1,8 +1,6 @@
 """A case of group sessions under Mininet: gfswitches that run the P4 program, cache agents, `gfagent send`
 and `gfagent recv`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A case under Mininet: gfswitches, `gfagent split`, and ordinary TCP programs at both ends."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

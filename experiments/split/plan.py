@@ -1,7 +1,5 @@
 """The network, the load and the cases, for real networks and netsim alike; and the measurements of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """`groupflow experiment split`: the ICN 2011 network with kernel TCP at one load, and in netsim."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace

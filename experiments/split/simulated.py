@@ -1,7 +1,5 @@
 """A case in netsim: the reproduction's scenario, with the rates and the TCP of the kernel's run."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Callable

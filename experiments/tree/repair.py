@@ -1,8 +1,6 @@
 """Hosts that serve others die, one after the other, while the stream runs: the time that hosts below them get
 no new byte, and whether a byte is lost or doubled."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import signal

@@ -1,8 +1,6 @@
 """`groupflow experiment tree`: the cost of a host's death for those below it, with and without encryption,
 when it is only silent, and when the process that runs its dispatcher dies with it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict

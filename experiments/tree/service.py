@@ -1,7 +1,5 @@
 """The dispatchers of an experiment's tree."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

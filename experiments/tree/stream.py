@@ -1,7 +1,5 @@
 """A stream whose bytes show their place, at a steady rate; and a host that checks the bytes it receives."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

@@ -1,7 +1,5 @@
 """Figures of a run, and the distance between two runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs groupflow's TCP: on netsim, and on a line with exact time, as ns-2 intends."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs ns-2 (Debian package ns2)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The tables in docs/results/validation.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`groupflow validate [--reuse] [SCENARIO...]`: prints and writes docs/results/validation.md's tables."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

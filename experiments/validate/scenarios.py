@@ -1,7 +1,5 @@
 """The compared scenarios: lines of nodes, and TCP flows over them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 VARIANTS = ("tahoe", "reno", "newreno", "sack", "vegas")

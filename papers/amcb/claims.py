@@ -4,6 +4,7 @@ The paper has no words on its figures: the claims are orders and growth that its
 that its own figures keep.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -43,47 +44,37 @@ def evaluate(found: Outcomes) -> list[Claim]:
 Figures = dict[tuple[int, Method], float]
 
 
-def _order(sizes: list[int], time: Figures) -> list[Claim]:
-    claims: list[Claim] = []
+def _order(sizes: list[int], time: Figures) -> Iterator[Claim]:
     pairs: tuple[tuple[Method, Method], ...] = (("unscheduled", "scheduled"), ("unicast", "unscheduled"))
     for slow, fast in pairs:
         ratios = {size: time[size, slow] / time[size, fast] for size in sizes}
         worst = min(ratios.values())
         good = [f"{size:,}" for size, ratio in ratios.items() if ratio >= SLOWER]
-        claims.append(
-            Claim(f"order-{fast}", FIGURE, f"{fast} is faster than {slow} at every size", "> 1", worst,
-                  f"{slow} over {fast}, the least", worst >= SLOWER,
-                  f"at least {SLOWER:g} at {', '.join(good) or 'none'} bytes")
-        )  # fmt: skip
-    return claims
+        yield Claim(f"order-{fast}", FIGURE, f"{fast} is faster than {slow} at every size", "> 1", worst,
+                    f"{slow} over {fast}, the least", worst >= SLOWER,
+                    f"at least {SLOWER:g} at {', '.join(good) or 'none'} bytes")  # fmt: skip
 
 
-def _ratios(largest: int, time: Figures) -> list[Claim]:
-    claims: list[Claim] = []
+def _ratios(largest: int, time: Figures) -> Iterator[Claim]:
     for method in ("unscheduled", "unicast"):
         paper = TABLE[largest][method].latency_s / TABLE[largest]["scheduled"].latency_s
         ratio = time[largest, method] / time[largest, "scheduled"]
-        claims.append(
-            Claim(f"ratio-{method}", FIGURE, f"latency of {method} over scheduled at {largest:,} bytes",
-                  round(paper, 2), ratio, "times", abs(ratio / paper - 1) <= TENTH,
-                  f"within a tenth; {method} at this size was used to infer the link", "fitted")
-        )  # fmt: skip
-    return claims
+        yield Claim(f"ratio-{method}", FIGURE, f"latency of {method} over scheduled at {largest:,} bytes",
+                    round(paper, 2), ratio, "times", abs(ratio / paper - 1) <= TENTH,
+                    f"within a tenth; {method} at this size was used to infer the link",
+                    "fitted")  # fmt: skip
 
 
-def growth(sizes: list[int], more: Figures) -> list[Claim]:
-    claims: list[Claim] = []
+def growth(sizes: list[int], more: Figures) -> Iterator[Claim]:
     for method in METHODS:
         series = [more[size, method] for size in sizes]
         least = min(later / earlier for earlier, later in pairwise(series))
         grows = series[-1] >= GROWS * series[0] and least >= LEVEL
         listed = ", ".join(f"{value:.0f}" for value in series)
-        claims.append(
-            Claim(f"growth-{method}", FIGURE, f"{method}: retransmission grows with the size", "grows",
-                  series[-1] / series[0], "the largest over the smallest", grows,
-                  f"at least {GROWS:g}, no step below {LEVEL:g} of the one before; per cent: {listed}")
-        )  # fmt: skip
-    return claims
+        yield Claim(f"growth-{method}", FIGURE, f"{method}: retransmission grows with the size", "grows",
+                    series[-1] / series[0], "the largest over the smallest", grows,
+                    f"at least {GROWS:g}, no step below {LEVEL:g} of the one before;"
+                    f" per cent: {listed}")  # fmt: skip
 
 
 def _lowest(sizes: list[int], more: Figures) -> list[Claim]:
@@ -97,11 +88,10 @@ def _lowest(sizes: list[int], more: Figures) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _predicted(method: Method, sizes: list[int], time: Figures, more: Figures) -> list[Claim]:
+def _predicted(method: Method, sizes: list[int], time: Figures, more: Figures) -> Iterator[Claim]:
     """Claims on the figures that were not used to infer the link."""
     used = method != "scheduled"
     left = [size for size in sizes if not (used and size == SIZES[-1])]
-    claims: list[Claim] = []
     for name, what, values, paper in (
         ("latency", "latency", time, {s: TABLE[s][method].latency_s for s in sizes}),
         ("again", "retransmission", more, {s: TABLE[s][method].again_percent for s in sizes}),
@@ -109,9 +99,8 @@ def _predicted(method: Method, sizes: list[int], time: Figures, more: Figures) -
         off = {size: values[size, method] / paper[size] - 1 for size in left}
         middle = median(abs(value) for value in off.values())
         listed = ", ".join(f"{value:+.0%}" for value in off.values())
-        claims.append(
-            Claim(f"predicted-{name}-{method}", "prediction", f"{NAMES[method]}: {what} as the paper has it",
-                  "near", middle, "relative difference, the median", middle <= NEAR,
-                  f"near: {NEAR:g}; smallest to largest: {listed}; mean {fmean(off.values()):+.0%}")
-        )  # fmt: skip
-    return claims
+        yield Claim(f"predicted-{name}-{method}", "prediction",
+                    f"{NAMES[method]}: {what} as the paper has it", "near", middle,
+                    "relative difference, the median", middle <= NEAR,
+                    f"near: {NEAR:g}; smallest to largest: {listed};"
+                    f" mean {fmean(off.values()):+.0%}")  # fmt: skip

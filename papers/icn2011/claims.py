@@ -8,24 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from groupflow.study.claims import Claim
+from papers.icn2011 import paper
 from papers.icn2011.judge import ByLoad, Findings, at_every_load
 from papers.icn2011.outcome import Points
-from papers.icn2011.paper import (
-    DELAYS_MS,
-    FRAME_BYTES,
-    LINK_BPS,
-    MEGABIT,
-    MEMBERS,
-    METHODS,
-    MSS,
-    NAMES,
-    SPLIT,
-    Method,
-)
 
 TENTH = 0.1
-LINK_MBPS = LINK_BPS / MEGABIT
-PAYLOAD_MBPS = LINK_MBPS * MSS / FRAME_BYTES
+LINK_MBPS = paper.LINK_BPS / paper.MEGABIT
+PAYLOAD_MBPS = LINK_MBPS * paper.MSS / paper.FRAME_BYTES
 ZERO_MBPS = LINK_MBPS * 0.03
 """the height of a point's mark in the paper's figures, whose axis is the link's rate"""
 MORE = 1.05
@@ -48,13 +37,13 @@ def evaluate(figure: int, points: Points) -> list[Claim]:
 
 def consumption(found: Findings) -> list[Claim]:
     """Claims of Fig. 6."""
-    claims = [claim for method in SPLIT for claim in only_data(found, method)]
+    claims = [claim for method in paper.SPLIT for claim in only_data(found, method)]
     return [*claims, _proportional(found), *more_than_split(found, "unicast")]
 
 
-def only_data(found: Findings, method: Method) -> list[Claim]:
-    few, many = MEMBERS
-    name = NAMES[method]
+def only_data(found: Findings, method: paper.Method) -> list[Claim]:
+    few, many = paper.MEMBERS
+    name = paper.NAMES[method]
 
     def used(load: float, members: int) -> float:
         return found.at(method, load, members=members).consumption_mbps
@@ -73,12 +62,12 @@ def only_data(found: Findings, method: Method) -> list[Claim]:
     ]  # fmt: skip
 
 
-def more_than_split(found: Findings, method: Method) -> list[Claim]:
+def more_than_split(found: Findings, method: paper.Method) -> list[Claim]:
     """A connection for each member, or for two, consumes more than the proposed methods."""
-    name = NAMES[method].lower()
+    name = paper.NAMES[method].lower()
 
     def more(load: float, members: int) -> float:
-        split = max(found.at(each, load, members=members).consumption_mbps for each in SPLIT)
+        split = max(found.at(each, load, members=members).consumption_mbps for each in paper.SPLIT)
         return found.at(method, load, members=members).consumption_mbps / split
 
     return [
@@ -88,7 +77,7 @@ def more_than_split(found: Findings, method: Method) -> list[Claim]:
             {load: more(load, members) for load in found.loads if load * MORE < 1},
             f"{name} over them, below the load that the data alone fills the link with", least=MORE,
         )
-        for members in MEMBERS
+        for members in paper.MEMBERS
     ]  # fmt: skip
 
 
@@ -109,13 +98,13 @@ def _proportional(found: Findings) -> Claim:
 
 def reception(found: Findings) -> list[Claim]:
     """Claims of Fig. 7."""
-    claims = [claim for method in SPLIT for claim in reception_of(found, method)]
-    return claims + [claim for delay in DELAYS_MS for claim in _unicast_reception(found, delay)]
+    claims = [claim for method in paper.SPLIT for claim in reception_of(found, method)]
+    return claims + [claim for delay in paper.DELAYS_MS for claim in _unicast_reception(found, delay)]
 
 
-def reception_of(found: Findings, method: Method) -> list[Claim]:
-    near, far = DELAYS_MS
-    name = NAMES[method]
+def reception_of(found: Findings, method: paper.Method) -> list[Claim]:
+    near, far = paper.DELAYS_MS
+    name = paper.NAMES[method]
 
     def left(load: float) -> float:
         at = [found.at("unicast", load, delay_ms=delay).reception_mbps for delay in (far, near)]
@@ -124,7 +113,7 @@ def reception_of(found: Findings, method: Method) -> list[Claim]:
     unicast = found.over(lambda load: max(left(load), NEVER_ZERO))
     rates = {
         delay: found.over(lambda load, delay=delay: found.at(method, load, delay_ms=delay).reception_mbps)
-        for delay in DELAYS_MS
+        for delay in paper.DELAYS_MS
     }
     return [
         at_every_load(  # near: effective(), as D is the load
@@ -147,7 +136,7 @@ def _unicast_reception(found: Findings, delay: int) -> list[Claim]:
     unicast = found.at("unicast", last, delay_ms=delay)
 
     def times(load: float) -> float:
-        split = min(found.at(method, load, delay_ms=delay).reception_mbps for method in SPLIT)
+        split = min(found.at(method, load, delay_ms=delay).reception_mbps for method in paper.SPLIT)
         return split / max(found.at("unicast", load, delay_ms=delay).reception_mbps, NEVER_ZERO)
 
     return [
@@ -177,7 +166,7 @@ def effective(found: Findings) -> list[Claim]:
     """Claims of Fig. 8."""
     series = list(found.over(lambda load: found.at("unicast", load).effective).values())
     return [
-        *(effective_of(found, method) for method in SPLIT),
+        *(effective_of(found, method) for method in paper.SPLIT),
         Claim(
             "unicast-effective", "V.A, Fig. 8",
             "Unicast: the effective throughput falls with the load", "falls",
@@ -186,10 +175,10 @@ def effective(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def effective_of(found: Findings, method: Method) -> Claim:
+def effective_of(found: Findings, method: paper.Method) -> Claim:
     return at_every_load(
         f"{method}-effective", "V.A, Figs. 7, 8",
-        f"{NAMES[method]}: reception in proportion to the load: a high effective throughput", "high",
+        f"{paper.NAMES[method]}: reception in proportion to the load: a high effective throughput", "high",
         found.over(lambda load: found.at(method, load).effective), "", least=1 - TENTH,
     )  # fmt: skip
 
@@ -204,8 +193,10 @@ def _falls(series: Sequence[float]) -> bool:
 def consumption_of_four(found: Findings) -> list[Claim]:
     """Claims of Fig. 9."""
     first, last = found.lowest, found.highest
-    used = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).consumption_mbps) for m in METHODS}
-    low = max(used[m][first] for m in SPLIT) / used["unicast"][first]
+    used = {
+        m: found.over(lambda load, m=m: found.at(m, load, senders=4).consumption_mbps) for m in paper.METHODS
+    }
+    low = max(used[m][first] for m in paper.SPLIT) / used["unicast"][first]
     high = used["n2n"][last] / max(used["unicast"][last], used["e2e"][last])
     held = used["e2e"][last] / (last * LINK_MBPS)
     return [
@@ -234,9 +225,10 @@ def consumption_of_four(found: Findings) -> list[Claim]:
 def reception_of_four(found: Findings) -> list[Claim]:
     """Claims of Fig. 10."""
     first, last = found.lowest, found.highest
-    got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in METHODS}
+    got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in paper.METHODS}
     acks = {
-        m: found.over(lambda load, m=m: found.at(m, load, senders=4).acknowledgements_mbps) for m in SPLIT
+        m: found.over(lambda load, m=m: found.at(m, load, senders=4).acknowledgements_mbps)
+        for m in paper.SPLIT
     }
     share = acks["n2n"][last] / LINK_MBPS
     grown = acks["n2n"][last] / max(acks["n2n"][first], NEVER_ZERO)
@@ -253,7 +245,7 @@ def reception_of_four(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _degrades(method: Method, got: ByLoad) -> Claim:
+def _degrades(method: paper.Method, got: ByLoad) -> Claim:
     """The claim that reception falls "in proportion to the traffic load": with each load from the best on."""
     best = max(got, key=lambda load: got[load])
     series = [value for load, value in got.items() if load >= best]
@@ -261,18 +253,18 @@ def _degrades(method: Method, got: ByLoad) -> Claim:
     steps = all(later < earlier for earlier, later in pairwise(series))
     return Claim(
         f"{method}-four-reception", "V.B, Fig. 10",
-        f"{NAMES[method]}: reception throughput degrades in proportion to the load", "degrades", share,
+        f"{paper.NAMES[method]}: reception throughput degrades in proportion to the load", "degrades", share,
         "at the highest load, of the best load's", steps and share < DEGRADED,
         f"below {DEGRADED:g}, and less with each load; best {series[0]:.1f} Mb/s at load {best:g}",
     )  # fmt: skip
 
 
-def stays(method: Method, got: ByLoad) -> Claim:
+def stays(method: paper.Method, got: ByLoad) -> Claim:
     last = max(got)
     share = got[last] / max(got.values())
     return Claim(
         f"{method}-four-reception", "V.B, Fig. 10",
-        f"{NAMES[method]}: reception throughput stays high at high load", "high", share,
+        f"{paper.NAMES[method]}: reception throughput stays high at high load", "high", share,
         f"at load {last:g}, of the best load's", share >= DEGRADED, f"at least {DEGRADED:g}",
     )  # fmt: skip
 
@@ -280,7 +272,7 @@ def stays(method: Method, got: ByLoad) -> Claim:
 def effective_of_four(found: Findings) -> list[Claim]:
     """The claim of Figs. 10 and 11: D is the same with all methods, so that one quantity orders both."""
     last = found.highest
-    share = {m: found.at(m, last, senders=4).effective for m in METHODS}
+    share = {m: found.at(m, last, senders=4).effective for m in paper.METHODS}
     more = share["e2e"] / max(share["n2n"], share["unicast"])
     return [
         Claim(
@@ -296,14 +288,14 @@ def caches(found: Findings) -> list[Claim]:
     last = found.highest
     ratio = {
         (m, n): found.over(lambda load, m=m, n=n: found.at(m, load, senders=n).cache_ratio)
-        for m in SPLIT
+        for m in paper.SPLIT
         for n in (1, 4)
     }
     low, high = LARGE_CACHE
     n2n, e2e = max(ratio["n2n", 4].values()), max(ratio["e2e", 4].values())
-    more = min(ratio[m, 4][last] / max(ratio[m, 1][last], NEVER_ZERO) for m in SPLIT)
+    more = min(ratio[m, 4][last] / max(ratio[m, 1][last], NEVER_ZERO) for m in paper.SPLIT)
     return [
-        *(one_cache(found, method) for method in SPLIT),
+        *(one_cache(found, method) for method in paper.SPLIT),
         Claim(
             "n2n-four-cache", "V.C, Fig. 12", "Node-Node, four senders: cache ratio about 80 %", 0.8, n2n,
             "most over the loads", low <= n2n <= high,
@@ -321,9 +313,9 @@ def caches(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def one_cache(found: Findings, method: Method) -> Claim:
+def one_cache(found: Findings, method: paper.Method) -> Claim:
     return at_every_load(
-        f"{method}-one-cache", "V.C, Fig. 12", f"{NAMES[method]}, one sender: cache ratio below 10 %",
+        f"{method}-one-cache", "V.C, Fig. 12", f"{paper.NAMES[method]}, one sender: cache ratio below 10 %",
         "< 0.1", found.over(lambda load: found.at(method, load).cache_ratio), "", most=SMALL_CACHE,
     )  # fmt: skip
 

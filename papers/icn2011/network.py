@@ -28,17 +28,7 @@ from groupflow.data import TOPOLOGIES
 from groupflow.network.repetition import expand
 from groupflow.network.topology import Topology, parse
 from groupflow.sim.model import Kind
-from papers.icn2011.paper import (
-    FRAME_BYTES,
-    LINK_BPS,
-    MESSAGE_BYTES,
-    MSS,
-    PACKET_BYTES,
-    SECONDS,
-    SENDERS,
-    SPLIT,
-    Case,
-)
+from papers.icn2011 import paper
 
 FIG5 = TOPOLOGIES / "fig5.yaml"
 AGENTS = ("s1", "s2")
@@ -48,20 +38,20 @@ MESSAGE = "/"
 """before the number of a message, in the name of its stream"""
 JOIN_NS = 100_000_000
 """time in which the receivers of a group session have joined"""
-NARROW_BPS = LINK_BPS // 2
+NARROW_BPS = paper.LINK_BPS // 2
 """rate of the last link before SA2, where there are routers between the agents"""
 
 
-def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scenario:
+def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1) -> sim.Scenario:
     """The scenario of one run of the case."""
     stays = sim.TcpTraffic(
         case.tcp,
         case.window,
-        packet=PACKET_BYTES,
+        packet=paper.PACKET_BYTES,
         profile="ns2",
-        messages=sim.Messages(MESSAGE_BYTES, case.period_ns),
+        messages=sim.Messages(paper.MESSAGE_BYTES, case.period_ns),
     )
-    traffic = replace(stays, messages=None, size=MESSAGE_BYTES) if case.each_message else stays
+    traffic = replace(stays, messages=None, size=paper.MESSAGE_BYTES) if case.each_message else stays
     starts = {source: _starts(case, source, seconds, seed) for source in case.sources}
     duration_ns = round(seconds * NANOSECONDS)
     base = sim.Scenario(
@@ -87,7 +77,7 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
             AGENTS,
             sim.AgentOptions(
                 case.agent_pps,
-                acknowledgement_bytes=MSS if "long" in case.acks else 0,
+                acknowledgement_bytes=paper.MSS if "long" in case.acks else 0,
                 acknowledgements_first="first" in case.acks,
             ),
         ),
@@ -120,17 +110,17 @@ def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scen
     return split if case.diffusion is None else sim.with_diffusion(split, _control(case))
 
 
-def _control(case: Case) -> sim.Diffusion:
+def _control(case: paper.Case) -> sim.Diffusion:
     """The control of streams from SA1 to SA2; SA1 shapes them to r_0 (eq. 9 of Takano et al.)."""
     return sim.Diffusion(
         d=Fraction(str(case.diffusion)),
         flows=tuple(f"{source}-s1-s2" for source in case.sources if SWITCH_OF[source] == "s1"),
-        packet_bytes=FRAME_BYTES,
+        packet_bytes=paper.FRAME_BYTES,
         host_delay_ns=_link_delay_ns(case),
     )
 
 
-def _starts(case: Case, source: str, seconds: float, seed: int) -> dict[str, int]:
+def _starts(case: paper.Case, source: str, seconds: float, seed: int) -> dict[str, int]:
     """A sender's streams, by their names, and when each starts (ns): one; or one for each message i, at
     (tr + ti)(x + i), where x is between -0.5 and 0.5."""
     if not case.each_message:
@@ -146,10 +136,10 @@ def flow_name(stream: str, member: str) -> str:
     return f"{stream}-{member}"
 
 
-def _session(case: Case, source: str) -> sim.GroupSession:
+def _session(case: paper.Case, source: str) -> sim.GroupSession:
     """A sender's group session."""
-    messages = sim.Messages(MESSAGE_BYTES, case.period_ns)
-    id = SENDERS.index(source) + 1
+    messages = sim.Messages(paper.MESSAGE_BYTES, case.period_ns)
+    id = paper.SENDERS.index(source) + 1
     return sim.GroupSession(
         id, source, case.receivers(source), size=0, sender_after_ns=JOIN_NS, messages=messages
     )
@@ -157,25 +147,25 @@ def _session(case: Case, source: str) -> sim.GroupSession:
 
 def member_name(source: str, member: str) -> str:
     """Name of a member in the group session of a sender."""
-    return f"session{SENDERS.index(source) + 1}-{member}"
+    return f"session{paper.SENDERS.index(source) + 1}-{member}"
 
 
-def _link_delay_ns(case: Case) -> int:
+def _link_delay_ns(case: paper.Case) -> int:
     """Delay of each link between the agents: routers divide the way in equal parts."""
     return case.delay_ms * 10**6 // (case.routers + 1)
 
 
-def _kinds(case: Case) -> dict[str, Kind]:
+def _kinds(case: paper.Case) -> dict[str, Kind]:
     if case.method == "group":
         return {}
-    kinds: dict[str, Kind] = dict.fromkeys(AGENTS, "agent" if case.method in SPLIT else "fifo")
+    kinds: dict[str, Kind] = dict.fromkeys(AGENTS, "agent" if case.method in paper.SPLIT else "fifo")
     for host in case.buffered:
         kinds[case.entry(host)] = "fifo"
     return kinds
 
 
 @cache
-def topology(case: Case) -> Topology:
+def topology(case: paper.Case) -> Topology:
     """Fig. 5 with a case's members, delay, and output buffers of senders before their links."""
     form = cast(dict[str, Any], expand(yaml.safe_load(FIG5.read_text())))
     members = (f"m{network}{n}" for network in "bcd" for n in range(1, case.members + 1))
@@ -195,7 +185,7 @@ def topology(case: Case) -> Topology:
     return parse(yaml.safe_dump(form, sort_keys=False), "fig5")
 
 
-def _between(case: Case) -> list[dict[str, Any]]:
+def _between(case: paper.Case) -> list[dict[str, Any]]:
     """The link between the agents; or, with routers, links of which the last is narrow."""
     nodes = [AGENTS[0], *(f"r{number}" for number in range(1, case.routers + 1)), AGENTS[1]]
     links: list[dict[str, Any]] = [

@@ -7,6 +7,7 @@ from typing import Any
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
 from groupflow.cli.rest_client import DEFAULT_API, client
+from groupflow.network.reasons import reason
 
 _ETH_P_ALL = 0x0003
 
@@ -50,8 +51,7 @@ def run(args: argparse.Namespace) -> int:
     except ThriftError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        reason = (error.strerror or "cannot be used").lower()
-        raise CommandError(f"--interface {args.interface}: {reason}; name a veth, as root") from None
+        raise CommandError(f"--interface {args.interface}: {reason(error)}; name a veth, as root") from None
     return OK
 
 
@@ -65,7 +65,7 @@ def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
         with client(args.api) as http:
             answer = http.get(f"/diffusion/switches/{args.switch}")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise CommandError(f"no controller at {args.api} ({error}); name it with --api") from None
+        raise CommandError(f"no controller at {args.api} ({reason(error)}); name it with --api") from None
     if answer.is_error:
         raise CommandError(str(answer.json().get("error", answer.status_code)), REFUSED)
     body = answer.json()

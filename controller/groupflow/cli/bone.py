@@ -9,19 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    FAILURE,
-    OK,
-    REFUSED,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    add_controller_argument,
-    log_to_stderr,
-    on_stop,
-)
+from groupflow.cli import command, values
 from groupflow.cli.transfer import ended
 from groupflow.endpoint.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
 from groupflow.endpoint.options import own_name
@@ -38,22 +26,22 @@ _REPAIR = (
 """figures: docs/results/amcb.md, scheduled"""
 
 
-def register(subparsers: Subparsers) -> None:
-    parser = add_command(
+def register(subparsers: command.Subparsers) -> None:
+    parser = command.add_command(
         subparsers,
         "bone",
         "send files to many caches at once, in rounds, and serve them there",
         example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit",
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=command.Parser)
     _hub_arguments(commands)
     _rim_arguments(commands)
     _send_arguments(commands)
     _list_arguments(commands)
 
 
-def _hub_arguments(commands: Subparsers) -> None:
-    hub = add_command(
+def _hub_arguments(commands: command.Subparsers) -> None:
+    hub = command.add_command(
         commands,
         "hub",
         "send new files of a folder, files that a rim asks for, and ordered files, until stopped",
@@ -85,8 +73,8 @@ def _hub_arguments(commands: Subparsers) -> None:
     hub.set_defaults(run=run_hub)
 
 
-def _rim_arguments(commands: Subparsers) -> None:
-    rim = add_command(
+def _rim_arguments(commands: command.Subparsers) -> None:
+    rim = command.add_command(
         commands,
         "rim",
         "cache the files that a hub sends and serve them to local clients over HTTP, until stopped",
@@ -112,7 +100,7 @@ def _rim_arguments(commands: Subparsers) -> None:
     rim.set_defaults(run=run_rim)
 
 
-def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
+def _common_arguments(parser: command.Parser, http: str, purpose: str) -> None:
     add = parser.add_argument
     add("--http", default=http, metavar="IP:PORT", help=f"{purpose} (default: %(default)s)")
     add("--group", metavar="IP:PORT", help="multicast group of the rims (default: 239.83.84.1:26500)")
@@ -121,12 +109,12 @@ def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
     add("--name", default=own_name(), help="name in the session (default: this host's name)")
     add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
     add("--address", metavar="IP", help="own address (default: the interface's address)")
-    add_controller_argument(parser)
+    command.add_controller_argument(parser)
     add("--json", action="store_true", help="print events as JSON lines")
 
 
-def _send_arguments(commands: Subparsers) -> None:
-    send = add_command(
+def _send_arguments(commands: command.Subparsers) -> None:
+    send = command.add_command(
         commands,
         "send",
         "have a hub send a file of its folder",
@@ -139,8 +127,8 @@ def _send_arguments(commands: Subparsers) -> None:
     send.set_defaults(run=run_send)
 
 
-def _list_arguments(commands: Subparsers) -> None:
-    listing = add_command(
+def _list_arguments(commands: command.Subparsers) -> None:
+    listing = command.add_command(
         commands,
         "list",
         "list the files of a hub or a rim",
@@ -162,7 +150,7 @@ def run_rim(args: argparse.Namespace) -> int:
 
 
 def _run(options: HubOptions | RimOptions, args: argparse.Namespace) -> int:
-    log_to_stderr("warning")
+    command.log_to_stderr("warning")
     return ended(_stay(options, args.controller, json_lines=args.json))
 
 
@@ -179,7 +167,7 @@ async def _stay(options: HubOptions | RimOptions, controller: str | None, *, jso
             print(f"bone: {line}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()
-    on_stop(stop.set)
+    command.on_stop(stop.set)
     async with (
         AgentProcess(options, on_event=show, piped_input=options.orders) as agent,
         bone_registered(agent, controller),
@@ -237,14 +225,14 @@ def run_send(args: argparse.Namespace) -> int:
         if args.wait:
             view = _watch(args.at, view)
     except OrderError as error:
-        raise CommandError(str(error), FAILURE if error.found else REFUSED) from None
+        raise command.CommandError(str(error), command.FAILURE if error.found else command.REFUSED) from None
     if args.json:
         print(json.dumps(asdict(view)))
     else:
         print(f"bone: {view.name}: {view.state}", file=sys.stderr)
     if view.state == "failed":
-        raise CommandError(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")
-    return OK
+        raise command.CommandError(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")
+    return command.OK
 
 
 def _watch(at: str, view: "FileView") -> "FileView":
@@ -271,11 +259,11 @@ def run_list(args: argparse.Namespace) -> int:
     try:
         listing = list_files(args.at)
     except OrderError as error:
-        raise CommandError(str(error)) from None
+        raise command.CommandError(str(error)) from None
     if args.json:
         print(json.dumps(asdict(listing)))
-        return OK
+        return command.OK
     from groupflow.cli.tables import print_table
 
     print_table(map(asdict, listing.files), ["name", "size", "state", "sha256", "error"])
-    return OK
+    return command.OK

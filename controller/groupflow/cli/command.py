@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 from groupflow.cli import values
+from groupflow.network.reasons import reason
 from groupflow.study.errors import expected
 
 
@@ -73,9 +74,10 @@ def failing_with(
         cause = expected(error, kinds)
         if cause is None:
             raise
-        raise CommandError(
-            str(cause) or "no answer in time", code(cause) if callable(code) else code
-        ) from None
+        text = str(cause)
+        if isinstance(cause, OSError) and cause.filename:
+            text = f"{cause.filename}: {reason(cause)}"
+        raise CommandError(text or "no answer in time", code(cause) if callable(code) else code) from None
 
 
 class Parser(argparse.ArgumentParser):

@@ -7,18 +7,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    OK,
-    USAGE,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    failing_with,
-    log_to_stderr,
-    on_stop,
-)
+from groupflow.cli import command, values
 from groupflow.data import P4_JSON, P4INFO
 
 DEFAULT_API = "127.0.0.1:9580"
@@ -32,15 +21,15 @@ if TYPE_CHECKING:
     from groupflow.control.split.service import SplitOptions
 
 
-def register(subparsers: Subparsers) -> None:
-    parser = add_command(
+def register(subparsers: command.Subparsers) -> None:
+    parser = command.add_command(
         subparsers,
         "controller",
         "run the controller of a network of switches",
         example="groupflow controller run --topology fig5",
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    run = add_command(
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=command.Parser)
+    run = command.add_command(
         commands,
         "run",
         "connect to every switch of a topology and serve its sessions, until stopped",
@@ -145,17 +134,21 @@ def run_controller(args: argparse.Namespace) -> int:
     from groupflow.tuning.plugin import PolicyFileError
 
     if (args.tls_cert is None) != (args.tls_key is None):
-        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", USAGE)
+        raise command.CommandError(
+            "--tls-cert and --tls-key go together: name both, or neither", command.USAGE
+        )
     if args.cache_bytes < 0:
-        raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
-    log_to_stderr(args.log_level)
+        raise command.CommandError(
+            f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0"
+        )
+    command.log_to_stderr(args.log_level)
     kinds = (
         *(TopologyError, ProgramError, StoreError, ApiError, TokenFileError, SplitError, PolicyFileError),
         *(TakenError, RecordingError),
     )
-    with failing_with(*kinds):
+    with command.failing_with(*kinds):
         asyncio.run(_serve(args))
-    return OK
+    return command.OK
 
 
 async def _serve(args: argparse.Namespace) -> None:
@@ -196,7 +189,7 @@ async def _serve(args: argparse.Namespace) -> None:
             live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
             recorder = sockets.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
-            on_stop(stopped.set)
+            command.on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
                 names = [where[0] for where in apis if isinstance(where, tuple)]
                 guard = Guard(make_app(controller, live), token, agents=args.agent_token, names=names)
@@ -233,10 +226,10 @@ def _listen(where: "Where", args: argparse.Namespace) -> "socket.socket":
         return listen_privately(where)
     listener = inherit(where) if isinstance(where, int) else listen(*where)
     if is_beyond(listener) and not args.tls_cert and not args.insecure:
-        raise CommandError(
+        raise command.CommandError(
             f"--api {listener.getsockname()[0]}: other machines reach it; pass --tls-cert and --tls-key,"
             " or --insecure to let the token be read on the way",
-            USAGE,
+            command.USAGE,
         )
     return listener
 
@@ -266,5 +259,5 @@ def _split_options(places: list[str]) -> "SplitOptions":
         try:
             options = replace(options, places={**options.places, host: control_address(where)})
         except ValueError as error:
-            raise CommandError(f"--agent-control {text}: {error}") from None
+            raise command.CommandError(f"--agent-control {text}: {error}") from None
     return options

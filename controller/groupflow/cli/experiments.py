@@ -9,18 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    FAILURE,
-    INTERRUPTED,
-    OK,
-    REFUSED,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    failing_with,
-)
+from groupflow.cli import command, values
 from groupflow.study import checkout
 from groupflow.study.errors import RefusedError, StoppedError, StudyError
 from groupflow.study.options import ExperimentOptions
@@ -29,8 +18,8 @@ if TYPE_CHECKING:
     from groupflow.study.experiment import Experiment
 
 
-def register(subparsers: Subparsers) -> None:
-    experiment = add_command(
+def register(subparsers: command.Subparsers) -> None:
+    experiment = command.add_command(
         subparsers,
         "experiment",
         "run an experiment on a real network under Mininet (root)",
@@ -42,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
         ("bench", "measure how fast switches, agents and netsim are on this machine", "split tree"),
         ("validate", "compare netsim's TCP with that of ns-2", "line4 --reuse"),
     ):
-        parser = add_command(
+        parser = command.add_command(
             subparsers, name, summary, example=f"groupflow {name} {example}".replace("%", "%%")
         )
         parser.later = partial(_add_one, name)
@@ -50,17 +39,17 @@ def register(subparsers: Subparsers) -> None:
 
 def studying() -> AbstractContextManager[None]:
     """Tells a StudyError as the command's error."""
-    return failing_with(StudyError, code=_code)
+    return command.failing_with(StudyError, code=_code)
 
 
 def _code(error: Exception) -> int:
     if isinstance(error, StoppedError):
-        return INTERRUPTED
-    return REFUSED if isinstance(error, RefusedError) else FAILURE
+        return command.INTERRUPTED
+    return command.REFUSED if isinstance(error, RefusedError) else command.FAILURE
 
 
-def _add_all(parser: Parser) -> None:
-    subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=Parser)
+def _add_all(parser: command.Parser) -> None:
+    subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=command.Parser)
     with studying():
         names = checkout.experiment_names()
     for name in names:
@@ -75,20 +64,20 @@ def _add_all(parser: Parser) -> None:
         _add_options(one, name, experiment)
 
 
-def _add_one(name: str, parser: Parser) -> None:
+def _add_one(name: str, parser: command.Parser) -> None:
     with studying():
         _add_options(parser, name, checkout.load_experiment(name))
 
 
-def _refuse(error: str, _: Parser) -> Never:
-    raise CommandError(error)
+def _refuse(error: str, _: command.Parser) -> Never:
+    raise command.CommandError(error)
 
 
 def _literal(text: object) -> str:
     return str(text).replace("%", "%%")
 
 
-def _add_options(parser: Parser, name: str, experiment: "Experiment") -> None:
+def _add_options(parser: command.Parser, name: str, experiment: "Experiment") -> None:
     if experiment.add_options is not None:
         experiment.add_options(parser)
     else:
@@ -100,7 +89,7 @@ def _add_options(parser: Parser, name: str, experiment: "Experiment") -> None:
 
 
 def add_choice(
-    parser: Parser, scenarios: Collection[str] | None = None, studies: Collection[str] | None = None
+    parser: command.Parser, scenarios: Collection[str] | None = None, studies: Collection[str] | None = None
 ) -> None:
     """Options that choose scenarios and studies; several may be named. None: all papers have some."""
     chosen = (("--scenario", "the paper's", scenarios), ("--study", "those beyond it", studies))
@@ -112,17 +101,17 @@ def add_choice(
             )
 
 
-def add_jobs(parser: Parser) -> None:
+def add_jobs(parser: command.Parser) -> None:
     cores = os.cpu_count() or 1
     parser.add_argument("--jobs", type=values.count, default=cores, help="at once (default: all cores)")
 
 
-def add_dask(parser: Parser) -> None:
+def add_dask(parser: command.Parser) -> None:
     help = "scheduler of dask, whose workers run the simulations, instead of --jobs"
     parser.add_argument("--dask", metavar="ADDRESS", help=help)
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: command.Parser) -> None:
     """Those that papers and experiments share."""
     add_jobs(parser)
     parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
@@ -149,6 +138,6 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
 
 def _run(experiment: "Experiment", args: argparse.Namespace) -> int:
     asked = args if experiment.add_options else options(args, Path("out/experiment") / args.name)
-    with studying(), failing_with(OSError):  # a broken pipe is that of a program, not of our reader
+    with studying(), command.failing_with(OSError):  # a broken pipe is that of a program, not of our reader
         experiment.run(asked)
-    return OK
+    return command.OK

@@ -11,6 +11,7 @@ from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.rest_client import call, leaf, print_json, print_rows
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
+from groupflow.network.reasons import reason
 
 COLUMNS = (
     *("name", "priority", "target", "throughput", "met", "rtt_ms", "loss_ratio"),
@@ -113,8 +114,7 @@ def _add(args: argparse.Namespace) -> int:
         try:
             token = args.token_file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "no text"
-            raise CommandError(f"--token-file {args.token_file}: {str(reason).lower()}") from None
+            raise CommandError(f"--token-file {args.token_file}: {reason(error)}; name a text file") from None
         if not re.fullmatch(TOKEN, token):
             raise CommandError(f"--token-file {args.token_file}: no token; write 1 to 255 hexadecimal digits")
     body = {"name": args.client, "token_sha256": token_hash(token), **_given_targets(args)}

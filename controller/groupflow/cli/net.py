@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command, failing_with
+from groupflow.cli.command import (
+    FAILURE,
+    OK,
+    REFUSED,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    failing_with,
+)
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
@@ -123,7 +132,10 @@ def _up(args: argparse.Namespace) -> int:
     from groupflow.network.topology import TopologyError
 
     errors = (TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError)
-    with failing_with(*errors, OSError):
+    refused = (TopologyError, RegistryError, InUseError)
+    with failing_with(
+        *errors, OSError, code=lambda error: REFUSED if isinstance(error, refused) else FAILURE
+    ):
         topology = _asked(args)
         name = args.name or topology.name
         if _INSIDE not in os.environ:
@@ -176,7 +188,7 @@ def _import(args: argparse.Namespace) -> int:
     from groupflow.network.topology import TopologyError, load
     from groupflow.network.variants import render
 
-    with failing_with(TopologyError):
+    with failing_with(TopologyError, code=REFUSED):
         print(render(load(args.topology)), end="")
     return OK
 
@@ -233,7 +245,7 @@ def _list(args: argparse.Namespace) -> int:
     from groupflow.cli.rest_client import print_rows
     from groupflow.lab.registry import RegistryError, running_networks
 
-    with failing_with(RegistryError):
+    with failing_with(RegistryError, code=REFUSED):
         rows = [asdict(each) if args.json else _row(each) for each in running_networks()]
     return print_rows(args, rows, ("name", "topology", "switch", "switches", "hosts", "api", "pid"))
 
@@ -246,7 +258,7 @@ def _row(entry: "Entry") -> dict[str, Any]:
 def _find(name: str | None) -> "Entry":
     from groupflow.lab.registry import RegistryError, find
 
-    with failing_with(RegistryError):
+    with failing_with(RegistryError, code=REFUSED):
         return find(name)
 
 
@@ -257,7 +269,7 @@ def _exec(args: argparse.Namespace) -> int:
         raise CommandError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
     if args.node not in entry.hosts and args.node not in entry.switches:
         known = ", ".join((*entry.hosts, *entry.switches))
-        raise CommandError(f"no node {args.node} in {entry.name}; nodes are {known}")
+        raise CommandError(f"no node {args.node} in {entry.name}; nodes are {known}", REFUSED)
     pid = entry.hosts.get(args.node, entry.pid)
     os.environ["GROUPFLOW_NAME"] = args.node
     launcher = ("mnexec", "-a", str(pid))

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, Subparsers, add_command, failing_with, on_stop
+from groupflow.cli.command import OK, REFUSED, Subparsers, add_command, failing_with, on_stop
 
 DEFAULT_ADDRESS = "127.0.0.1:9589"
 
@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         if not serving.cancelled():
             serving.result()
 
-    with failing_with(RecordingError, ApiError):
+    with failing_with(RecordingError, code=REFUSED):
         recording = Recording.load(args.file)
-        with listen(*args.at, option="--at") as listener:
-            asyncio.run(serve())
+    with failing_with(ApiError), listen(*args.at, option="--at") as listener:
+        asyncio.run(serve())
     return OK

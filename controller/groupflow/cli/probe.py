@@ -6,19 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    FAILURE,
-    OK,
-    REFUSED,
-    USAGE,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    log_to_stderr,
-    on_stop,
-)
+from groupflow.cli import command, values
 from groupflow.network import units
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
@@ -26,8 +14,8 @@ if TYPE_CHECKING:
     from groupflow.probe.model import Cell, Probe
 
 
-def register(subparsers: Subparsers) -> None:
-    parser = add_command(
+def register(subparsers: command.Subparsers) -> None:
+    parser = command.add_command(
         subparsers,
         "probe",
         "measure the best socket buffers and number of connections for the way to a host",
@@ -48,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
-def _measure_arguments(parser: Parser) -> None:
+def _measure_arguments(parser: command.Parser) -> None:
     group = parser.add_argument_group("the measurement")
     add = group.add_argument
     add(
@@ -71,20 +59,24 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.probe.errors import ProbeError, RefusedError
 
     if args.serve == (args.host is not None):
-        raise CommandError("name a HOST to measure the way to, or --serve to be measured", USAGE)
+        raise command.CommandError(
+            "name a HOST to measure the way to, or --serve to be measured", command.USAGE
+        )
     try:
         return asyncio.run(_serve(args)) if args.serve else _probe(args)
     except ProbeError as error:
-        raise CommandError(str(error), REFUSED if isinstance(error, RefusedError) else FAILURE) from None
+        raise command.CommandError(
+            str(error), command.REFUSED if isinstance(error, RefusedError) else command.FAILURE
+        ) from None
 
 
 async def _serve(args: argparse.Namespace) -> int:
     from groupflow.probe.server import ServeOptions, Server
     from groupflow.probe.wire import new_token
 
-    log_to_stderr()
+    command.log_to_stderr()
     stop = asyncio.Event()
-    on_stop(stop.set)
+    command.on_stop(stop.set)
     made = "" if args.token else new_token()
     async with Server(ServeOptions(args.listen, args.port, args.token or made)) as server:
         told = {"event": "ready", "listen": args.listen, "port": server.port} | (
@@ -96,14 +88,14 @@ async def _serve(args: argparse.Namespace) -> int:
             known = f"clients need GROUPFLOW_TOKEN={made}" if made else "clients need its token"
             print(f"probe: listening at {args.listen}:{server.port}, {known}", flush=True)
         await stop.wait()
-    return OK
+    return command.OK
 
 
 def _probe(args: argparse.Namespace) -> int:
     if not args.token:
-        raise CommandError(
+        raise command.CommandError(
             "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file",
-            USAGE,
+            command.USAGE,
         )
     host, port = _address(args.host)
     probe = asyncio.run(_measure(host, port, args.token, _options(args)))
@@ -111,7 +103,7 @@ def _probe(args: argparse.Namespace) -> int:
         print(json.dumps(asdict(probe) | {"in_flight": probe.in_flight}))
     else:
         _show(probe)
-    return OK
+    return command.OK
 
 
 def _options(args: argparse.Namespace) -> ProbeOptions:
@@ -123,7 +115,7 @@ def _options(args: argparse.Namespace) -> ProbeOptions:
         buffers = args.buffers or BUFFERS
         return ProbeOptions(buffers, args.connections, args.seconds, within, args.timeout, adapted)
     except ProbeError as error:
-        raise CommandError(str(error), USAGE) from None
+        raise command.CommandError(str(error), command.USAGE) from None
 
 
 async def _measure(host: str, port: int, token: str, options: ProbeOptions) -> "Probe":
@@ -193,7 +185,9 @@ def _address(text: str) -> tuple[str, int]:
     try:
         host, number = units.parse_address(f"{host}:{port}")
     except units.UnitError:
-        raise CommandError(f"{text}: not an address; write HOST, HOST:PORT or [IPV6]:PORT", USAGE) from None
+        raise command.CommandError(
+            f"{text}: not an address; write HOST, HOST:PORT or [IPV6]:PORT", command.USAGE
+        ) from None
     return host.strip("[]"), number
 
 

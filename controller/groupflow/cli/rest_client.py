@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
 from groupflow.cli.tables import print_table
+from groupflow.network.reasons import reason
 
 if TYPE_CHECKING:
     import httpx
@@ -59,8 +60,9 @@ def client(url: str) -> "httpx.Client":
     try:
         trusted = ssl.create_default_context(cafile=authority)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CommandError(f"GROUPFLOW_API_CA {authority}: {reason}; name a certificate, PEM") from None
+        raise CommandError(
+            f"GROUPFLOW_API_CA {authority}: {reason(error)}; name a certificate, PEM"
+        ) from None
 
     if url.startswith("unix:"):  # the API knows this process's user
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
@@ -83,9 +85,8 @@ def check(response: "httpx.Response") -> None:
 
 
 def unreachable(url: str, error: Exception) -> CommandError:
-    reason = str(error).splitlines()[0].lower() if str(error) else type(error).__name__
     return CommandError(
-        f"no controller at {url} ({reason}); run `groupflow controller run`, or set GROUPFLOW_API"
+        f"no controller at {url} ({reason(error)}); run `groupflow controller run`, or set GROUPFLOW_API"
     )
 
 

@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from groupflow.cli.command import CommandError, Subparsers, add_command, failing_with
+from groupflow.cli.command import REFUSED, CommandError, Subparsers, add_command, failing_with
 
 
 def register(subparsers: Subparsers) -> None:
@@ -37,10 +37,11 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.lab.leftovers import RUN_FOLDER
     from groupflow.lab.registry import RegistryError, find
 
-    with failing_with(RegistryError):
+    with failing_with(RegistryError, code=REFUSED):
         entry = find(args.net)
     if args.switch not in entry.switches:
-        raise CommandError(f"no switch {args.switch} in {entry.name}; there are {', '.join(entry.switches)}")
+        known = ", ".join(entry.switches)
+        raise CommandError(f"no switch {args.switch} in {entry.name}; there are {known}", REFUSED)
     if entry.switch != "gfswitch":
         raise CommandError(f"{entry.name} runs {entry.switch}, which tells no traces; use gfswitch")
     command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{args.switch}.sock")]

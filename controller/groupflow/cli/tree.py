@@ -11,20 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    OK,
-    REFUSED,
-    USAGE,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    add_controller_argument,
-    failing_with,
-    log_to_stderr,
-    on_stop,
-)
+from groupflow.cli import command, values
 from groupflow.endpoint.options import own_name
 
 if TYPE_CHECKING:
@@ -36,14 +23,14 @@ MOST_PARALLEL = 16
 DEMOTIONS = ("slowest", "largest_latency", "never")
 
 
-def register(subparsers: Subparsers) -> None:
-    parser = add_command(
+def register(subparsers: command.Subparsers) -> None:
+    parser = command.add_command(
         subparsers,
         "tree",
         "pass a stream on from host to host, where no switch replicates it",
         example="groupflow tree serve",
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=command.Parser)
     _serve_arguments(commands)
     _send_arguments(commands)
     _recv_arguments(commands)
@@ -54,8 +41,8 @@ def register(subparsers: Subparsers) -> None:
     tree_show.register(commands)
 
 
-def _serve_arguments(commands: Subparsers) -> None:
-    serve = add_command(
+def _serve_arguments(commands: command.Subparsers) -> None:
+    serve = command.add_command(
         commands,
         "serve",
         "run the dispatchers of a tree until stopped: they place each host below another",
@@ -102,7 +89,7 @@ def _serve_arguments(commands: Subparsers) -> None:
         "--measure-seconds", type=float, default=6.0, metavar="S",
         help="time to measure the way to a host that has --parallel auto; 0: never (default: %(default)g)",
     )  # fmt: skip
-    add_controller_argument(serve)
+    command.add_controller_argument(serve)
     add(
         "--agent-name", metavar="NAME",
         help="name of this process at the controller (default: the tree's, this host's and the port)",
@@ -111,8 +98,8 @@ def _serve_arguments(commands: Subparsers) -> None:
     serve.set_defaults(run=run_serve)
 
 
-def _send_arguments(commands: Subparsers) -> None:
-    send = add_command(
+def _send_arguments(commands: command.Subparsers) -> None:
+    send = command.add_command(
         commands,
         "send",
         "send a file or stdin to all hosts of a tree",
@@ -126,8 +113,8 @@ def _send_arguments(commands: Subparsers) -> None:
     send.set_defaults(run=run_send)
 
 
-def _recv_arguments(commands: Subparsers) -> None:
-    recv = add_command(
+def _recv_arguments(commands: command.Subparsers) -> None:
+    recv = command.add_command(
         commands,
         "recv",
         "receive the stream of a tree, and pass it on",
@@ -224,15 +211,17 @@ def check_access(args: argparse.Namespace) -> None:
     from groupflow.tree.options import TOKEN_RULE, is_token
 
     if not args.plain and args.tls_pin is None:
-        raise CommandError(
+        raise command.CommandError(
             "no way to check the dispatchers: pass the fingerprint they print with --tls-pin,"
             " or --plain to go without encryption",
-            USAGE,
+            command.USAGE,
         )
     if not is_token(args.token):
-        raise CommandError(f"the token: {TOKEN_RULE}", USAGE)
+        raise command.CommandError(f"the token: {TOKEN_RULE}", command.USAGE)
     if not args.plain and re.fullmatch(r"[0-9A-Fa-f:]{64,95}", args.tls_pin) is None:
-        raise CommandError(f"--tls-pin {args.tls_pin}: it must be 64 hexadecimal digits", USAGE)
+        raise command.CommandError(
+            f"--tls-pin {args.tls_pin}: it must be 64 hexadecimal digits", command.USAGE
+        )
 
 
 def host_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -242,12 +231,12 @@ def host_options(args: argparse.Namespace) -> dict[str, Any]:
     check_access(args)
     if args.edges not in EDGES:
         cure = "the group transport was removed; write quic" if args.edges == "group" else "see --help"
-        raise CommandError(f"--edges {args.edges}: {cure}", USAGE)
+        raise command.CommandError(f"--edges {args.edges}: {cure}", command.USAGE)
     if args.edges == "datagrams" and args.slow != "skip":
-        raise CommandError(
+        raise command.CommandError(
             "--edges datagrams needs --slow skip, and --align for whole records:"
             " datagrams that are lost are not sent again",
-            USAGE,
+            command.USAGE,
         )
     shared = ("to", "token", "name", "listen", "children", "parallel", "slow", "align", "cache")
     names = (*shared, "edges", "deadline_ms", "reorder_ms")
@@ -261,19 +250,19 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.tree.options import DispatchOptions
 
     if not args.token:
-        raise CommandError(
-            "the token is missing: hexadecimal digits, in GROUPFLOW_TOKEN or a --token-file", USAGE
+        raise command.CommandError(
+            "the token is missing: hexadecimal digits, in GROUPFLOW_TOKEN or a --token-file", command.USAGE
         )
     try:
         options = values.options(
             DispatchOptions, args, lease=args.lease_ms / 1000, measure_s=args.measure_seconds
         )
     except ValueError as error:
-        raise CommandError(str(error), USAGE) from None
-    log_to_stderr()
-    with failing_with(TreeError, StoreError), failing_with(ValueError, code=REFUSED):
+        raise command.CommandError(str(error), command.USAGE) from None
+    command.log_to_stderr()
+    with command.failing_with(TreeError, StoreError), command.failing_with(ValueError, code=command.REFUSED):
         asyncio.run(_serve(options, args))
-    return OK
+    return command.OK
 
 
 async def _serve(options: "DispatchOptions", args: argparse.Namespace) -> None:
@@ -289,7 +278,7 @@ async def _serve(options: "DispatchOptions", args: argparse.Namespace) -> None:
             print(f"tree: {_line(name, fields)}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()
-    on_stop(stop.set)
+    command.on_stop(stop.set)
     # Each host needs a connection, and so a file descriptor.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from groupflow.network import units
+from groupflow.network.reasons import reason
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -102,8 +103,7 @@ class _TokenFile(argparse.Action):
         try:
             text = Path(values).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            parser.error(f"{option_string} {values}: {reason.lower()}; it takes a file, no token")
+            parser.error(f"{option_string} {values}: {reason(error)}; it takes a file, no token")
         if not text.strip():
             parser.error(f"{option_string} {values}: the file is empty; write the token into it")
         setattr(namespace, self.dest, text.strip())

@@ -14,13 +14,7 @@ from pydantic import TypeAdapter
 from groupflow.control.events import Events
 from groupflow.control.sessions.model import Codec
 from groupflow.endpoint.events import Event
-from groupflow.endpoint.gather.clients import (
-    DEFAULT_CONNECTIONS,
-    ClientList,
-    Registered,
-    check_buffer,
-    check_client,
-)
+from groupflow.endpoint.gather import clients
 from groupflow.endpoint.gather.tuner import Message, Tuner
 from groupflow.network.units import format_rate
 from groupflow.store.interface import Store, StoreError, Transaction
@@ -41,12 +35,12 @@ class GatherSettings:
     """bit/s of the server's link; 0: not known, and no client fits"""
     buffer: int = 0
     """bytes of all receive buffers together"""
-    connections: int = DEFAULT_CONNECTIONS
+    connections: int = clients.DEFAULT_CONNECTIONS
     """the most of a client"""
 
 
 SETTINGS = Codec("gather/settings", TypeAdapter(GatherSettings))
-CLIENTS = Codec("gather/clients", TypeAdapter(Registered))
+CLIENTS = Codec("gather/clients", TypeAdapter(clients.Registered))
 
 
 class GatherError(Exception):
@@ -66,12 +60,12 @@ class Gathering:
         events: Events,
         policies: Policies,
         *,
-        listed: ClientList | None = None,
+        listed: clients.ClientList | None = None,
         policy: str = DEFAULT_POLICY,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`listed`: clients to begin with, instead of those of the store (`restore`)."""
-        listed = listed or ClientList()
+        listed = listed or clients.ClientList()
         self.policies = policies
         self.settings = GatherSettings(policy, listed.link, listed.limits.buffer, listed.limits.connections)
         self.tuner = Tuner(listed, policies[policy])
@@ -113,7 +107,7 @@ class Gathering:
             if settings.policy not in self.policies:
                 known = ", ".join(self.policies)
                 raise GatherError(f"policy: {settings.policy!r} is unknown; the policies are {known}", 400)
-            check_buffer(settings.buffer, len(self.tuner.registered))
+            clients.check_buffer(settings.buffer, len(self.tuner.registered))
             for each in self.tuner.registered.values():
                 if each.client.target > settings.link:
                     target = f"client {each.client.name} has the target {format_rate(each.client.target)}"
@@ -123,7 +117,7 @@ class Gathering:
             self._apply(settings)
         self._events.tell("gather-configured", **changes)
 
-    async def add(self, registered: Registered) -> None:
+    async def add(self, registered: clients.Registered) -> None:
         """Raises GatherError, Refused or StoreError."""
         name = registered.client.name
         async with self._lock:
@@ -132,7 +126,7 @@ class Gathering:
                 raise GatherError(f"{problem}; run `groupflow ctl gather configure`", 409)
             if name in self.tuner.registered:
                 raise GatherError(f"client {name!r} is there already; change it, or remove it first", 409)
-            check_buffer(self.settings.buffer, len(self.tuner.registered) + 1)
+            clients.check_buffer(self.settings.buffer, len(self.tuner.registered) + 1)
             await self._put(registered)
         self._events.tell("gather-client-added", name=name)
 
@@ -169,8 +163,8 @@ class Gathering:
         self._server, self._heard = started, self._clock()
         return self.tuner.take(event, repeat=repeat, refused=refused)
 
-    async def _put(self, registered: Registered) -> None:
-        check_client(registered.client, self.settings.link, "target_bps", "minimum_bps")
+    async def _put(self, registered: clients.Registered) -> None:
+        clients.check_client(registered.client, self.settings.link, "target_bps", "minimum_bps")
         key = CLIENTS.key(registered.client.name)
         await self._store.commit(Transaction({key: CLIENTS.dump(registered)}))
         self.tuner.put(registered)

@@ -17,6 +17,7 @@ from groupflow.endpoint.events import Event, EventError, parse_event
 from groupflow.endpoint.options import RoleOptions
 from groupflow.endpoint.processes import STOP_SECONDS, how_it_ended, tied
 from groupflow.endpoint.programs import find_program
+from groupflow.network.reasons import reason
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +89,7 @@ class AgentProcess:
                 start_new_session=True,  # Ctrl-C in the terminal is ours to handle
             )
         except OSError as error:
-            raise ClientError(
-                f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}"
-            ) from None
+            raise ClientError(f"cannot start {command[0]}: {reason(error)}") from None
         log.debug("agent started pid=%d command=%s", self._process.pid, " ".join(command))
         events, others = self._streams(self._process)
         self._readers = [asyncio.create_task(self._read(stream)) for stream in (events, others) if stream]

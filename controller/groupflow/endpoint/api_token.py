@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from groupflow.network.reasons import reason
+
 VARIABLE = "GROUPFLOW_API_TOKEN"
 """environment variable of an API's token: for the API, and for programs elsewhere"""
 
@@ -91,7 +93,7 @@ def keep(url: str, token: str) -> Path:
             file.write(token)
         part.replace(path)
     except OSError as error:
-        raise TokenFileError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+        raise TokenFileError(f"{folder}: {reason(error)}") from None
     return path
 
 

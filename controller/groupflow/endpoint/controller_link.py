@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
 
 from groupflow.endpoint.api_token import headers
+from groupflow.network.reasons import reason
 
 if TYPE_CHECKING:
     import httpx
@@ -68,8 +69,7 @@ class ControllerLink:
             # A controller that was started again may have another token.
             response = await self._client.post(path, json=said, headers=headers(self.url, self._token))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            reason = (str(error) or type(error).__name__).lower()
-            raise ControllerLinkError(f"no controller at {self.url} ({reason})") from None
+            raise ControllerLinkError(f"no controller at {self.url} ({reason(error)})") from None
         try:
             answer = cast(object, response.json())
         except ValueError:

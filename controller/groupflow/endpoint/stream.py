@@ -11,6 +11,7 @@ from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import RoleOptions
+from groupflow.network.reasons import reason
 
 Role: TypeAlias = Literal["sender", "receiver"]
 OnEvent: TypeAlias = Callable[[Event], None]
@@ -78,7 +79,7 @@ class AgentStream:
         try:
             file = await asyncio.to_thread(Path(path).open, "rb")
         except OSError as error:
-            raise ClientError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+            raise ClientError(f"{path}: {reason(error)}") from None
         with file:
             while chunk := await asyncio.to_thread(file.read, 4 * _CHUNK):
                 await self._write(chunk)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from groupflow.endpoint.processes import STOP_SECONDS, how_it_ended, tied
+from groupflow.network.reasons import reason
 
 _POLL_SECONDS = 0.01
 
@@ -72,7 +73,7 @@ class Daemon:
                     start_new_session=True,  # Ctrl-C in the terminal is for its owner to handle
                 )
             except OSError as error:
-                raise DaemonError(f"{self.name}: cannot start: {error.strerror}") from None
+                raise DaemonError(f"{self.name}: cannot start: {reason(error)}") from None
         if self._nice:
             # A session of its own is also a scheduling group of its own where autogroups are on: sched(7).
             with suppress(OSError):

@@ -1,7 +1,5 @@
 """A program in a host of a network, never left behind."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Sequence

@@ -37,6 +37,9 @@ class PromptError(Exception):
     """A command that cannot be run. One line with the cure."""
 
 
+_NO_CONTROLLER = (
+    "groupflow's controller does not run here; leave out --no-controller, and programs of your own (--p4)"
+)
 _TRANSFER_ERRORS = (PromptError, ControllerError, ClientError, DaemonError)
 
 
@@ -133,7 +136,7 @@ class Prompt(CLI):
 
     def _ctl(self, *words: str) -> None:
         if self._controller is None:
-            self._refuse("the network runs without a controller; leave out --no-controller")
+            self._refuse(_NO_CONTROLLER)
             return
         api = ("--api", self._controller.url)
         subprocess.run([sys.executable, "-m", "groupflow.cli.main", "ctl", *api, *words], check=False)
@@ -195,7 +198,7 @@ class Prompt(CLI):
 
     def _controlled(self) -> ControllerProcess:
         if self._controller is None:
-            raise PromptError("sessions need a controller; leave out --no-controller")
+            raise PromptError(_NO_CONTROLLER)
         return self._controller
 
 

@@ -1,7 +1,5 @@
 """Waiting for conditions that nothing signals: counters of other programs, sockets of other hosts."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

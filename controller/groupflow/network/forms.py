@@ -24,6 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from groupflow.network import units
+from groupflow.network.reasons import reason
 
 _REFUSED = "refused"
 """the type of pydantic's errors that are in our words"""
@@ -66,7 +67,7 @@ def load_text(path: str | Path, error: type[ValueError]) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as problem:
-        raise error(f"{path}: {(problem.strerror or 'cannot be read').lower()}") from None
+        raise error(f"{path}: {reason(problem)}") from None
     except UnicodeDecodeError:
         raise error(f"{path}: not UTF-8 text; write YAML in UTF-8") from None
 

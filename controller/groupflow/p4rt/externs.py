@@ -3,8 +3,6 @@
 Each is a google.protobuf.Struct; docs/reference/traffic-manager.md lists the fields. BMv2 has none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 

@@ -11,6 +11,8 @@ from finsy import P4Schema
 from finsy.proto import p4i
 from google.protobuf import text_format
 
+from groupflow.network.reasons import reason
+
 _Json = Mapping[str, object]
 
 
@@ -114,7 +116,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ProgramError(f"{path}: {(error.strerror or 'cannot be read').lower()}; run `make p4`") from None
+        raise ProgramError(f"{path}: {reason(error)}; run `make p4`") from None
 
 
 @lru_cache(maxsize=4)

@@ -20,6 +20,7 @@ from finsy import (
 from finsy.proto import p4r
 from google.protobuf import text_format
 
+from groupflow.network.reasons import reason
 from groupflow.p4rt.connection import connect
 from groupflow.p4rt.program import Program, ProgramError
 
@@ -73,7 +74,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise ProgramError(f"{file}: {(error.strerror or 'cannot be read').lower()}") from None
+        raise ProgramError(f"{file}: {reason(error)}") from None
     except UnicodeDecodeError:
         raise ProgramError(f"{file}: not UTF-8 text; name a file of entries") from None
 

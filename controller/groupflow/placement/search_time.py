@@ -21,27 +21,20 @@ from dataclasses import dataclass, replace
 from itertools import islice, permutations
 from typing import TypeAlias
 
-from groupflow.placement.costs import (
-    SET_UP_DELAYS,
-    Connection,
-    Timing,
-    completion_time,
-    connections,
-    path_delay,
-)
+from groupflow.placement import costs
 from groupflow.placement.problem import Overlay, Problem, edge
 
 _TRIALS = 200
 
 _Cost: TypeAlias = tuple[float, ...]
-_Rule: TypeAlias = Callable[[float, Timing], _Cost]
+_Rule: TypeAlias = Callable[[float, costs.Timing], _Cost]
 
 
-def _time_first(seconds: float, timing: Timing) -> _Cost:
+def _time_first(seconds: float, timing: costs.Timing) -> _Cost:
     return seconds, sum(timing.share.values())
 
 
-def _pace_first(seconds: float, timing: Timing) -> _Cost:
+def _pace_first(seconds: float, timing: costs.Timing) -> _Cost:
     return max(timing.share.values()), sum(timing.share.values()), seconds
 
 
@@ -72,9 +65,9 @@ def _chain(problem: Problem, starts: Sequence[Overlay], rule: _Rule) -> list[_Tr
 
 
 def _try(problem: Problem, overlay: Overlay, rule: _Rule) -> _Trial:
-    carried = connections(problem, overlay)
-    timing = Timing.of(problem, carried)
-    seconds = completion_time(problem, carried, timing=timing)
+    carried = costs.connections(problem, overlay)
+    timing = costs.Timing.of(problem, carried)
+    seconds = costs.completion_time(problem, carried, timing=timing)
     return _Trial(overlay, seconds, rule(seconds, timing))
 
 
@@ -98,26 +91,26 @@ def _single(problem: Problem) -> list[Overlay]:
     return [Overlay((), dict.fromkeys(hosts, switch), (switch,)) for switch in problem.candidates]
 
 
-def _critical(problem: Problem, overlay: Overlay) -> list[Connection]:
+def _critical(problem: Problem, overlay: Overlay) -> list[costs.Connection]:
     """The connections that determine the completion time: of the stream that is last."""
-    carried = connections(problem, overlay)
-    timing = Timing.of(problem, carried)
+    carried = costs.connections(problem, overlay)
+    timing = costs.Timing.of(problem, carried)
     feeds = {(connection.sender, connection.end): connection for connection in carried}
-    latest: tuple[float, list[Connection]] = (-1.0, [])
+    latest: tuple[float, list[costs.Connection]] = (-1.0, [])
     for sender in problem.senders:
         slowest = max(timing.share[connection] for connection in carried if connection.sender == sender)
         ways = [_way(feeds, sender, member) for member in problem.receivers(sender)]
-        delays = [sum(path_delay(problem, connection) for connection in way) for way in ways]
-        seconds = 8 * problem.size_bytes * slowest + SET_UP_DELAYS * max(delays) / 1e9
+        delays = [sum(costs.path_delay(problem, connection) for connection in way) for way in ways]
+        seconds = 8 * problem.size_bytes * slowest + costs.SET_UP_DELAYS * max(delays) / 1e9
         if seconds > latest[0]:
             farthest = ways[delays.index(max(delays))]
             latest = seconds, _crossing(problem, carried, timing, slowest) + farthest
     return list(dict.fromkeys(latest[1]))
 
 
-def _way(feeds: dict[tuple[int, int], Connection], sender: int, member: int) -> list[Connection]:
+def _way(feeds: dict[tuple[int, int], costs.Connection], sender: int, member: int) -> list[costs.Connection]:
     """The connections from a sender to a member."""
-    way: list[Connection] = []
+    way: list[costs.Connection] = []
     node = member
     while node != sender:
         way.append(feeds[sender, node])
@@ -126,8 +119,8 @@ def _way(feeds: dict[tuple[int, int], Connection], sender: int, member: int) -> 
 
 
 def _crossing(
-    problem: Problem, carried: Sequence[Connection], timing: Timing, slowest: float
-) -> list[Connection]:
+    problem: Problem, carried: Sequence[costs.Connection], timing: costs.Timing, slowest: float
+) -> list[costs.Connection]:
     """The connections on a link that leaves no more than the slowest rate."""
     return [
         connection

@@ -1,7 +1,5 @@
 """The near side of a probe: sends over each number of connections with each buffer, and recommends both."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket
@@ -10,11 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from groupflow.network.reasons import reason
 from groupflow.probe import wire
 from groupflow.probe.errors import BusyError, ProbeError, RefusedError
 from groupflow.probe.model import LEAST_BUFFER, PORT, WARM_UP, Cell, Probe, ProbeOptions
 from groupflow.probe.recommend import fewest, recommend
-from groupflow.probe.sockets import CHUNK, RECEIVE_LIMIT, SEND_LIMIT, connect, granted, reason, reset
+from groupflow.probe.sockets import CHUNK, RECEIVE_LIMIT, SEND_LIMIT, connect, granted, reset
 
 OnCell: TypeAlias = Callable[[int, int, Cell], None]
 """called after each cell with the number of measured cells, of all cells, and the cell"""

@@ -1,7 +1,5 @@
 """Options of a probe, and its result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from groupflow.probe.errors import ProbeError

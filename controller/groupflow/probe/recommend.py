@@ -1,7 +1,5 @@
 """Chooses one of the measured cells. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from groupflow.probe.model import Cell

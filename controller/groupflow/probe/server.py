@@ -3,8 +3,6 @@
 It serves one client at a time, one that has the token; connections, time and memory are bounded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import logging
@@ -14,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from groupflow.network.reasons import reason
 from groupflow.probe import wire
 from groupflow.probe.errors import ProbeError
 from groupflow.probe.model import LEAST_BUFFER, LEAST_CELL_S, MOST_BUFFER, MOST_CELL_S, MOST_CONNECTIONS, PORT
-from groupflow.probe.sockets import CHUNK, gives_way, granted, listen, reason, reset
+from groupflow.probe.sockets import CHUNK, gives_way, granted, listen, reset
 
 log = logging.getLogger(__name__)
 

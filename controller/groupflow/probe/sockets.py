@@ -6,16 +6,14 @@ A buffer that is set is not adapted any more. It has to be set before the connec
 tells by how many bits windows are shifted.
 """
 
-from __future__ import annotations
-
 import asyncio
-import os
 import socket
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from groupflow.network.reasons import reason
 from groupflow.probe.errors import ProbeError
 
 Key = TypeVar("Key")
@@ -77,7 +75,7 @@ async def connect(host: str, port: int, patience: float, buffer: int | None = No
             f" {port} through"
         ) from None
     except socket.gaierror as error:
-        raise ProbeError(f"{where}: {error.strerror}; check the name or write the address") from None
+        raise ProbeError(f"{where}: {reason(error)}; check the name or write the address") from None
     except UnicodeError:  # the text cannot be a host's name
         raise ProbeError(f"{where}: not a host's name; check it or write the address") from None
     except ConnectionRefusedError:
@@ -107,10 +105,6 @@ def reset(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     finally:
         sock.close()
-
-
-def reason(error: OSError) -> str:
-    return os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
 
 
 def gives_way(silent: Mapping[Key, str]) -> Key | None:

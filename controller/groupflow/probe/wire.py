@@ -16,8 +16,6 @@
 The token itself is never sent, and both sides prove that they have it. Nothing is encrypted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

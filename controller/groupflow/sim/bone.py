@@ -1,7 +1,5 @@
 """Round multicast between caches (docs/results/amcb.md): a hub's file to many rims, over a satellite."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -76,7 +74,7 @@ class BoneResult:
     """rims that were given up"""
 
 
-def specs(topology: Topology, bones: tuple[Bone, ...]) -> list[dict[str, Any]]:
+def specs(topology: "Topology", bones: tuple[Bone, ...]) -> list[dict[str, Any]]:
     """The bones as the core reads them (dataplane/netsim/src/spec/bone.rs)."""
     found: list[dict[str, Any]] = []
     for bone in bones:

@@ -1,7 +1,5 @@
 """Diffusion-type flow control in a scenario: puts the controller's entries into the switches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -117,7 +115,7 @@ def _told(scenario: Scenario, control: Diffusion) -> Scenario:
     return replace(scenario, flows=tuple(flows), splits=tuple(splits))
 
 
-def _rule(scenario: Scenario, flow: Flow, ports: tuple[int, int]) -> Rule:
+def _rule(scenario: Scenario, flow: Flow, ports: tuple[int, int]) -> "Rule":
     """The rule of a flow: agents send several flows to each other, which their ports tell apart."""
     from groupflow.control.diffusion.plan import Rule
 
@@ -139,7 +137,7 @@ def _host(scenario: Scenario, end: str) -> Host:
 
 def _parts(
     scenario: Scenario, control: Diffusion, flow: Flow, queue: int, generators: Counter[str]
-) -> Iterable[Part]:
+) -> "Iterable[Part]":
     """Each switch's part in the flow, from its source on."""
     from groupflow.control.diffusion.coefficients import line_rate
     from groupflow.control.diffusion.plan import Branch, Part, Upstream
@@ -184,10 +182,10 @@ def _way(scenario: Scenario, flow: Flow) -> tuple[str, ...]:
 
 
 def _setup(
-    program: Program,
+    program: "Program",
     scenario: Scenario,
     switch: str,
-    held: Entries,
+    held: "Entries",
     queues: Iterable[tuple[int, int]],
     control: Diffusion,
 ) -> SwitchSetup:

@@ -7,8 +7,6 @@ bytes in sequence, round trips by the timestamps that come back, packets that we
 came.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -113,7 +111,7 @@ def run(
 class _Server:
     """Measures the clients, asks the policy, and applies its settings."""
 
-    def __init__(self, sim: NativeSim, gathering: Gathering) -> None:
+    def __init__(self, sim: "NativeSim", gathering: Gathering) -> None:
         self._sim = sim
         self._gathering = gathering
         self._streams = {sender.client.name: _Stream() for sender in gathering.senders}

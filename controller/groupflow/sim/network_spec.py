@@ -6,18 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from groupflow.network.topology import CPU_PORT, DROP_PORT, End, Host, Link
-from groupflow.sim import bone
-from groupflow.sim.model import (
-    Arrivals,
-    FifoOptions,
-    Flow,
-    LinkExtra,
-    Messages,
-    Scenario,
-    ScenarioError,
-    TcpTraffic,
-    UdpTraffic,
-)
+from groupflow.sim import bone, model
 from groupflow.sim.split import agent_hosts, split_flows
 
 ETHERNET_BYTES = 14
@@ -27,7 +16,7 @@ _CACHE_BYTES = 64 << 20
 _FIRST_SOURCE_PORT, _FIRST_DESTINATION_PORT = 10_000, 40_000
 
 
-def network_spec(scenario: Scenario) -> str:
+def network_spec(scenario: model.Scenario) -> str:
     """The JSON text for the core. Raises ScenarioError for impossible flows."""
     topology = scenario.topology
     inside = agent_hosts(scenario)
@@ -53,7 +42,7 @@ def network_spec(scenario: Scenario) -> str:
     )
 
 
-def _members(scenario: Scenario) -> list[dict[str, object]]:
+def _members(scenario: model.Scenario) -> list[dict[str, object]]:
     """Senders, receivers and cache agents of group sessions."""
     from groupflow.sim.control import session_token
 
@@ -100,7 +89,7 @@ def _host(kind: str, name: str, host: Host) -> dict[str, object]:
     return {"kind": kind, "name": name, "ip": str(host.ip), "mac": host.mac, "gateway_mac": host.gateway_mac}
 
 
-def _switch(scenario: Scenario, name: str) -> dict[str, object]:
+def _switch(scenario: model.Scenario, name: str) -> dict[str, object]:
     if scenario.kind(name) == "agent":
         agent = scenario.topology.switches[name].agent
         return _host("agent", name, scenario.topology.hosts[agent or ""]) | asdict(scenario.agent(name))
@@ -118,7 +107,7 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
     }
 
 
-def _errors(scenario: Scenario, name: str) -> dict[str, int]:
+def _errors(scenario: model.Scenario, name: str) -> dict[str, int]:
     """Mean bytes from one bit error to the next, by neighbour."""
     errors: dict[str, int] = {}
     for place, link in enumerate(scenario.topology.links):
@@ -128,14 +117,14 @@ def _errors(scenario: Scenario, name: str) -> dict[str, int]:
     return errors
 
 
-def _fifo(name: str, options: FifoOptions) -> dict[str, object]:
+def _fifo(name: str, options: model.FifoOptions) -> dict[str, object]:
     if (options.xoff is None) != (options.xon is None):
-        raise ScenarioError(f"switches.{name}: xoff and xon go together; give both")
+        raise model.ScenarioError(f"switches.{name}: xoff and xon go together; give both")
     pause = None if options.xoff is None else {"xoff": options.xoff, "xon": options.xon}
     return {"ecn": options.ecn, "pause": pause}
 
 
-def _link(link: Link, extra: LinkExtra) -> dict[str, object]:
+def _link(link: Link, extra: model.LinkExtra) -> dict[str, object]:
     return {
         "a": _end(link.a),
         "b": _end(link.b),
@@ -152,7 +141,7 @@ def _end(end: End) -> dict[str, object]:
     return {"node": end.node, "port": end.port}
 
 
-def _loss(link: Link, extra: LinkExtra) -> dict[str, object]:
+def _loss(link: Link, extra: model.LinkExtra) -> dict[str, object]:
     if extra.policer is not None:
         rate, depth = extra.policer
         return {"model": "policer", "loss_ppb": link.spec.loss, "rate_bps": rate, "bytes": depth}
@@ -167,7 +156,7 @@ def _loss(link: Link, extra: LinkExtra) -> dict[str, object]:
     }
 
 
-def flow_ports(flows: Iterable[Flow]) -> dict[str, tuple[int, int]]:
+def flow_ports(flows: Iterable[model.Flow]) -> dict[str, tuple[int, int]]:
     """Source and destination port of each flow: its own at both hosts, so that a port names one end."""
     at_source, at_destination = Counter[str](), Counter[str]()
     ports: dict[str, tuple[int, int]] = {}
@@ -175,14 +164,14 @@ def flow_ports(flows: Iterable[Flow]) -> dict[str, tuple[int, int]]:
         source_port = _FIRST_SOURCE_PORT + at_source[flow.source]
         destination_port = _FIRST_DESTINATION_PORT + at_destination[flow.destination]
         if source_port >= _FIRST_DESTINATION_PORT or destination_port > 0xFFFF:
-            raise ScenarioError(f"traffic.{flow.name}: the host has too many flows; use more hosts")
+            raise model.ScenarioError(f"traffic.{flow.name}: the host has too many flows; use more hosts")
         at_source[flow.source] += 1
         at_destination[flow.destination] += 1
         ports[flow.name] = (source_port, destination_port)
     return ports
 
 
-def _flows(flows: Sequence[Flow]) -> list[dict[str, object]]:
+def _flows(flows: Sequence[model.Flow]) -> list[dict[str, object]]:
     ports = flow_ports(flows)
     return [
         {
@@ -195,12 +184,12 @@ def _flows(flows: Sequence[Flow]) -> list[dict[str, object]]:
             "stop_ns": flow.stop_ns,
             "shaped_as": flow.shaped_as,
         }
-        | (_udp(flow.traffic) if isinstance(flow.traffic, UdpTraffic) else _tcp(flow.traffic))
+        | (_udp(flow.traffic) if isinstance(flow.traffic, model.UdpTraffic) else _tcp(flow.traffic))
         for flow in flows
     ]
 
 
-def _udp(traffic: UdpTraffic) -> dict[str, object]:
+def _udp(traffic: model.UdpTraffic) -> dict[str, object]:
     return {
         "kind": "udp",
         "rate_bps": traffic.rate,
@@ -210,7 +199,7 @@ def _udp(traffic: UdpTraffic) -> dict[str, object]:
     }
 
 
-def _arrivals(arrivals: Arrivals) -> dict[str, object]:
+def _arrivals(arrivals: model.Arrivals) -> dict[str, object]:
     if arrivals.pattern != "on_off":
         return {"pattern": arrivals.pattern}
     return {
@@ -221,11 +210,11 @@ def _arrivals(arrivals: Arrivals) -> dict[str, object]:
     }
 
 
-def _messages(messages: Messages) -> dict[str, int]:
+def _messages(messages: model.Messages) -> dict[str, int]:
     return {"bytes": messages.size, "period_ns": messages.period_ns}
 
 
-def _tcp(traffic: TcpTraffic) -> dict[str, object]:
+def _tcp(traffic: model.TcpTraffic) -> dict[str, object]:
     return {
         "kind": "tcp",
         "variant": traffic.variant,

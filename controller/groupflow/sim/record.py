@@ -1,7 +1,5 @@
 """Records a simulation for the page: the same frames as of a running network, in virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping
@@ -27,7 +25,7 @@ SHOWN_PER_SECOND = 10
 class SimRecorder:
     """Looks at a simulated network at each multiple of `period_ns`."""
 
-    def __init__(self, sim: NativeSim, scenario: Scenario, path: Path) -> None:
+    def __init__(self, sim: "NativeSim", scenario: Scenario, path: Path) -> None:
         self.period_ns = max(scenario.sample_ns, -(-scenario.duration_ns // MOST_FRAMES))
         speed = self.period_ns * SHOWN_PER_SECOND / 1e9
         form = topology_form(scenario.topology, "netsim", speed=speed, about=scenario.name)
@@ -39,7 +37,7 @@ class SimRecorder:
         self.next_ns = 0
         """the time of the next look"""
 
-    async def follow(self, controller: Controller) -> None:
+    async def follow(self, controller: "Controller") -> None:
         """Records a run with a controller, whose clock is the simulator's, until cancelled."""
         eye = Eye(controller)
         loop = asyncio.get_running_loop()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from groupflow.network.reasons import reason
 from groupflow.sim.model import Scenario, ScenarioError, SwitchSetup
 from groupflow.sim.network_spec import network_spec
 from groupflow.sim.results import Results
@@ -111,7 +112,7 @@ def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
     try:
         programs = [(scenario.program.read_text(), scenario.p4info.read_text())] if p4_switches else []
     except OSError as error:
-        raise ScenarioError(f"program: {error.filename}: {error.strerror}; run `make p4`") from None
+        raise ScenarioError(f"program: {error.filename}: {reason(error)}; run `make p4`") from None
     try:
         sim = NativeSim(network_spec(scenario), programs, threads)
     except ValueError as error:

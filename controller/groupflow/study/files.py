@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from groupflow.network.reasons import reason
 from groupflow.study.errors import StudyError
 
 Cell: TypeAlias = str | int | float | None
@@ -30,7 +31,7 @@ def into(folder: Path) -> Generator[None]:
         where = Path(str(error.filename or folder))
         if not (where.is_relative_to(folder) or folder.is_relative_to(where)):
             raise
-        raise StudyError(f"{where}: {error.strerror or error}; choose another --out") from error
+        raise StudyError(f"{where}: {reason(error)}; choose another --out") from error
 
 
 def write_json(path: Path, content: object) -> None:

@@ -37,7 +37,7 @@ class Simulation(Generic[Run, Measured, Grouped]):
         name: str,
         about: str,
         runs: Runs[Run],
-        judge: Callable[[Grouped], list[Claim]],
+        judge: Callable[[Grouped], Iterable[Claim]],
         draw: Callable[[Path, Grouped], None],
     ) -> "Study[Run, Measured, Grouped]":
         """A study beyond the paper, whose files have their own names."""
@@ -58,7 +58,7 @@ class Study(Generic[Run, Measured, Grouped]):
     """one line for people"""
     simulation: Simulation[Run, Measured, Grouped]
     runs: Runs[Run]
-    judge: Callable[[Grouped], list[Claim]]
+    judge: Callable[[Grouped], Iterable[Claim]]
     """claims, by rules that were stated before any run"""
     draw: Callable[[Path, Grouped], None]
 

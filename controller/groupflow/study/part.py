@@ -38,7 +38,7 @@ class Part(Generic[Run, Measured, Grouped]):
     """name of its files"""
     runs: list[Run]
     group: Callable[[Sequence[Measured]], Grouped]
-    judge: Callable[[Grouped], list[Claim]]
+    judge: Callable[[Grouped], Iterable[Claim]]
     draw: Callable[[Path, Grouped], None]
     rows: Callable[[Measured], Iterable[Row]]
     measured: dict[Run, Measured] = field(default_factory=dict[Run, Measured])
@@ -69,4 +69,4 @@ class Part(Generic[Run, Measured, Grouped]):
     @property
     def claims(self) -> list[Claim]:
         """The claims; none before all runs are over."""
-        return self.judge(self.group(self.outcomes)) if self.complete else []
+        return list(self.judge(self.group(self.outcomes))) if self.complete else []

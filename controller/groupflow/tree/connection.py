@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from socket import AF_INET
 from ssl import SSLContext
 from typing import Any, TypeAlias, cast
 
+from groupflow.network.reasons import reason
 from groupflow.tree.errors import TreeError
 
 log = logging.getLogger(__name__)
@@ -123,8 +123,7 @@ async def listen(at: tuple[str, int], accept: Accept, tls: SSLContext | None) ->
         )
     except OSError as error:
         # asyncio's own text names the address again.
-        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
-        raise TreeError(f"cannot listen at {host}:{port}: {reason}; {cure}") from None
+        raise TreeError(f"cannot listen at {host}:{port}: {reason(error)}; {cure}") from None
     if not any(each.family == AF_INET for each in server.sockets):
         server.close()
         raise TreeError(f"cannot listen at {host}:{port}: hosts connect to IPv4 addresses; {cure}")

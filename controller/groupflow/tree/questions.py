@@ -7,13 +7,13 @@ groupflow.tree.answers. `{"refused": {"code": …, "text": …}}` is the last li
 import asyncio
 import hmac
 import json
-import os
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
 from groupflow.network import units
+from groupflow.network.reasons import reason
 from groupflow.tree.errors import TreeError, TreeRefusedError
 from groupflow.tree.identity import fingerprint
 
@@ -43,8 +43,7 @@ async def connect(
     except ssl.SSLError as error:
         raise TreeError(f"no TLS with {to}: {(error.reason or 'failed').lower()}; {_CURE}") from None
     except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
-        raise TreeError(f"no answer from {to}: {reason}; {_CURE}") from None
+        raise TreeError(f"no answer from {to}: {reason(error)}; {_CURE}") from None
     if tls_pin is not None:
         certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         if not hmac.compare_digest(fingerprint(certificate), tls_pin.replace(":", "").lower()):
@@ -78,7 +77,7 @@ async def ask(
     except (ValueError, TypeError, KeyError):
         raise TreeError(f"{to}: its answer makes no sense; check that it is of this version") from None
     except OSError as error:
-        raise TreeError(f"{to}: the connection is lost: {error.strerror or error}; try again") from None
+        raise TreeError(f"{to}: the connection is lost: {reason(error)}; try again") from None
     finally:
         writer.close()
         with suppress(OSError):

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from groupflow.network.reasons import reason
 from groupflow.tuning.model import Client, Limits, Policy, Reading, checked
 from groupflow.tuning.policies import POLICIES, Policies
 
@@ -44,7 +45,7 @@ def _found(file: Path) -> Mapping[object, object]:
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise PolicyFileError(f"{file}: {(error.strerror or 'cannot be read').lower()}") from None
+        raise PolicyFileError(f"{file}: {reason(error)}") from None
     try:
         exec(compile(text, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (anybody's code)

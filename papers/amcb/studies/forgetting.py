@@ -1,7 +1,7 @@
 """Rims that forget packets when the hub goes back, or remember them: which fits the paper's table better?"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -31,19 +31,15 @@ def _cases(quick: bool) -> list[Case]:
     ]
 
 
-def _judge(found: Outcomes) -> list[Claim]:
+def _judge(found: Outcomes) -> Iterator[Claim]:
     sizes = sorted({case.size for case in found})
-    claims: list[Claim] = []
     for quantity in QUANTITIES:
         for method in METHODS:
             remembers, forgets = (_off(found, sizes, method, quantity, flag) for flag in (False, True))
             said = f"{method}: {quantity[0]} fits better with rims that forget"
-            claims.append(
-                finding(NAME, f"{quantity[0]}-{method}", said,
-                        forgets, "mean factor off the paper's", forgets < remembers,
-                        f"{remembers:.2f} with rims that remember; {len(sizes)} sizes")
-            )  # fmt: skip
-    return claims
+            yield finding(NAME, f"{quantity[0]}-{method}", said,
+                          forgets, "mean factor off the paper's", forgets < remembers,
+                          f"{remembers:.2f} with rims that remember; {len(sizes)} sizes")  # fmt: skip
 
 
 def _off(found: Outcomes, sizes: Sequence[int], method: Method, quantity: Quantity, forgets: bool) -> float:

@@ -1,5 +1,6 @@
 """Selective repeat and erasure coding beside Go-Back-N."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
@@ -17,9 +18,8 @@ def _cases(quick: bool) -> list[Case]:
     return [Case(size, method, repair) for method in METHODS for repair in REPAIRS]
 
 
-def _judge(found: Outcomes) -> list[Claim]:
+def _judge(found: Outcomes) -> Iterator[Claim]:
     size = next(iter(found)).size
-    claims: list[Claim] = []
     for method in METHODS:
         back = found[Case(size, method)]
         for repair in ("selective", "erasure"):
@@ -28,11 +28,8 @@ def _judge(found: Outcomes) -> list[Claim]:
             note = f"{latency(other):.0f} s instead of {latency(back):.0f}; " + (
                 f"{again(other):.1f} % instead of {again(back):.1f} %"
             )
-            claims.append(
-                finding(NAME, f"{method}-{repair}", f"{method}: {REPAIRS[repair]} sends less again",
-                        ratio, "times less than Go-Back-N", ratio > 1, note)
-            )  # fmt: skip
-    return claims
+            yield finding(NAME, f"{method}-{repair}", f"{method}: {REPAIRS[repair]} sends less again",
+                          ratio, "times less than Go-Back-N", ratio > 1, note)  # fmt: skip
 
 
 def _draw(path: Path, found: Outcomes) -> None:

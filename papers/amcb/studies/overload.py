@@ -4,6 +4,7 @@ The rule: an overload explains the growth if all three of the paper's claims abo
 long, or holds two packets.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
@@ -31,23 +32,19 @@ def _runs(quick: bool, seed: int) -> list[Run]:
     ]
 
 
-def _judge(found: Outcomes) -> list[Claim]:
-    claims: list[Claim] = []
+def _judge(found: Outcomes) -> Iterator[Claim]:
     sizes = sorted({case.size for case in found})
     for above in ABOVE:
         for queue in QUEUES:
             more: Figures = {
                 (s, m): again(found[Case(s, m, above=above, queue=queue)]) for s in sizes for m in METHODS
             }
-            judged = growth(sizes, more)
+            judged = list(growth(sizes, more))
             held = sum(claim.holds for claim in judged)
-            claims.append(
-                finding(NAME, f"{above:g}-{queue}",
-                        f"{above - 1:.0%} above the link, a queue of {queue}: retransmission grows", held,
-                        f"of {len(judged)} claims", held == len(judged),
-                        "; ".join(f"{claim.id} {claim.measured:.2f}" for claim in judged))
-            )  # fmt: skip
-    return claims
+            yield finding(NAME, f"{above:g}-{queue}",
+                          f"{above - 1:.0%} above the link, a queue of {queue}: retransmission grows", held,
+                          f"of {len(judged)} claims", held == len(judged),
+                          "; ".join(f"{claim.id} {claim.measured:.2f}" for claim in judged))  # fmt: skip
 
 
 def _draw(path: Path, found: Outcomes) -> None:

@@ -1,5 +1,6 @@
 """Hundreds of rims: the cost of each way of repair, and the number of reception results."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from groupflow.sim.bone import Repair
@@ -23,18 +24,17 @@ def _cases(quick: bool) -> list[Case]:
     return [*few, Case(SIZE, "scheduled", "selective", rims=counts[-1], crowd=EVERYONE)]
 
 
-def _judge(found: Outcomes) -> list[Claim]:
+def _judge(found: Outcomes) -> Iterator[Claim]:
     counts = sorted({case.rims for case in found})
     least, most = counts[0], counts[-1]
     all_of_them = found[Case(SIZE, "scheduled", "selective", rims=most, crowd=EVERYONE)]
-    claims: list[Claim] = []
     for repair in ("selective", "erasure"):
         many = found[Case(SIZE, "scheduled", repair, rims=most)]
         missing = sum(most - outcome.complete for outcome in many)
         a_round = sum(o.answers for o in many) / sum(o.rounds for o in many)
         everyone = sum(o.answers for o in all_of_them) / sum(o.rounds for o in all_of_them)
         growth = latency(many) / latency(found[Case(SIZE, "scheduled", repair, rims=least)])
-        claims += [
+        yield from [
             finding(NAME, f"complete-{repair}", f"{REPAIRS[repair]}: all of {most} rims have the file",
                     missing, "rims without it", missing == 0, "over all seeds"),
             finding(NAME, f"results-{repair}", f"{REPAIRS[repair]}: results a round are fewer than rims",
@@ -44,7 +44,6 @@ def _judge(found: Outcomes) -> list[Claim]:
                     growth, f"times, {most} rims over {least}", growth < most / least,
                     f"{latency(many):.0f} s; {again(many):.0f} % sent again"),
         ]  # fmt: skip
-    return claims
 
 
 def _draw(path: Path, found: Outcomes) -> None:

@@ -1,7 +1,7 @@
 """The rule for the size of packets against fixed sizes: on the inferred link alone, with other traffic, and
 with rarer or more frequent errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
@@ -33,9 +33,8 @@ def _weakness(outcomes: Sequence[Outcome]) -> float:
     return 1 / _power(outcomes)
 
 
-def _judge(found: Outcomes) -> list[Claim]:
+def _judge(found: Outcomes) -> Iterator[Claim]:
     size = next(iter(found)).size
-    claims: list[Claim] = []
     for link in LINKS:
         power = {fixed: _power(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED}
         time = {fixed: latency(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED}
@@ -44,7 +43,7 @@ def _judge(found: Outcomes) -> list[Claim]:
         ratio = _power(adapted) / power[best]
         mean = sum(outcome.packet for outcome in adapted) / len(adapted)
         listed = ", ".join(f"{fixed}: {value / power[best]:.2f}" for fixed, value in power.items())
-        claims += [
+        yield from [
             finding(NAME, f"power-{link}", f"{link} link: adapted, power is near that of the best fixed size",
                     ratio, f"of that of {best} bytes", ratio >= NEAR,
                     f"near: {NEAR:g}; mean size {mean:.0f}; fixed sizes: {listed}"),
@@ -53,10 +52,10 @@ def _judge(found: Outcomes) -> list[Claim]:
                     latency(adapted) <= time[quickest],
                     ", ".join(f"{fixed}: {value:.0f} s" for fixed, value in time.items())),
         ]  # fmt: skip
-    return claims + _everywhere(found)
+    yield from _everywhere(found)
 
 
-def _everywhere(found: Outcomes) -> list[Claim]:
+def _everywhere(found: Outcomes) -> Iterator[Claim]:
     """Claims for a link not known in advance: the rule's greatest distance from the best, against that
     of each fixed size."""
     size = next(iter(found)).size
@@ -69,7 +68,6 @@ def _everywhere(found: Outcomes) -> list[Claim]:
             for link in LINKS
         )
 
-    claims: list[Claim] = []
     for name, value, what in (
         ("time", latency, "it takes longer than the fastest size there"),
         ("power", _weakness, "its power is below the greatest there"),
@@ -78,10 +76,9 @@ def _everywhere(found: Outcomes) -> list[Claim]:
         adapted, least = worst(value, None), min(fixed.values())
         listed = ", ".join(f"{each}: {ratio:.2f}" for each, ratio in fixed.items())
         claim = f"on the link where {what} by most, adapted, that is less than for any one fixed size"
-        claims.append(
-            finding(NAME, f"{name}-everywhere", claim, adapted, "times", adapted < least, f"fixed: {listed}")
+        yield finding(
+            NAME, f"{name}-everywhere", claim, adapted, "times", adapted < least, f"fixed: {listed}"
         )
-    return claims
 
 
 def _draw(path: Path, found: Outcomes) -> None:

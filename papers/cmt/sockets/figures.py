@@ -5,26 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from groupflow.study.drawing import COLOURS, PALE, save, subplots
+from papers.cmt.sockets import paper
 from papers.cmt.sockets.outcome import Found, mbps
-from papers.cmt.sockets.paper import (
-    BEST_FROM,
-    BEST_TO,
-    KB,
-    MIDDLE,
-    SMALL,
-    TABLE_1_S,
-    TABLE_2_S,
-    THREE,
-    THREE_S,
-)
 
 
 def table_1(path: Path, found: Found) -> None:
     """Draws the rate over the buffer."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
-    axis.axvline(found.path.in_flight / KB, color=PALE, label="bandwidth-delay product")
-    _rates(axis, {b / KB: s for b, s in found.column(1).items()}, "netsim")
-    _paper(axis, {b / KB: mbps(s) for b, s in TABLE_1_S.items()})
+    axis.axvline(found.path.in_flight / paper.KB, color=PALE, label="bandwidth-delay product")
+    _rates(axis, {b / paper.KB: s for b, s in found.column(1).items()}, "netsim")
+    _paper(axis, {b / paper.KB: mbps(s) for b, s in paper.TABLE_1_S.items()})
     axis.set_xscale("log", base=2)
     axis.set(xlabel="Socket buffer [KB], one connection", ylabel="Rate [Mbps]", ylim=(0, None))
     axis.legend(fontsize="small")
@@ -34,8 +24,8 @@ def table_1(path: Path, found: Found) -> None:
 def table_2(path: Path, found: Found) -> None:
     """Draws the rate over the number of connections."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
-    _rates(axis, found.row(SMALL), "netsim")
-    _paper(axis, {n: mbps(s) for n, s in TABLE_2_S.items()})
+    _rates(axis, found.row(paper.SMALL), "netsim")
+    _paper(axis, {n: mbps(s) for n, s in paper.TABLE_2_S.items()})
     axis.set(xlabel="Connections, 8 KB each", ylabel="Rate [Mbps]", xlim=(0, None), ylim=(0, None))
     axis.legend(fontsize="small")
     save(drawing, path)
@@ -44,9 +34,9 @@ def table_2(path: Path, found: Found) -> None:
 def figure_2(path: Path, found: Found) -> None:
     """Draws the time over the number of connections; in the band the paper's time is shortest."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
-    axis.axvspan(BEST_FROM, BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
-    times(axis, found.row(MIDDLE), "netsim", 0)
-    _paper(axis, {1: TABLE_1_S[MIDDLE], THREE: THREE_S})
+    axis.axvspan(paper.BEST_FROM, paper.BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
+    times(axis, found.row(paper.MIDDLE), "netsim", 0)
+    _paper(axis, {1: paper.TABLE_1_S[paper.MIDDLE], paper.THREE: paper.THREE_S})
     axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", xlim=(0, None), ylim=(0, None))
     axis.legend(fontsize="small")
     save(drawing, path)
@@ -56,7 +46,7 @@ def grid(path: Path, found: Found) -> None:
     """Draws the rate over the number of connections, a line for each buffer."""
     drawing, axis = subplots(figsize=(5.6, 3.6))
     for number, buffer in enumerate(sorted({b for b, _ in found.times})):
-        _rates(axis, found.row(buffer), f"{buffer // KB} KB", number)
+        _rates(axis, found.row(buffer), f"{buffer // paper.KB} KB", number)
     axis.set(xlabel="Connections", ylabel="Rate [Mbps]", ylim=(0, None))
     axis.legend(fontsize="small", ncols=2)
     save(drawing, path)

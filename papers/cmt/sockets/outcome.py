@@ -6,28 +6,16 @@ from statistics import fmean
 from typing import TypeAlias
 
 from groupflow.study.files import Row
+from papers.cmt.sockets import paper
 from papers.cmt.sockets.infer import inferred
 from papers.cmt.sockets.network import Path, transfer
-from papers.cmt.sockets.paper import (
-    FILE,
-    MBPS,
-    MIDDLE,
-    SMALL,
-    TABLE_1_S,
-    TABLE_2_S,
-    THREE,
-    THREE_S,
-    Case,
-    Open,
-    Run,
-)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Measurements of one run."""
 
-    run: Run
+    run: paper.Run
     path: Path
     """the path of the run"""
     seconds: float
@@ -60,10 +48,10 @@ class Found:
         return {b: s for (b, n), s in sorted(self.times.items()) if n == connections}
 
 
-Outcomes: TypeAlias = Mapping[Open, Found]
+Outcomes: TypeAlias = Mapping[paper.Open, Found]
 
 
-def run_one(run: Run) -> Outcome:
+def run_one(run: paper.Run) -> Outcome:
     """Simulates a run. Raises RunFailedError."""
     path = inferred(run.case.open)
     measured = transfer(run.case, path, run.seed)
@@ -72,8 +60,8 @@ def run_one(run: Run) -> Outcome:
 
 def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
     """Means over the seeds, by choice of the open parameters."""
-    seconds: dict[Open, dict[tuple[int, int], list[float]]] = {}
-    paths: dict[Open, Path] = {}
+    seconds: dict[paper.Open, dict[tuple[int, int], list[float]]] = {}
+    paths: dict[paper.Open, Path] = {}
     for outcome in outcomes:
         case = outcome.run.case
         paths[case.open] = outcome.path
@@ -87,16 +75,16 @@ def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
 
 def mbps(seconds: float) -> float:
     """The rate of a transfer of so many seconds in the paper's Mbps."""
-    return FILE * 8 / seconds / MBPS
+    return paper.FILE * 8 / seconds / paper.MBPS
 
 
-def listed_s(case: Case) -> float | None:
+def listed_s(case: paper.Case) -> float | None:
     """The paper's time for a case, where it has one."""
     if case.connections == 1:
-        return TABLE_1_S.get(case.buffer)
-    if case.buffer == SMALL:
-        return TABLE_2_S.get(case.connections)
-    return THREE_S if (case.buffer, case.connections) == (MIDDLE, THREE) else None
+        return paper.TABLE_1_S.get(case.buffer)
+    if case.buffer == paper.SMALL:
+        return paper.TABLE_2_S.get(case.connections)
+    return paper.THREE_S if (case.buffer, case.connections) == (paper.MIDDLE, paper.THREE) else None
 
 
 def row(outcome: Outcome) -> Row:

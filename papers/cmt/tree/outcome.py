@@ -1,7 +1,7 @@
 """Measurements of a run."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import Any, TypeAlias
@@ -100,7 +100,7 @@ def means(
     return {key: fmean(found) for key, found in sorted(values.items())}
 
 
-def rows(outcome: Outcome) -> list[dict[str, Any]]:
+def rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """Rows of a table, one for each way."""
     run = outcome.run
     common = {"hosts": run.hosts, "seed": run.seed, "threshold_ms": run.threshold_ms}
@@ -109,9 +109,7 @@ def rows(outcome: Outcome) -> list[dict[str, Any]]:
     lasting = {
         f"churn_{field.name}": getattr(churn, field.name) if churn else None for field in fields(Churn)
     }
-    found: list[dict[str, Any]] = []
     for way in WAYS:
         shape = {field.name: getattr(outcome.ways[way], field.name) for field in fields(Shape)[:-1]}
         own = tree | lasting if way == "tree" else dict.fromkeys(tree | lasting)
-        found.append(common | {"way": way} | shape | own)
-    return found
+        yield common | {"way": way} | shape | own

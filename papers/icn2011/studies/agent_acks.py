@@ -5,6 +5,7 @@ take a hundredth of a sender's link. The rule: an assumption explains Figs. 9 to
 claims about them hold. Three loads, three seeds of 20 s.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,22 +48,18 @@ def _with(acks: Acks, points: Points) -> Points:
     return {replace(case, acks=""): point for case, point in chosen.items()}
 
 
-def _judge(points: Points) -> list[Claim]:
-    found: list[Claim] = []
+def _judge(points: Points) -> Iterator[Claim]:
     for acks, words in WORDS.items():
         here = _with(acks, points)
         judged = [claim for number in FOUR for claim in claims.evaluate(number, here)]
-        found += [restated(claim, NAME, acks or "bare") for claim in judged]
+        yield from [restated(claim, NAME, acks or "bare") for claim in judged]
         failed = [claim.id for claim in judged if not claim.holds]
         cached = max(point.mean.cache_ratio for case, point in here.items() if case.method == "n2n")
-        found.append(
-            finding(
-                NAME, f"{acks or 'bare'}-explains", f"acknowledgements {words} explain Figs. 9 to 11",
-                len(judged) - len(failed), f"of {len(judged)} claims", not failed,
-                f"all; not: {', '.join(failed) or 'none'}; Node-Node's cache ratio: {cached:.2f}",
-            )
+        yield finding(
+            NAME, f"{acks or 'bare'}-explains", f"acknowledgements {words} explain Figs. 9 to 11",
+            len(judged) - len(failed), f"of {len(judged)} claims", not failed,
+            f"all; not: {', '.join(failed) or 'none'}; Node-Node's cache ratio: {cached:.2f}",
         )  # fmt: skip
-    return found
 
 
 def _draw(path: Path, points: Points) -> None:

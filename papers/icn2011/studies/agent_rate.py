@@ -4,7 +4,7 @@ The paper's reason for Fig. 10 is an "explosion in ACK packet transmission" at a
 their speed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
@@ -35,7 +35,7 @@ def _case(method: Method, load: float, rate: int | None) -> Case:
     return Case(method, load, senders=4, members=1, agent_pps=rate)
 
 
-def _judge(points: Points) -> list[Claim]:
+def _judge(points: Points) -> Iterator[Claim]:
     rates = list(dict.fromkeys(case.agent_pps for case in points))
     loads = sorted({case.load for case in points})
 
@@ -69,7 +69,6 @@ def _judge(points: Points) -> list[Claim]:
             lambda value: low <= value <= high, f"{low:g} to {high:g}",
         ),
     ]  # fmt: skip
-    claims: list[Claim] = []
     at_all = set(rates)
     for name, claim, value, holds, criterion in statements:
         values = {rate: value(rate) for rate in rates}
@@ -77,14 +76,9 @@ def _judge(points: Points) -> list[Claim]:
         at_all &= good
         listed = ", ".join(f"{_said(rate)}: {values[rate]:.2f}" for rate in rates)
         note = f"{criterion}; {listed}"
-        claims.append(
-            finding(NAME, name, f"{claim}, at some agents' rate", len(good), "rates", bool(good), note)
-        )
+        yield finding(NAME, name, f"{claim}, at some agents' rate", len(good), "rates", bool(good), note)
     note = f"all four at {', '.join(_said(rate) for rate in rates if rate in at_all) or 'none'}"
-    claims.append(
-        finding(NAME, "all", "one rate explains all of it", len(at_all), "rates", bool(at_all), note)
-    )
-    return claims
+    yield finding(NAME, "all", "one rate explains all of it", len(at_all), "rates", bool(at_all), note)
 
 
 def _said(rate: int | None) -> str:

@@ -4,6 +4,7 @@ The rule: a reading explains Fig. 12 if all of the paper's claims about it hold.
 Dmax is what all senders transmitted, or what those beside SA1 did, whose packets are the first it caches.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,22 +34,18 @@ def _own(point: Point) -> Point:
     return Point(*own)
 
 
-def _judge(points: Points) -> list[Claim]:
-    found: list[Claim] = []
+def _judge(points: Points) -> Iterator[Claim]:
     for reading, said in READINGS.items():
         judged = claims.evaluate(FIG12.number, _read(reading, points))
-        found += [
+        yield from [
             restated(replace(claim, claim=f"Dmax of {said}: {claim.claim}"), NAME, reading)
             for claim in judged
         ]
         held = sum(claim.holds for claim in judged)
-        found.append(
-            finding(
-                NAME, f"{reading}-explains", f"Dmax of {said} explains Fig. 12", held,
-                f"of {len(judged)} claims", held == len(judged), "all of them",
-            )
+        yield finding(
+            NAME, f"{reading}-explains", f"Dmax of {said} explains Fig. 12", held,
+            f"of {len(judged)} claims", held == len(judged), "all of them",
         )  # fmt: skip
-    return found
 
 
 def _draw(path: Path, points: Points) -> None:

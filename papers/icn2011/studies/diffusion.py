@@ -5,7 +5,7 @@ of eq. 9 (Takano et al., docs/explanation/diffusion.md): it shapes each stream t
 switch reports, and keeps the bytes that it may not send yet in its cache.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from groupflow.sim.model import Variant
@@ -44,10 +44,9 @@ def _case(method: Method, load: float, tcp: Variant, d: float | None) -> Case:
     return Case(method, load, senders=2, members=1, delay_ms=DELAY_MS, tcp=tcp, routers=ROUTERS, diffusion=d)
 
 
-def _judge(points: Points) -> list[Claim]:
+def _judge(points: Points) -> Iterator[Claim]:
     tcps: list[Variant] = list(dict.fromkeys(case.tcp for case in points))
     loads = sorted({case.load for case in points})
-    claims: list[Claim] = []
     for method in SPLIT:
 
         def against_alone(
@@ -63,7 +62,7 @@ def _judge(points: Points) -> list[Claim]:
                 for load in loads
             }
 
-        claims += [
+        yield from [
             _lost(method, against_alone(lambda i: i.lost_in_network)),
             _ratio(method, "received", "members receive more of each stream",
                    against_alone(lambda i: i.reception_mbps), lambda ratio: ratio >= MORE,
@@ -71,7 +70,6 @@ def _judge(points: Points) -> list[Claim]:
             _ratio(method, "cache", "SA1 caches less", against_alone(lambda i: i.cache_ratio),
                    lambda ratio: ratio <= 1 / MORE, f"at most {1 / MORE:.2f}"),
         ]  # fmt: skip
-    return claims
 
 
 Pairs = dict[tuple[Variant, float], tuple[float, float]]

@@ -1,5 +1,6 @@
 """The largest TCP window, which the paper does not give, and its effect on the influence of the delay."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
@@ -31,11 +32,10 @@ def _case(method: Method, load: float, delay: int, window: int) -> Case:
     return Case(method, load, members=1, delay_ms=delay, window=window)
 
 
-def _judge(points: Points) -> list[Claim]:
+def _judge(points: Points) -> Iterator[Claim]:
     windows = sorted({case.window for case in points})
     loads = sorted({case.load for case in points})
     near, far = DELAYS_MS
-    found: list[Claim] = []
     for method in SPLIT:
 
         def received(load: float, delay: int, window: int, method: Method = method) -> float:
@@ -56,13 +56,10 @@ def _judge(points: Points) -> list[Claim]:
             note = (
                 f"at least {1 - TENTH:g} at every load, of {loads[0]:g} to {loads[-1]:g}; by window, {listed}"
             )
-            found.append(
-                finding(
-                    NAME, f"{method}-{key}", f"{claim}, at some window", max(values.values()),
-                    f"{unit}, the best window", bool(good), note,
-                )
+            yield finding(
+                NAME, f"{method}-{key}", f"{claim}, at some window", max(values.values()),
+                f"{unit}, the best window", bool(good), note,
             )  # fmt: skip
-    return found
 
 
 def _draw(path: Path, points: Points) -> None:

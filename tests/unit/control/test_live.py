@@ -112,6 +112,16 @@ async def test_too_many_viewers_are_refused_in_one_line() -> None:
         )
 
 
+async def test_of_viewers_that_come_at_once_no_more_watch_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupflow.control.live.sampler.MOST_VIEWERS", 1)
+    async with world() as w:
+        live = Live(w.running)
+        assert not live.crowded, "when the first and the second ask"
+        async with aclosing(live.frames()) as first, aclosing(live.frames()) as second:
+            await anext(first)
+            assert [text async for text in second] == []
+
+
 async def test_page_and_topology_come_from_the_controller() -> None:
     async with served() as (_, _, url), httpx.AsyncClient(base_url=url, headers=headers(url)) as client:
         page = await client.get("/")

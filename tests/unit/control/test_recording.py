@@ -67,14 +67,14 @@ def test_a_foreign_file_is_refused_in_one_line(
 ) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(content)
-    assert main(["play", str(path)]) == 1
+    assert main(["play", str(path)]) == 4
     error = capsys.readouterr().err
     assert error.startswith(f"groupflow: {path}: ")
     assert error.count("\n") == 1
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="No such file or directory; name another file"):
+    with pytest.raises(RecordingError, match="no such file or directory; name another file"):
         Recorder(tmp_path / "missing" / "a.rec", {})
 
 

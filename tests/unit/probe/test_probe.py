@@ -181,7 +181,7 @@ async def test_refused_and_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     assert "elsewhere:" in (said := str(await refusal(port, host="elsewhere")))
-    assert "Name or service not known; check the name" in said
+    assert "name or service not known; check the name" in said
 
 
 async def test_a_name_with_several_addresses() -> None:

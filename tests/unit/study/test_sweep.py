@@ -80,6 +80,17 @@ def test_every_value_meets_every_other_and_every_seed(tmp_path: Path) -> None:
     assert len({run.key for run in asked.runs}) == 18
 
 
+def test_a_run_of_another_version_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run, *_) = read(sweep_file(tmp_path)).runs
+    before = run.key
+
+    def of_another(_: str) -> str:
+        return "0.0.0"
+
+    monkeypatch.setattr("groupflow.study.sweep.form.version", of_another)
+    assert run.key != before
+
+
 @pytest.mark.parametrize(
     ("values", "found"),
     [

@@ -6,14 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from groupflow.control.controller import Controller
+from groupflow.control.diffusion import model
 from groupflow.control.diffusion.coefficients import UNITS
-from groupflow.control.diffusion.model import (
-    DEFAULT_ALPHA,
-    DEFAULT_D,
-    DEFAULT_PACKET_BYTES,
-    FlowRequest,
-    link_key,
-)
 from groupflow.control.diffusion.plan import Branch, Part
 from groupflow.control.diffusion.readings import Reading
 from groupflow.control.diffusion.service import ControlledFlow, Diffusion
@@ -34,10 +28,10 @@ class NewFlow(BaseModel):
     dst_port: int | None = Field(None, ge=1, le=65535)
     session: int | None = None
     source: int | None = Field(None, description="the sending member; none: the session's only sender")
-    d: str = Field(DEFAULT_D, description="diffusion coefficient, a decimal or a fraction")
-    alpha: str = Field(DEFAULT_ALPHA, description="flow intensity multiplier, 1 to 2")
+    d: str = Field(model.DEFAULT_D, description="diffusion coefficient, a decimal or a fraction")
+    alpha: str = Field(model.DEFAULT_ALPHA, description="flow intensity multiplier, 1 to 2")
     external: bool = Field(False, description="the sending host shapes its packets (eq. 9)")
-    packet_bytes: int = Field(DEFAULT_PACKET_BYTES, ge=64, le=9216)
+    packet_bytes: int = Field(model.DEFAULT_PACKET_BYTES, ge=64, le=9216)
     measure: bool = Field(True, description="measure link delays first, else take the topology's")
 
 
@@ -112,7 +106,7 @@ def diffusion_routes(controller: Controller) -> APIRouter:
 
     @router.post("", status_code=201)
     async def install_flow(new: NewFlow) -> FlowView:
-        request = FlowRequest(**new.model_dump(exclude={"measure"}))
+        request = model.FlowRequest(**new.model_dump(exclude={"measure"}))
         return _flow_view(service, await service.install(request, measure=new.measure))
 
     @router.get("/delays")
@@ -162,7 +156,7 @@ def _hop_view(service: Diffusion, flow: ControlledFlow, part: Part, branch: Bran
         port=branch.port,
         queue=part.queue,
         delay=units.format_delay(branch.delay_ns),
-        delay_from="measured" if link_key(part.switch, branch.node) in service.measured else "topology",
+        delay_from="measured" if model.link_key(part.switch, branch.node) in service.measured else "topology",
         d_i=float(coefficient.value) if coefficient else None,
         d_i_error=float(coefficient.relative_error) if coefficient else None,
         period=units.format_delay(part.upstream.delay_ns) if part.upstream else None,

@@ -5,15 +5,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi_offline import FastAPIOffline
 
-from groupflow.control.api.gather_schemas import (
-    ClientChange,
-    ClientView,
-    GatherChange,
-    GatherView,
-    NewClient,
-    Orders,
-    Round,
-)
+from groupflow.control.api import gather_schemas
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import Problem
 from groupflow.control.gathering import Gathering
@@ -38,31 +30,31 @@ def gather_routes(gathering: Gathering) -> APIRouter:
     router = APIRouter(tags=["gather"])
 
     @router.get("/gather")
-    async def show() -> GatherView:
+    async def show() -> gather_schemas.GatherView:
         return gather_view(gathering)
 
     @router.patch("/gather")
-    async def configure(change: GatherChange) -> GatherView:
+    async def configure(change: gather_schemas.GatherChange) -> gather_schemas.GatherView:
         """Changes the policy and what the server has, from the next round on."""
         await gathering.configure(**change.settings())
         return gather_view(gathering)
 
     @router.get("/gather/clients")
-    async def list_clients() -> list[ClientView]:
+    async def list_clients() -> list[gather_schemas.ClientView]:
         return [client_view(gathering, each.client) for each in gathering.tuner.registered.values()]
 
     @router.post("/gather/clients", status_code=201)
-    async def add_client(new: NewClient) -> ClientView:
+    async def add_client(new: gather_schemas.NewClient) -> gather_schemas.ClientView:
         client = Client(new.name, new.target_bps, new.priority, new.minimum_bps)
         await gathering.add(Registered(client, new.token_sha256.lower()))
         return client_view(gathering, client)
 
     @router.get("/gather/clients/{name}")
-    async def show_client(name: str) -> ClientView:
+    async def show_client(name: str) -> gather_schemas.ClientView:
         return client_view(gathering, gathering.get(name))
 
     @router.patch("/gather/clients/{name}")
-    async def change_client(name: str, change: ClientChange) -> ClientView:
+    async def change_client(name: str, change: gather_schemas.ClientChange) -> gather_schemas.ClientView:
         """Changes target, minimum or priority of a client, from the next round on."""
         await gathering.change(name, **change.targets())
         return client_view(gathering, gathering.get(name))
@@ -80,7 +72,7 @@ def round_routes(gathering: Gathering) -> APIRouter:
     router = APIRouter(tags=["gather"])
 
     @router.post("/gather/rounds")
-    async def take_round(measured: Round) -> Orders:
+    async def take_round(measured: gather_schemas.Round) -> gather_schemas.Orders:
         """A server's measurements of a round, answered by the message that the server passes to gfagent."""
         name = "ready" if measured.clients is None else "round"
         event = Event(name, 0.0, {"round": measured.round, "clients": measured.clients})
@@ -90,14 +82,14 @@ def round_routes(gathering: Gathering) -> APIRouter:
             )
         except EventError as error:
             raise HTTPException(422, str(error)) from None
-        return Orders(message=message)
+        return gather_schemas.Orders(message=message)
 
     return router
 
 
-def gather_view(gathering: Gathering) -> GatherView:
+def gather_view(gathering: Gathering) -> gather_schemas.GatherView:
     tuner, settings = gathering.tuner, gathering.settings
-    return GatherView(
+    return gather_schemas.GatherView(
         policy=settings.policy,
         policies=list(gathering.policies),
         server=gathering.server,
@@ -113,10 +105,10 @@ def gather_view(gathering: Gathering) -> GatherView:
     )
 
 
-def client_view(gathering: Gathering, client: Client) -> ClientView:
+def client_view(gathering: Gathering, client: Client) -> gather_schemas.ClientView:
     """A client's targets, and its measurements in the last round."""
     tuner = gathering.tuner
-    wanted = ClientView(
+    wanted = gather_schemas.ClientView(
         name=client.name,
         target_bps=client.target,
         minimum_bps=client.minimum,

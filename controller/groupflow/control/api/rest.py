@@ -9,40 +9,14 @@ from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.responses import StreamingResponse
 from fastapi_offline import FastAPIOffline
 
+from groupflow.control.api import schemas, views
 from groupflow.control.api.agents import agent_routes
 from groupflow.control.api.diffusion import diffusion_routes
 from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.page import add_page, live_routes
 from groupflow.control.api.placement import placement_routes
 from groupflow.control.api.problems import answer_errors_in_one_line
-from groupflow.control.api.schemas import (
-    CountView,
-    CreatedSession,
-    EntryView,
-    Health,
-    LinkView,
-    MemberChange,
-    MemberView,
-    NewMember,
-    NewSession,
-    Problem,
-    SessionChange,
-    SessionDetail,
-    SessionView,
-    SwitchView,
-    Tokens,
-)
 from groupflow.control.api.tcp import changed_settings, settings_of, tcp_routes
-from groupflow.control.api.views import (
-    counter_index,
-    entry_views,
-    link_view,
-    member_view,
-    session_detail,
-    session_view,
-    switch_view,
-    tokens_of,
-)
 from groupflow.control.controller import Controller
 from groupflow.control.live.sampler import Live
 from groupflow.p4rt.counters import read_counter
@@ -51,7 +25,10 @@ from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
 
 def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
     """The application, with the page of what `live` sees."""
-    problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
+    problems: dict[int | str, dict[str, Any]] = {
+        "4XX": {"model": schemas.Problem},
+        "5XX": {"model": schemas.Problem},
+    }
     app = FastAPIOffline(title="groupflow controller", version="1", responses=problems)
     for router in (
         _sessions(controller),
@@ -76,11 +53,11 @@ def _sessions(controller: Controller) -> APIRouter:
     manager = controller.manager
 
     @router.get("/sessions")
-    async def list_sessions() -> list[SessionView]:
-        return [session_view(session) for _, session in sorted(manager.sessions.items())]
+    async def list_sessions() -> list[schemas.SessionView]:
+        return [views.session_view(session) for _, session in sorted(manager.sessions.items())]
 
     @router.post("/sessions", status_code=201)
-    async def create_session(new: NewSession) -> CreatedSession:
+    async def create_session(new: schemas.NewSession) -> schemas.CreatedSession:
         expires = int(time.time()) + new.lifetime if new.lifetime else None
         session = await manager.create(
             new.id,
@@ -90,38 +67,40 @@ def _sessions(controller: Controller) -> APIRouter:
             expires=expires,
             tcp=await settings_of(controller, new.tcp) if new.tcp else None,
         )
-        return CreatedSession(**session_view(session).model_dump(), tokens=tokens_of(controller, session))
+        return schemas.CreatedSession(
+            **views.session_view(session).model_dump(), tokens=views.tokens_of(controller, session)
+        )
 
     @router.get("/sessions/{session}")
-    async def show_session(session: int) -> SessionDetail:
-        return session_detail(controller, manager.get(session))
+    async def show_session(session: int) -> schemas.SessionDetail:
+        return views.session_detail(controller, manager.get(session))
 
     @router.patch("/sessions/{session}")
-    async def change_session(session: int, change: SessionChange) -> SessionView:
+    async def change_session(session: int, change: schemas.SessionChange) -> schemas.SessionView:
         tcp = await changed_settings(controller, manager.get(session), change.tcp) if change.tcp else None
         changed = await manager.change(
             session, mode=change.mode, policy=change.policy, window=change.window, tcp=tcp
         )
-        return session_view(changed)
+        return views.session_view(changed)
 
     @router.delete("/sessions/{session}", status_code=204)
     async def delete_session(session: int) -> None:
         await manager.delete(session)
 
     @router.get("/sessions/{session}/tokens")
-    async def show_tokens(session: int) -> Tokens:
-        return tokens_of(controller, manager.get(session))
+    async def show_tokens(session: int) -> schemas.Tokens:
+        return views.tokens_of(controller, manager.get(session))
 
     @router.get("/sessions/{session}/members")
-    async def list_session_members(session: int) -> list[MemberView]:
+    async def list_session_members(session: int) -> list[schemas.MemberView]:
         found = manager.get(session)
-        return [member_view(controller, found, member) for member in found.members.values()]
+        return [views.member_view(controller, found, member) for member in found.members.values()]
 
     @router.post("/sessions/{session}/members", status_code=201)
-    async def add_listener(session: int, new: NewMember) -> MemberView:
+    async def add_listener(session: int, new: schemas.NewMember) -> schemas.MemberView:
         """Registers a member for a program that does not join itself with `groupflow member`."""
         member = await manager.register(session, new.host, new.port, new.name, new.start)
-        return member_view(controller, manager.get(session), member)
+        return views.member_view(controller, manager.get(session), member)
 
     @router.delete("/sessions/{session}/members/{member}", status_code=204)
     async def remove_member(session: int, member: int) -> None:
@@ -131,16 +110,16 @@ def _sessions(controller: Controller) -> APIRouter:
         await manager.remove(session, member, "left", f"{found.name} was removed by the operator")
 
     @router.patch("/sessions/{session}/members/{member}")
-    async def change_member(session: int, member: int, change: MemberChange) -> MemberView:
+    async def change_member(session: int, member: int, change: schemas.MemberChange) -> schemas.MemberView:
         """Changes target, minimum or priority of a receiver, from the next round of tuning on."""
         await controller.sharing.change(session, member, **change.targets())
         found = manager.get(session)
-        return member_view(controller, found, found.members[member])
+        return views.member_view(controller, found, found.members[member])
 
     @router.get("/members")
-    async def list_members() -> list[MemberView]:
+    async def list_members() -> list[schemas.MemberView]:
         return [
-            member_view(controller, session, member)
+            views.member_view(controller, session, member)
             for session in manager.sessions.values()
             for member in session.members.values()
         ]
@@ -158,23 +137,23 @@ def _switches(controller: Controller) -> APIRouter:
         return name
 
     @router.get("/switches")
-    async def list_switches() -> list[SwitchView]:
-        return [switch_view(controller, name) for name in controller.devices]
+    async def list_switches() -> list[schemas.SwitchView]:
+        return [views.switch_view(controller, name) for name in controller.devices]
 
     @router.get("/switches/{name}")
-    async def show_switch(name: str) -> SwitchView:
-        return switch_view(controller, known(name))
+    async def show_switch(name: str) -> schemas.SwitchView:
+        return views.switch_view(controller, known(name))
 
     @router.get("/switches/{name}/entries")
-    async def list_entries(name: str, table: str | None = None) -> list[EntryView]:
+    async def list_entries(name: str, table: str | None = None) -> list[schemas.EntryView]:
         """The entries of the switch's tables, read from the switch itself."""
         if table is not None and table not in TABLE_ORDER:
             raise HTTPException(404, f"no table {table!r}; there are {', '.join(TABLE_ORDER)}")
         entities = await controller.devices[known(name)].query(wildcards(controller.program))
-        return entry_views(controller.program, decode(controller.program, entities), table)
+        return views.entry_views(controller.program, decode(controller.program, entities), table)
 
     @router.get("/switches/{name}/counters")
-    async def list_counters(name: str, counter: str | None = None) -> dict[str, list[CountView]]:
+    async def list_counters(name: str, counter: str | None = None) -> dict[str, list[schemas.CountView]]:
         """The switch's counters, read from the switch itself; cells that never counted are left out."""
         counters = controller.program.counters
         if counter is not None and counter not in counters:
@@ -182,8 +161,8 @@ def _switches(controller: Controller) -> APIRouter:
         device = controller.devices[known(name)]
         return {
             info.name: [
-                CountView(
-                    index=counter_index(controller, name, info.name, count.cell),
+                schemas.CountView(
+                    index=views.counter_index(controller, name, info.name, count.cell),
                     packets=count.packets,
                     bytes=count.bytes,
                 )
@@ -200,9 +179,9 @@ def _rest(controller: Controller) -> APIRouter:
     router = APIRouter()
 
     @router.get("/health")
-    async def health() -> Health:
+    async def health() -> schemas.Health:
         up = sum(1 for device in controller.devices.values() if device.state == "up")
-        return Health(
+        return schemas.Health(
             status="ok" if up == len(controller.devices) else "degraded",
             switches_up=up,
             switches=len(controller.devices),
@@ -212,8 +191,8 @@ def _rest(controller: Controller) -> APIRouter:
         )
 
     @router.get("/links")
-    async def list_links() -> list[LinkView]:
-        return [link_view(link) for link in controller.topology.links]
+    async def list_links() -> list[schemas.LinkView]:
+        return [views.link_view(link) for link in controller.topology.links]
 
     @router.get("/events", response_class=StreamingResponse)
     async def follow_events(recent: Annotated[int, Query(ge=0, le=256)] = 0) -> StreamingResponse:

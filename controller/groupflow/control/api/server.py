@@ -12,6 +12,8 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from groupflow.network.reasons import reason
+
 
 class ApiError(Exception):
     """The API cannot be served. The text is one line with the cure."""
@@ -28,9 +30,8 @@ def listen(host: str, port: int, option: str = "--api") -> socket.socket:
     try:
         return socket.create_server((host, port))
     except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
         raise ApiError(
-            f"cannot serve at {host}:{port}: {reason}; choose another address with {option}"
+            f"cannot serve at {host}:{port}: {reason(error)}; choose another address with {option}"
         ) from None
 
 
@@ -60,8 +61,7 @@ def listen_privately(path: Path) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        reason = (error.strerror or str(error)).lower()
-        raise ApiError(f"cannot serve the API at {path}: {reason}; choose another path") from None
+        raise ApiError(f"cannot serve the API at {path}: {reason(error)}; choose another path") from None
     return listener
 
 

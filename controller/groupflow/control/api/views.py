@@ -2,18 +2,7 @@
 
 from ipaddress import IPv4Address
 
-from groupflow.control.api.schemas import (
-    BranchView,
-    EntryView,
-    LinkView,
-    MemberView,
-    NodeView,
-    SessionDetail,
-    SessionView,
-    StreamView,
-    SwitchView,
-    Tokens,
-)
+from groupflow.control.api import schemas
 from groupflow.control.api.tcp import tcp_view
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import Member, Session
@@ -27,9 +16,9 @@ from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
 from groupflow.p4rt.program import Field, Program
 
 
-def session_view(session: Session) -> SessionView:
+def session_view(session: Session) -> schemas.SessionView:
     record = session.record
-    return SessionView(
+    return schemas.SessionView(
         id=record.id,
         mode=record.mode,
         policy=record.policy,
@@ -44,31 +33,31 @@ def session_view(session: Session) -> SessionView:
     )
 
 
-def session_detail(controller: Controller, session: Session) -> SessionDetail:
-    streams: list[StreamView] = []
+def session_detail(controller: Controller, session: Session) -> schemas.SessionDetail:
+    streams: list[schemas.StreamView] = []
     for source in session.sources:
         tree = controller.fabric.trees.get(Stream(session.id, source), {})
         rate = lowest_rate(controller.topology, tree, leaves=session.record.policy == "strict")
         nodes = [_node_view(node) for node in tree.values()]
-        streams.append(StreamView(source=source, rate=rate, tree=nodes))
+        streams.append(schemas.StreamView(source=source, rate=rate, tree=nodes))
     members = [member_view(controller, session, member) for member in session.members.values()]
-    return SessionDetail(**session_view(session).model_dump(), members=members, streams=streams)
+    return schemas.SessionDetail(**session_view(session).model_dump(), members=members, streams=streams)
 
 
-def tokens_of(controller: Controller, session: Session) -> Tokens:
+def tokens_of(controller: Controller, session: Session) -> schemas.Tokens:
     secret, record = controller.manager.secret, session.record
-    return Tokens(
+    return schemas.Tokens(
         join=token(secret, record, "join"),
         sender=token(secret, record, "sender"),
         receiver=token(secret, record, "receiver"),
     )
 
 
-def member_view(controller: Controller, session: Session, member: Member) -> MemberView:
+def member_view(controller: Controller, session: Session, member: Member) -> schemas.MemberView:
     who = (session.id, member.id)
     heard, share = controller.manager.presence.last(who), controller.caching.shares.get(who)
     rate = controller.sharing.rates.get(who)
-    return MemberView(
+    return schemas.MemberView(
         session=session.id,
         id=member.id,
         name=member.name,
@@ -91,9 +80,9 @@ def member_view(controller: Controller, session: Session, member: Member) -> Mem
     )
 
 
-def switch_view(controller: Controller, name: str) -> SwitchView:
+def switch_view(controller: Controller, name: str) -> schemas.SwitchView:
     switch, device = controller.topology.switches[name], controller.devices[name]
-    return SwitchView(
+    return schemas.SwitchView(
         name=name,
         device_id=switch.device_id,
         grpc=switch.grpc,
@@ -106,8 +95,8 @@ def switch_view(controller: Controller, name: str) -> SwitchView:
     )
 
 
-def link_view(link: Link) -> LinkView:
-    return LinkView(
+def link_view(link: Link) -> schemas.LinkView:
+    return schemas.LinkView(
         name=link.name,
         ends=[link.a.interface, link.b.interface],
         rate=units.format_rate(link.spec.rate),
@@ -117,7 +106,7 @@ def link_view(link: Link) -> LinkView:
     )
 
 
-def entry_views(program: Program, entries: Entries, table: str | None) -> list[EntryView]:
+def entry_views(program: Program, entries: Entries, table: str | None) -> list[schemas.EntryView]:
     return [
         _entry_view(program, key, value)
         for key, value in sorted(entries.items(), key=lambda item: item[0])
@@ -136,25 +125,25 @@ def counter_index(controller: Controller, switch: str, counter: str, index: tupl
     return "/".join(map(str, index))
 
 
-def _node_view(node: Node) -> NodeView:
-    return NodeView(
+def _node_view(node: Node) -> schemas.NodeView:
+    return schemas.NodeView(
         switch=node.switch,
         upstream=node.upstream.node,
         branches=[
-            BranchView(node=branch.neighbour.node, member=branch.member, isolated=branch.isolated)
+            schemas.BranchView(node=branch.neighbour.node, member=branch.member, isolated=branch.isolated)
             for branch in node.branches
         ],
         agent=node.agent.node if node.agent else None,
     )
 
 
-def _entry_view(program: Program, key: Key, value: Value) -> EntryView:
+def _entry_view(program: Program, key: Key, value: Value) -> schemas.EntryView:
     if isinstance(value, Replicas):
         replicas = [{"port": port, "instance": instance} for port, instance in sorted(value.copies)]
-        return EntryView(table=GROUPS, match={"id": key.match[0]}, replicas=replicas)
+        return schemas.EntryView(table=GROUPS, match={"id": key.match[0]}, replicas=replicas)
     if not isinstance(value, Action):
         fields = value._asdict().items()
-        return EntryView(
+        return schemas.EntryView(
             table=key.table,
             match=dict(zip(("port", "queue") if len(key.match) == 2 else ("id",), key.match, strict=True)),
             params={name: item.hex() if isinstance(item, bytes) else item for name, item in fields},
@@ -172,7 +161,7 @@ def _entry_view(program: Program, key: Key, value: Value) -> EntryView:
     if program.tables[key.table].has_priority:
         match["priority"] = next(numbers)
     params = zip(program.actions[value.name].params, value.params, strict=True)
-    return EntryView(
+    return schemas.EntryView(
         table=key.table,
         match=match,
         action=value.name,

@@ -6,8 +6,6 @@ means no limit, and packets keep the departure time that they got when queued, w
 short.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

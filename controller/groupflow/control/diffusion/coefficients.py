@@ -4,8 +4,6 @@ The switch cannot multiply two variables (p4src/stages/scaling.p4), so D_i = D /
 written as a sum of at most three signed powers of two. The loss of accuracy is told with the result.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

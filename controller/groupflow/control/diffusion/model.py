@@ -1,7 +1,5 @@
 """A controlled flow as a request, and as it is stored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias

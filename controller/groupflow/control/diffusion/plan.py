@@ -1,19 +1,11 @@
 """The entries of each switch for one controlled flow. Pure functions (docs/explanation/diffusion.md)."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from groupflow.control.diffusion.coefficients import (
-    NO_TERM,
-    RATE_MAX,
-    alpha_coefficient,
-    clamp_limit,
-    diffusion_coefficient,
-)
+from groupflow.control.diffusion import coefficients
 from groupflow.p4rt.entries import Action, Entries, Key
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
 
@@ -36,7 +28,7 @@ BRANCH_STEP_NS = 1_000
 RULE_PRIORITY = 10
 FIRST, SLOWEST, FASTEST = range(3)
 """The operation that joins a branch's report with those before it: COMBINE_* in p4src/stages/metadata.p4."""
-_NO_TERMS = (NO_TERM, NO_TERM, NO_TERM)
+_NO_TERMS = (coefficients.NO_TERM, coefficients.NO_TERM, coefficients.NO_TERM)
 _LAST_BITS = {9: 0x1FF, 32: 0xFFFFFFFF, 8: 0xFF, 16: 0xFFFF}
 
 
@@ -140,7 +132,7 @@ def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolat
     last = len(part.branches) - 1
     for number, branch in enumerate(part.branches):
         limit, *terms = _limit_and(d, branch.delay_ns) if branch.controlled else (1, *_NO_TERMS)
-        line_rate = 0 if branch.controlled else min(branch.line_rate, RATE_MAX)
+        line_rate = 0 if branch.controlled else min(branch.line_rate, coefficients.RATE_MAX)
         told = upstream.port if upstream and number == last else 0
         combine = FIRST if number == 0 else FASTEST if isolate else SLOWEST
         parameters = (_cell(part, branch), limit, *terms, line_rate, told, combine)
@@ -174,9 +166,9 @@ def tick_frame(flow: int, branch: int, mac: bytes) -> bytes:
 
 def _limit_and(d: Fraction, delay_ns: int, *, alpha: Fraction | None = None) -> tuple[int, ...]:
     """The limit and the three terms of a link, in the order of the action parameters."""
-    coefficient = diffusion_coefficient(d, delay_ns)
-    terms = alpha_coefficient(alpha).codes if alpha is not None else ()
-    return (clamp_limit(coefficient), *terms, *coefficient.codes)
+    coefficient = coefficients.diffusion_coefficient(d, delay_ns)
+    terms = coefficients.alpha_coefficient(alpha).codes if alpha is not None else ()
+    return (coefficients.clamp_limit(coefficient), *terms, *coefficient.codes)
 
 
 def _cell(part: Part, branch: Branch) -> int:

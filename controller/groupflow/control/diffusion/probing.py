@@ -4,8 +4,6 @@ The data plane stamps and answers (p4src/stages/probes.p4), so neither the contr
 clock is in the figure. The figure includes the wait behind the frame on the wire, and the switches' own time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import secrets

@@ -1,7 +1,5 @@
 """The state of the control at a moment: n, r, J and L of each hop, read from the switches' registers."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """The switches that take part in a controlled flow, and the neighbours of each. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 

@@ -1,22 +1,12 @@
 """Controlled flows: gives them numbers, measures their links, tells the switches, and stores the flows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from groupflow.control.diffusion import bmv2_agent, stability
+from groupflow.control.diffusion import bmv2_agent, plan, stability
 from groupflow.control.diffusion.coefficients import Coefficient, CoefficientError, diffusion_coefficient
 from groupflow.control.diffusion.model import FLOWS, DiffusionError, FlowRecord, FlowRequest, link_key
-from groupflow.control.diffusion.plan import (
-    FLOW_QUEUES,
-    GENERATORS_OF_A_SWITCH,
-    LAST_FLOW,
-    Branch,
-    Part,
-    part_entries,
-)
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
@@ -40,7 +30,7 @@ class ControlledFlow:
     """A controlled flow as it is on the switches."""
 
     record: FlowRecord
-    parts: tuple[Part, ...]
+    parts: tuple[plan.Part, ...]
     entries: Mapping[str, Entries]
     """by switch"""
     warning: str | None
@@ -136,7 +126,7 @@ class Diffusion:
         )
         return [reading for row in rows for reading in row]
 
-    def coefficient(self, flow: ControlledFlow, branch: Branch) -> Coefficient | None:
+    def coefficient(self, flow: ControlledFlow, branch: plan.Branch) -> Coefficient | None:
         """D_i of a hop; None where the node downstream does not take part."""
         if not branch.controlled:
             return None
@@ -206,7 +196,7 @@ class Diffusion:
         parts = [self._part(record.flow, place) for place in places]
         isolate = request.kind == "session" and self._policy(request) == "isolate"
         entries = {
-            part.switch: part_entries(record.flow, place.rule, part, d, alpha, isolate=isolate)
+            part.switch: plan.part_entries(record.flow, place.rule, part, d, alpha, isolate=isolate)
             for place, part in zip(places, parts, strict=True)
         }
         flow = ControlledFlow(record, tuple(parts), entries, stability.warning(d, alpha))
@@ -218,7 +208,7 @@ class Diffusion:
         self.flows[record.flow] = flow
         return flow
 
-    def _part(self, number: int, place: Waypoint) -> Part:
+    def _part(self, number: int, place: Waypoint) -> plan.Part:
         switch = place.switch
         if len(place.branches) > MAX_BRANCHES:
             raise DiffusionError(
@@ -233,31 +223,34 @@ class Diffusion:
         ]
         ports = {branch.port for branch in place.branches}
         taken = {part.queue for part in others if ports & {branch.port for branch in part.branches}}
-        queue = next((queue for queue in FLOW_QUEUES if queue not in taken), None)
+        queue = next((queue for queue in plan.FLOW_QUEUES if queue not in taken), None)
         if queue is None:
             raise DiffusionError(
-                f"all {len(FLOW_QUEUES)} queues of {switch} towards {place.branches[0].node} are taken; "
+                f"all {len(plan.FLOW_QUEUES)} queues of {switch} towards {place.branches[0].node} are taken; "
                 "remove a flow, or control the link before it as a whole (install --link)",
                 409,
             )
         used = {generator for part in others for generator in part.generators}
-        free = [generator for generator in range(GENERATORS_OF_A_SWITCH) if generator not in used]
+        free = [generator for generator in range(plan.GENERATORS_OF_A_SWITCH) if generator not in used]
         ticks = len(place.branches)
         if len(free) < ticks:
             raise DiffusionError(
-                f"all {GENERATORS_OF_A_SWITCH} packet generators of {switch} are taken; remove a flow", 409
+                f"all {plan.GENERATORS_OF_A_SWITCH} packet generators of {switch} are taken; remove a flow",
+                409,
             )
         mac = bytes.fromhex(self._topology.switches[switch].mac.replace(":", ""))
-        return Part(switch, mac, place.upstream, place.branches, queue, tuple(free[:ticks]))
+        return plan.Part(switch, mac, place.upstream, place.branches, queue, tuple(free[:ticks]))
 
     def _policy(self, request: FlowRequest) -> str:
         session = self._manager.sessions.get(request.session or 0)
         return session.record.policy if session else "strict"
 
     def _free_number(self) -> int:
-        number = next((n for n in range(1, LAST_FLOW + 1) if n not in self.flows), None)
+        number = next((n for n in range(1, plan.LAST_FLOW + 1) if n not in self.flows), None)
         if number is None:
-            raise DiffusionError(f"there are {LAST_FLOW} controlled flows, which is all there can be", 409)
+            raise DiffusionError(
+                f"there are {plan.LAST_FLOW} controlled flows, which is all there can be", 409
+            )
         return number
 
     def _stream_changed(self, stream: Stream) -> None:

@@ -14,8 +14,6 @@ Where a bound of eq. 1 cuts J off, a report of J tells nothing of n, as with alp
 that is large enough to reach the bounds need not die out beyond D = 1/3.
 """
 
-from __future__ import annotations
-
 import cmath
 import math
 from fractions import Fraction

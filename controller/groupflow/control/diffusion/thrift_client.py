@@ -4,11 +4,11 @@ By hand: a client made by Thrift's compiler would be BMv2's code, and a few numb
 order need no library. The service names are those of BMv2's multiplexed server: `standard`, `simple_switch`.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from typing import NamedTuple, TypeAlias
+
+from groupflow.network.reasons import reason
 
 _VERSION_CALL = 0x80010001
 _REPLY = 2
@@ -39,8 +39,7 @@ class ThriftClient:
         try:
             self._socket = socket.create_connection((host, port), _SECONDS)
         except OSError as error:
-            reason = (error.strerror or "no answer").lower()
-            raise ThriftError(f"no BMv2 at {host}:{port} ({reason}); name its --thrift-port") from None
+            raise ThriftError(f"no BMv2 at {host}:{port} ({reason(error)}); name its --thrift-port") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._in = self._socket.makefile("rb")
         self._sequence = 0

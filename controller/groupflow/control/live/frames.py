@@ -1,7 +1,5 @@
 """Frames: the network at a moment, in the form of the page. A switch's counters become rates here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Recordings: a topology and frames, one JSON object a line, compressed by gzip."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from groupflow.control.live.frames import Form
+from groupflow.network.reasons import reason
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ class Recorder:
         try:
             self._file = gzip.open(path, "wb", compresslevel=3)  # noqa: SIM115  (closed by `close`)
         except OSError as error:
-            raise RecordingError(f"--record {path}: {error.strerror or error}; name another file") from None
+            raise RecordingError(f"--record {path}: {reason(error)}; name another file") from None
         self.add(json.dumps({"format": _FORMAT, "topology": topology}))
 
     def __enter__(self) -> Self:
@@ -58,7 +57,7 @@ class Recorder:
             self._file.write(line)
             self._file.flush(zlib.Z_SYNC_FLUSH)
         except OSError as error:
-            raise RecordingError(f"--record {self._path}: {error.strerror or error}") from None
+            raise RecordingError(f"--record {self._path}: {reason(error)}") from None
 
     async def follow(self, frames: AsyncIterator[str]) -> None:
         """Records frames until there are no more, or the recording is full. A recording that cannot be
@@ -86,7 +85,7 @@ class Recording:
     lines: list[str]
 
     @staticmethod
-    def load(path: Path) -> Recording:
+    def load(path: Path) -> "Recording":
         """Raises RecordingError. The end of a recording whose writer was killed is left out."""
         lines: list[str] = []
         size = 0
@@ -98,7 +97,7 @@ class Recording:
                         raise RecordingError(f"{path}: longer than {MOST_BYTES >> 20} MiB, the most")
                     lines.append(line)
         except (OSError, zlib.error, UnicodeDecodeError) as error:
-            raise RecordingError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+            raise RecordingError(f"{path}: {reason(error)}") from None
         try:
             header, frames = json.loads(lines[0]), [line for line in lines[1:] if line.endswith("\n")]
             if header["format"] != _FORMAT:

@@ -1,7 +1,5 @@
 """Looks at the network twice a second while somebody watches, and tells all who watch the same."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -16,6 +14,7 @@ from groupflow.control.diffusion.readings import Reading
 from groupflow.control.events import Event
 from groupflow.control.live.frames import Form, Meter, Stats, hop, topology_form
 from groupflow.control.live.sockets import SwitchSockets
+from groupflow.network.reasons import reason
 from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.counters import DROP_REASONS, read_counter
 
@@ -122,7 +121,9 @@ class Live:
         self._task: asyncio.Task[None] | None = None
 
     async def frames(self) -> AsyncGenerator[str]:
-        """Frames as JSON, from the last minute on, until closed."""
+        """Frames as JSON, from the last minute on, until closed; none for a viewer too many."""
+        if self.crowded:
+            return
         viewer = _Viewer()
         self._viewers.add(viewer)
         if self._task is None:
@@ -147,7 +148,7 @@ class Live:
         try:
             return await self._sockets.trace(switch, wanted, seconds)
         except OSError as error:
-            raise UntracedError(f"switch {switch} does not answer: {error.strerror or error}") from None
+            raise UntracedError(f"switch {switch} does not answer: {reason(error)}") from None
         except ValueError as error:
             raise UntracedError(str(error)) from None
 

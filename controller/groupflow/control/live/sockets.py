@@ -1,7 +1,5 @@
 """The control sockets of gfswitch: statistics and traces, one JSON object a line."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

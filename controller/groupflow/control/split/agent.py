@@ -5,13 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Literal, TypeAlias, cast
 
-from groupflow.control.split.control_socket import (
-    AgentDownError,
-    AgentRefusedError,
-    ControlAddress,
-    ControlSocket,
-    Form,
-)
+from groupflow.control.split import control_socket
 
 log = logging.getLogger(__name__)
 
@@ -28,10 +22,10 @@ class SplitAgent:
         self,
         switch: str,
         host: str,
-        place: ControlAddress,
+        place: control_socket.ControlAddress,
         *,
         on_state: Callable[[str, AgentState], None],
-        on_event: Callable[[str, Form], None],
+        on_event: Callable[[str, control_socket.Form], None],
     ) -> None:
         self.switch = switch
         self.host = host
@@ -43,18 +37,18 @@ class SplitAgent:
         """why the agent refused a session, by session"""
         self._on_state = on_state
         self._on_event = on_event
-        self._desired: dict[int, Form] = {}
-        self._told: dict[int, Form] = {}
+        self._desired: dict[int, control_socket.Form] = {}
+        self._told: dict[int, control_socket.Form] = {}
         self._changed = asyncio.Event()
         self._settled = asyncio.Condition()
-        self._link: ControlSocket | None = None
+        self._link: control_socket.ControlSocket | None = None
 
     @property
     def sessions(self) -> tuple[int, ...]:
         """Ids of the sessions that the agent should have."""
         return tuple(sorted(self._desired))
 
-    def want(self, session: int, form: Form | None) -> None:
+    def want(self, session: int, form: control_socket.Form | None) -> None:
         """Sets the desired state of a session at the agent; `form` None: the agent should not have it."""
         if form == self._desired.get(session):
             return
@@ -71,13 +65,13 @@ class SplitAgent:
             await self._settled.wait_for(lambda: self.state == "down" or self._is_settled(session))
         return self.refused.get(session)
 
-    async def stats(self) -> Form | None:
+    async def stats(self) -> control_socket.Form | None:
         """The agent's counters; None: the agent is down."""
         if self._link is None or self.state == "down":
             return None
         try:
             return await self._link.request("stats")
-        except (AgentDownError, AgentRefusedError) as error:
+        except (control_socket.AgentDownError, control_socket.AgentRefusedError) as error:
             log.warning("agent=%s stats failed: %s", self.host, error)
             return None
 
@@ -86,14 +80,14 @@ class SplitAgent:
         backoff = FIRST_BACKOFF_SECONDS
         while True:
             try:
-                self._link = await ControlSocket.open(
+                self._link = await control_socket.ControlSocket.open(
                     self.place, lambda event: self._on_event(self.switch, event)
                 )
                 backoff = FIRST_BACKOFF_SECONDS
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._link.serve())
                     tasks.create_task(self._synchronise(self._link))
-            except* (AgentDownError, AgentRefusedError) as errors:
+            except* (control_socket.AgentDownError, control_socket.AgentRefusedError) as errors:
                 self._note(errors)
             except* Exception:
                 log.exception("agent=%s: unexpected failure", self.host)
@@ -103,7 +97,7 @@ class SplitAgent:
             await asyncio.sleep(backoff)
             backoff = min(2 * backoff, LAST_BACKOFF_SECONDS)
 
-    async def _synchronise(self, link: ControlSocket) -> None:
+    async def _synchronise(self, link: control_socket.ControlSocket) -> None:
         await link.request("watch")
         listed = await link.request("list")
         self._told = {number: form for form in _forms(listed) if isinstance(number := form.get("id"), int)}
@@ -119,11 +113,11 @@ class SplitAgent:
                 self._settled.notify_all()
             await self._changed.wait()
 
-    async def _push(self, link: ControlSocket) -> None:
+    async def _push(self, link: control_socket.ControlSocket) -> None:
         for session in self._told.keys() - self._desired.keys():
             try:
                 await link.request("remove_session", session=session)
-            except AgentRefusedError as error:
+            except control_socket.AgentRefusedError as error:
                 log.warning("agent=%s session=%d not removed: %s", self.host, session, error)
             self._told.pop(session, None)
         for session, form in list(self._desired.items()):
@@ -131,7 +125,7 @@ class SplitAgent:
                 continue
             try:
                 await link.request("set_session", session=form)
-            except AgentRefusedError as error:
+            except control_socket.AgentRefusedError as error:
                 self.refused[session] = str(error)
                 log.error("agent=%s session=%d refused: %s", self.host, session, error)
             self._told[session] = form
@@ -157,7 +151,7 @@ class SplitAgent:
             self._settled.notify_all()
 
 
-def _forms(listed: Form) -> list[Form]:
+def _forms(listed: control_socket.Form) -> list[control_socket.Form]:
     sessions = listed.get("sessions")
     items = cast(list[object], sessions) if isinstance(sessions, list) else []
-    return [cast(Form, item) for item in items if isinstance(item, dict)]
+    return [cast(control_socket.Form, item) for item in items if isinstance(item, dict)]

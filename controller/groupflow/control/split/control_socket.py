@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from groupflow.network.reasons import reason
+
 Form: TypeAlias = Mapping[str, object]
 """A JSON object."""
 
@@ -72,7 +74,7 @@ class ControlSocket:
         except TimeoutError:
             raise AgentDownError(f"{where}: no answer") from None
         except OSError as error:
-            raise AgentDownError(f"{where}: {(error.strerror or str(error)).lower()}") from None
+            raise AgentDownError(f"{where}: {reason(error)}") from None
         return ControlSocket(reader, writer, on_event)
 
     async def serve(self) -> None:
@@ -81,7 +83,7 @@ class ControlSocket:
             while line := await self._reader.readline():
                 self._take(line)
         except (OSError, ValueError) as error:  # ValueError: a line beyond the limit
-            raise AgentDownError(f"the connection failed: {str(error).lower()}") from None
+            raise AgentDownError(f"the connection failed: {reason(error)}") from None
         finally:
             self._drop("the agent closed the connection")
         raise AgentDownError("the agent closed the connection")
@@ -100,7 +102,7 @@ class ControlSocket:
         except TimeoutError:
             raise AgentDownError(f"no answer to {op} within {_ANSWER_SECONDS:g} s") from None
         except OSError as error:
-            raise AgentDownError(f"the connection failed: {str(error).lower()}") from None
+            raise AgentDownError(f"the connection failed: {reason(error)}") from None
         finally:
             self._waiting.pop(number, None)
         if answer.get("ok") is not True:

@@ -63,7 +63,7 @@ export class SessionsView {
       ["Packets in order", (row) => this.#progress(row), true],
       ["Packets/s", ({ speed }) => (speed === null ? "–" : number(Math.max(0, speed)))],
       ["Repairs", ({ member }) => number(member.repairs)],
-    ], "no members yet");
+    ], "no members");
     const element = h("section", { class: "card" }, h("h2", {}, h("span", { class: `swatch ${hue(session.id)}` }), `Session ${session.id}`), title, table.element);
     this.cards.set(session.id, { element, title, table });
     this.element.append(element);

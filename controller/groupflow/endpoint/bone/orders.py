@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 import httpx
 
+from groupflow.network.reasons import reason
+
 _SECONDS = 10.0
 
 
@@ -69,7 +71,7 @@ def _ask(method: str, at: str, path: str) -> object:
     try:
         answer = httpx.request(method, f"http://{at}{path}", timeout=_SECONDS, trust_env=False)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise OrderError(f"no answer from {at}: {error}; is it running there?") from None
+        raise OrderError(f"no answer from {at}: {reason(error)}; is it running there?") from None
     try:
         form = cast(object, answer.json())
     except ValueError:

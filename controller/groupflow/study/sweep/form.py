@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, cast
@@ -116,8 +117,9 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The same for the same scenario, whatever else is swept."""
-        return hashlib.sha256(f"{self.where} {self.text}".encode()).hexdigest()[:16]
+        """The same for the same scenario and version of groupflow, whatever else is swept."""
+        parts = f"{version('groupflow')} {self.where} {self.text}"
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def scenario(self) -> Scenario:
         return parse(self.text, self.source, Path(self.source).parent)

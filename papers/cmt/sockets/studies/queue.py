@@ -11,21 +11,8 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim, finding, restated
 from groupflow.study.drawing import PALE, save, subplots
-from papers.cmt.sockets import claims, figures
+from papers.cmt.sockets import claims, figures, paper
 from papers.cmt.sockets.outcome import Outcomes
-from papers.cmt.sockets.paper import (
-    BEST_FROM,
-    BEST_TO,
-    BUFFERS,
-    KB,
-    MIDDLE,
-    QUICK_SEEDS,
-    QUICK_UP_TO_MOST,
-    TABLE_1_S,
-    UP_TO_MOST,
-    Case,
-    Open,
-)
 from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "queue"
@@ -34,9 +21,9 @@ QUICK = (5, None)
 HIGHEST_S = 35
 
 
-def _cases(quick: bool) -> list[Case]:
-    queues, most = (QUICK, QUICK_UP_TO_MOST) if quick else (QUEUES, UP_TO_MOST)
-    return [Case(MIDDLE, n, Open(queue=queue)) for queue in queues for n in most]
+def _cases(quick: bool) -> list[paper.Case]:
+    queues, most = (QUICK, paper.QUICK_UP_TO_MOST) if quick else (QUEUES, paper.UP_TO_MOST)
+    return [paper.Case(paper.MIDDLE, n, paper.Open(queue=queue)) for queue in queues for n in most]
 
 
 def _judge(outcomes: Outcomes) -> list[Claim]:
@@ -49,29 +36,33 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _packets(chosen: Open, outcomes: Outcomes) -> int:
+def _packets(chosen: paper.Open, outcomes: Outcomes) -> int:
     return chosen.queue or outcomes[chosen].path.packets
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
     drawing, axis = subplots(figsize=(5.6, 3.6))
-    axis.axvspan(BEST_FROM, BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
+    axis.axvspan(paper.BEST_FROM, paper.BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
     for number, (chosen, found) in enumerate(outcomes.items()):
-        figures.times(axis, found.row(MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
+        figures.times(axis, found.row(paper.MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
     axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", ylim=(0, HIGHEST_S))
     axis.legend(fontsize="small", title="queue")
     save(drawing, path)
 
 
-BUCKETS = [Open(bucket=kb * KB) for kb in (32, 512)]
+BUCKETS = [paper.Open(bucket=kb * paper.KB) for kb in (32, 512)]
 
 
-def _losses(quick: bool) -> list[Case]:
-    return [Case(buffer, 1, each) for each in (BUCKETS[1:2] if quick else BUCKETS) for buffer in BUFFERS]
+def _losses(quick: bool) -> list[paper.Case]:
+    return [
+        paper.Case(buffer, 1, each)
+        for each in (BUCKETS[1:2] if quick else BUCKETS)
+        for buffer in paper.BUFFERS
+    ]
 
 
-def _said(chosen: Open) -> str:
-    return f"bucket of {(chosen.bucket or 0) // KB} KB"
+def _said(chosen: paper.Open) -> str:
+    return f"bucket of {(chosen.bucket or 0) // paper.KB} KB"
 
 
 def _judge_losses(outcomes: Outcomes) -> list[Claim]:
@@ -88,7 +79,7 @@ def _judge_losses(outcomes: Outcomes) -> list[Claim]:
 
 def _draw_losses(path: Path, outcomes: Outcomes) -> None:
     drawing, axis = subplots(figsize=(5.6, 3.6))
-    axis.plot(BUFFERS, list(TABLE_1_S.values()), color="black", marker="x", label="the paper")
+    axis.plot(paper.BUFFERS, list(paper.TABLE_1_S.values()), color="black", marker="x", label="the paper")
     for number, (chosen, found) in enumerate(outcomes.items()):
         figures.times(axis, found.column(1), _said(chosen), number)
     axis.set(xscale="log", xlabel="Buffer, one connection [bytes]", ylabel="Time [s]", ylim=(0, None))
@@ -97,8 +88,12 @@ def _draw_losses(path: Path, outcomes: Outcomes) -> None:
 
 
 LOSSES = SIMULATION.beyond(
-    "policer", "a policer in place of the queue", runs(_losses, QUICK_SEEDS), _judge_losses, _draw_losses
+    "policer",
+    "a policer in place of the queue",
+    runs(_losses, paper.QUICK_SEEDS),
+    _judge_losses,
+    _draw_losses,
 )
 STUDY = SIMULATION.beyond(
-    NAME, "the largest queue at the narrowest link", runs(_cases, QUICK_SEEDS), _judge, _draw
+    NAME, "the largest queue at the narrowest link", runs(_cases, paper.QUICK_SEEDS), _judge, _draw
 )

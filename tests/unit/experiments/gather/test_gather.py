@@ -56,7 +56,7 @@ def outcome(run: Run, rate: Rate, **more: Any) -> LabOutcome:
 def test_the_models_are_judged_for_each_congestion_control(quick: bool) -> None:
     for name in plan.MODELS:
         part = plan.model(name, quick=quick, seed=1)
-        judged = part.judge(by_case([outcome(run, as_the_paper_says) for run in part.runs]))
+        judged = list(part.judge(by_case([outcome(run, as_the_paper_says) for run in part.runs])))
         others = [c for c in judged if "kernel" in c.id or "climber" in c.id]
         assert all(claim.holds for claim in judged if claim not in others)
         tcps = {run.case.tcp for run in part.runs}

@@ -23,7 +23,7 @@ def points(name: str, make: Make, *, quick: bool = False) -> dict[Case, Point]:
 
 
 def held(name: str, make: Make, *, quick: bool = False) -> set[str]:
-    claims = STUDIES[name].judge(points(name, make, quick=quick))
+    claims = list(STUDIES[name].judge(points(name, make, quick=quick)))
     assert all(claim.figure.startswith(f"study {name}") for claim in claims)
     return {claim.id.removeprefix(f"study-{name}-") for claim in claims if claim.holds}
 

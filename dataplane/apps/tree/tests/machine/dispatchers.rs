@@ -347,8 +347,13 @@ fn no_host_is_sent_to_an_unreachable_one_before_it_is_heard_of() {
     assert_eq!(places(&mut root), [(other, SOURCE)], "who has no room, but is there");
     root.on_host(Nanos::ZERO, other, FromHost::Lost { order: 2, gone: false });
     assert_eq!(places(&mut root), [], "both are suspect");
-    root.on_host(Nanos::ZERO, gone, FromHost::Alive);
-    assert_eq!(places(&mut root), [(other, gone)]);
+    let stored = serde_json::to_string(&root).expect("JSON");
+    let mut again: Dispatcher = serde_json::from_str(&stored).expect("the same");
+    again.resume(Nanos::ZERO);
+    for mut dispatcher in [root, again] {
+        dispatcher.on_host(Nanos::ZERO, gone, FromHost::Alive);
+        assert_eq!(places(&mut dispatcher), [(other, gone)]);
+    }
 }
 
 /// Both hosts measure the one that has room for one of them.

@@ -238,7 +238,7 @@ impl Dispatcher {
     pub fn resume(&mut self, now: Nanos) {
         for host in self.tree.hosts() {
             if let Some(member) = self.tree.get_mut(host) {
-                (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
+                (member.heard, member.slow_until) = (now, Nanos::ZERO);
                 member.review.rest = Nanos::ZERO;
                 // An answer may be on its way that the stored state does not know to be asked for.
                 member.review.asked = member.review.asked.max(1);
