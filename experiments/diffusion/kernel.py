@@ -133,7 +133,7 @@ def sinks(network: Network, plan: Plan) -> Generator[dict[str, subprocess.Popen[
 class QueueWatch:
     """Packets waiting in each switch of a chain, towards the next one."""
 
-    def __init__(self, queues: Queues | on_bmv2.Queues) -> None:
+    def __init__(self, queues: "Queues | on_bmv2.Queues") -> None:
         self._queues = queues
         self.times: list[float] = []
         self.depths: list[list[int]] = []

@@ -3,8 +3,6 @@
 BMv2 emulates no delay, and a rate agent's feedback comes every 2 ms: netsim's links are given that delay.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from itertools import pairwise
