@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groupflow.cli import values
+from groupflow.lab import kernel_link
 from groupflow.lab.network import SwitchKind
 from groupflow.network import units, variants
 from groupflow.network.topology import Topology
@@ -37,8 +38,9 @@ class Options:
 
     @property
     def losses(self) -> tuple[int, ...]:
-        """Of the runs. BMv2 does not emulate links."""
-        return (0, self.loss) if self.loss and self.switch == "gfswitch" else (0,)
+        """Of the runs. Beside BMv2 the kernel emulates losses, where it can."""
+        emulated = self.switch == "gfswitch" or kernel_link.is_offered()
+        return (0, self.loss) if self.loss and emulated else (0,)
 
     def topology(self) -> Topology:
         """Fig. 5 with the changes of these options."""

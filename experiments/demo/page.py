@@ -145,7 +145,7 @@ def _parameters(report: Report) -> str:
         ("file", f"{p.file}, {p.file_bytes:,} bytes"),
         ("SHA-256", p.sha256),
         ("members of networks b, c, d", f"{p.members} each"),
-        ("links", f"not emulated; the sender keeps to {rate}" if p.switch == "bmv2" else links),
+        ("links", f"not emulated but for loss; the sender keeps to {rate}" if p.switch == "bmv2" else links),
     ]
     return "<h2>Parameters</h2>" + _table(("what", "value"), rows)
 

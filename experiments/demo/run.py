@@ -16,6 +16,7 @@ from experiments.demo.progress import print_table
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
 from groupflow.endpoint.events import EventError
+from groupflow.lab import kernel_link
 from groupflow.lab.measure import MeasureError
 from groupflow.lab.transfer import TransferError
 from groupflow.study.errors import StoppedError, StudyError
@@ -51,8 +52,10 @@ def check(options: Options) -> str | None:
         return f"{options.file}: {problem}; set FILE to a file"
     if options.file is not None and options.file.stat().st_size == 0:
         return f"{options.file}: is empty; set FILE to a file that has content"
-    if options.switch == "bmv2" and (options.loss not in (0, DEFAULT_LOSS) or options.delay_ns is not None):
-        return "BMv2 does not emulate links; leave LOSS and DELAY out, or use SWITCH=gfswitch"
+    if options.switch == "bmv2" and options.delay_ns is not None:
+        return "BMv2 does not emulate links; leave DELAY out, or use SWITCH=gfswitch"
+    if options.loss not in (0, DEFAULT_LOSS) and options.loss not in options.losses:
+        return f"no {kernel_link.PROGRAM} on PATH, which loses frames for BMv2; install nftables"
     if os.geteuid() != 0:
         return "root is needed to make network namespaces; use sudo"
     return None

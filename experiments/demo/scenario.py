@@ -126,11 +126,8 @@ class Scenario:
         self, network: Network, controller: ControllerProcess, file: Path, count: int, digest: str, loss: int
     ) -> Run:
         topology = variants.with_loss(self.topology, loss)
-        for link in topology.links if self.options.switch == "gfswitch" else ():
-            # Between two switches each emulates the frames that it sends.
-            direction = "out" if {link.a.node, link.b.node} <= topology.switches.keys() else "both"
-            change = f"loss={units.format_loss(link.spec.loss)},dir={direction}"
-            network.change_link(link.a.node, link.b.node, change)
+        for link in topology.links if loss or len(self.options.losses) > 1 else ():
+            network.change(link, f"loss={units.format_loss(link.spec.loss)}")
         self._say(f"with {units.format_loss(loss * 100)} % loss on every link:")
         outputs = {name: (self._files / f"{name}.bin").resolve() for name in self.receivers}
         for output in outputs.values():
@@ -171,8 +168,9 @@ class Scenario:
 
 _NOTES = {
     "bmv2": (
-        "BMv2 does not emulate links: rate, delay and loss of the topology do not apply. The sender keeps to "
-        "the rate; each TCP connection is paced to its share of it.",
+        "BMv2 does not emulate links: rate and delay of the topology do not apply, and the kernel loses "
+        "frames where nftables are installed. The sender keeps to the rate; each TCP connection is paced to "
+        "its share of it.",
     ),
     "gfswitch": ("gfswitch emulates rate, delay, loss and queues of all links, in both directions.",),
 }

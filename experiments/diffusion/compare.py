@@ -26,14 +26,15 @@ def compare(plan: Plan, results: Sequence[Result]) -> list[Comparison]:
     return [
         Comparison(run.control, run.method, quantity, unit, here, there)
         for run in results
-        if run.where == "kernel" and (other := simulated.get((run.control, run.method)))
+        if run.where != "netsim" and (other := simulated.get((run.control, run.method)))
         for (quantity, unit, here), (_, _, there) in zip(
             _quantities(plan, run), _quantities(plan, other), strict=True
         )
+        if here is not None and there is not None
     ]
 
 
-def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float]]:
+def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float | None]]:
     """Name, unit and value; the same names in the same order for every run."""
     yield "goodput of all flows", "Mb/s", result.total_goodput_bps / 1e6
     for flow in plan.flows:
@@ -43,4 +44,4 @@ def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float]]:
     yield "waiting in all switches", "packets", float(waiting.sum())
     for number, packets in enumerate(waiting, 1):
         yield f"waiting in s{number}", "packets", float(packets)
-    yield "dropped", "packets", float(result.dropped)
+    yield "dropped", "packets", result.dropped

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 
 from experiments.diffusion.result import METHODS, Plan, Result
 
-COLOURS = {"kernel": "#1f4e79", "netsim": "#d08a2e"}
+COLOURS = {"gfswitch": "#1f4e79", "bmv2": "#1f4e79", "netsim": "#d08a2e"}
 
 
 def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:
@@ -34,7 +34,8 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
                 offset = (place - (len(shown) - 1) / 2) * 0.38
                 means = result.mean_queues(plan.settled_s)
                 colour = COLOURS[result.where]
-                label = f"{result.where}: {result.dropped} dropped"
+                dropped = f": {result.dropped} dropped" if result.drops is not None else ""
+                label = f"{result.where}{dropped}"
                 axis.bar(np.arange(len(means)) + offset, means, 0.36, color=colour, label=label)
             axis.set_xticks(range(len(switches)), switches)
             axis.set(

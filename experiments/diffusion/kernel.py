@@ -1,4 +1,4 @@
-"""The chain under Mininet: gfswitches, kernel TCP, with or without diffusion-type flow control."""
+"""The chain under Mininet: switches, kernel TCP, with or without diffusion-type flow control."""
 
 import json
 import shutil
@@ -14,11 +14,12 @@ from typing import cast
 import numpy as np
 
 from experiments.common.flows import Flow
+from experiments.diffusion import on_bmv2
 from experiments.diffusion.install import install, shape
 from experiments.diffusion.result import Method, Plan, Result
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
-from groupflow.lab.network import Network, running
+from groupflow.lab.network import Network, SwitchKind, running
 from groupflow.network.topology import Topology
 from groupflow.study.experiment import RunError
 
@@ -27,16 +28,18 @@ SEGMENT_BYTES = 1448
 _READY_SECONDS = 10.0
 
 
-def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path) -> Result:
+def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path, kind: SwitchKind) -> Result:
     """One run, from an empty network. Needs root. Raises RunError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
-    with running(topology, logs) as network:
+    with running(topology, logs, kind) as network:
         controller = ControllerProcess(network, logs).start()
+        watch = QueueWatch(on_bmv2.Queues(network) if kind == "bmv2" else Queues(network))
+        if kind == "bmv2":
+            on_bmv2.start_agents(network, controller, logs)
         if method != "tcp":
             numbers = install(controller, plan, external=method == "shaped")
             if method == "shaped":
                 shape(network, plan, numbers, logs)
-        watch = QueueWatch(network)
         with sinks(network, plan) as receiving:
             health = HealthCheck(network)
             start = time.time()
@@ -47,7 +50,7 @@ def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path
             received = {name: _samples(sink.communicate()[0]) for name, sink in receiving.items()}
         network.check()
         return Result(
-            where="kernel",
+            where=kind,
             control=control,
             method=method,
             time_s=np.array(watch.times) - start,
@@ -130,26 +133,37 @@ def sinks(network: Network, plan: Plan) -> Generator[dict[str, subprocess.Popen[
 class QueueWatch:
     """Packets waiting in each switch of a chain, towards the next one."""
 
+    def __init__(self, queues: "Queues | on_bmv2.Queues") -> None:
+        self._queues = queues
+        self.times: list[float] = []
+        self.depths: list[list[int]] = []
+        self._before = queues.dropped()
+
+    def sample(self) -> None:
+        self.times.append(time.time())
+        self.depths.append(self._queues.waiting())
+
+    def drops(self) -> dict[str, int] | None:
+        """Packets refused since the watch began; None: the switches do not count them."""
+        before, now = self._before, self._queues.dropped()
+        return {name: now[name] - before[name] for name in now} if now and before else None
+
+
+class Queues:
+    """The queues of gfswitches towards the next one."""
+
     def __init__(self, network: Network) -> None:
         self._network = network
         names = list(network.topology.switches)
         self._ports = {here: network.topology.port_to(here, there) for here, there in pairwise(names)}
-        self.times: list[float] = []
-        self.depths: list[list[int]] = []
-        self._before = self._dropped()
 
-    def sample(self) -> None:
-        self.times.append(time.time())
-        self.depths.append([sum(queue["packets"] for queue in self._queues(name)) for name in self._ports])
+    def waiting(self) -> list[int]:
+        return [sum(queue["packets"] for queue in self._of(name)) for name in self._ports]
 
-    def drops(self) -> dict[str, int]:
-        """Packets refused since the watch began."""
-        return {name: count - self._before[name] for name, count in self._dropped().items()}
+    def dropped(self) -> dict[str, int]:
+        return {name: sum(queue["dropped"] for queue in self._of(name)) for name in self._ports}
 
-    def _dropped(self) -> dict[str, int]:
-        return {name: sum(queue["dropped"] for queue in self._queues(name)) for name in self._ports}
-
-    def _queues(self, name: str) -> list[Mapping[str, int]]:
+    def _of(self, name: str) -> list[Mapping[str, int]]:
         ports = cast(list[Mapping[str, object]], self._network.gfswitch(name).stats()["ports"])
         port = next(port for port in ports if port["port"] == self._ports[name])
         return cast(list[Mapping[str, int]], cast(Mapping[str, object], port["out"])["queues"])

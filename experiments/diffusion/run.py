@@ -1,4 +1,4 @@
-"""`groupflow experiment diffusion`: kernel TCP on six gfswitches, with and without control, and in netsim."""
+"""`groupflow experiment diffusion`: kernel TCP on six switches, with and without control, and in netsim."""
 
 import csv
 from collections.abc import Generator, Sequence
@@ -11,7 +11,7 @@ from rich.table import Table
 
 from experiments.common.flows import Flow
 from experiments.common.nearness import WITHIN
-from experiments.diffusion import figure, kernel, simulated
+from experiments.diffusion import figure, kernel, on_bmv2, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import METHODS, Plan, Result
 from groupflow.network import variants
@@ -28,6 +28,8 @@ CONTROLS = ("reno", "cubic")
 def run(options: ExperimentOptions) -> None:
     plan = QUICK if options.quick else FULL
     topology = variants.named("chain")
+    if options.switch == "bmv2":
+        topology = on_bmv2.slowed(topology)
     frame = Frame[Result](options)
     frame.run(_results(plan, topology, frame), partial(find, plan, topology, options.out))
 
@@ -37,7 +39,7 @@ def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[
         for method in METHODS:
             frame.console.print(f"{control}, {method}: {plan.seconds:g} s ...")
             logs = frame.options.out / "logs" / f"{control}-{method}"
-            result = kernel.run(topology, plan, control, method, logs)
+            result = kernel.run(topology, plan, control, method, logs, frame.options.switch)
             frame.lagging += result.cpu_bound
             yield result
             yield simulated.run(topology, plan, control, method)
@@ -94,9 +96,8 @@ def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compari
         queues = " ".join(f"{mean:.0f}" for mean in result.mean_queues(plan.settled_s))
         again = str(sum(result.retransmitted.values()))
         goodput.append(f"{result.fairness:.2f}")
-        table.add_row(
-            result.where, result.control, METHODS[result.method], *goodput, str(result.dropped), again, queues
-        )
+        dropped = "-" if result.dropped is None else str(result.dropped)
+        table.add_row(result.where, result.control, METHODS[result.method], *goodput, dropped, again, queues)
     beside = Table("TCP", "control", "quantity", "kernel", "netsim", "differs by")
     for c in comparisons:
         figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}" if not c.within else "")
@@ -105,4 +106,6 @@ def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compari
     return [table, beside, f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}"]
 
 
-EXPERIMENT = Experiment("diffusion-type flow control and kernel TCP on six switches in a line", run)
+EXPERIMENT = Experiment(
+    "diffusion-type flow control and kernel TCP on six switches in a line", run, on_bmv2=True
+)

@@ -2,16 +2,22 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from groupflow.lab import split
+from groupflow.endpoint.events import Event
+from groupflow.lab import kernel_link, split
 from groupflow.lab.bmv2 import PROGRAM
-from tests.network.harness import MIB, laboratory
+from groupflow.lab.network import NetworkError
+from groupflow.network import units, variants
+from tests.network.harness import MIB, Lab, laboratory
 from tests.network.tcp_group import FIG5, agents_up, group
 
 pytestmark = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"{PROGRAM} (BMv2) is not installed")
@@ -24,11 +30,60 @@ def test_the_demo_on_bmv2(tmp_path: Path) -> None:
     command += ["--members", "1", "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
     report = json.loads((tmp_path / "report.json").read_text())
-    (run,) = report["runs"]  # BMv2 does not emulate losses
-    assert not any(receiver["error"] for receiver in run["receivers"]), done.stderr
+    run, *lossy = report["runs"]
+    assert len(lossy) == kernel_link.is_offered()
+    for each in (run, *lossy):
+        assert not any(receiver["error"] for receiver in each["receivers"]), done.stderr
+    assert all(each["retransmitted"] or each["agents"][0]["repairs"] for each in lossy), "nothing was lost"
     copies = {(link["source"], link["target"]): link["copies"] for link in run["group"]["links"]}
     assert copies["ma1", "s1"] <= 1.1
     assert copies["s1", "s2"] <= 1.1
+
+
+@contextmanager
+def lossy(tmp_path: Path) -> Generator[Lab]:
+    """Fig. 5 with a receiver in each network, at a rate that BMv2 can do, and 1 % of the frames lost."""
+    topology = variants.with_loss(variants.with_rate(FIG5, 4_000_000), units.parse_loss("1%"))
+    with laboratory(topology, tmp_path, "bmv2") as lab:
+        yield lab
+
+
+@pytest.mark.skipif(not kernel_link.is_offered(), reason="nftables are not installed")
+@pytest.mark.parametrize("mode", ["e2e", "n2n"])
+async def test_a_cache_agent_is_killed_on_bmv2(tmp_path: Path, mode: str) -> None:
+    with lossy(tmp_path) as lab:
+        async with lab.caches() as caches, lab.transfer(lab.session(mode), lab.file(2 * MIB)) as transfer:
+            await transfer.until(0.2)
+            caches["sa2"].signal(signal.SIGKILL)
+            await transfer.until(0.4)
+            async with lab.cache("sa2") as again:
+                await again.wait_for("joined")
+                outcome = await transfer.outcome()
+    outcome.assert_everyone_has_it()
+
+
+@pytest.mark.skipif(not kernel_link.is_offered(), reason="nftables are not installed")
+@pytest.mark.parametrize("mode", ["e2e", "n2n"])
+async def test_a_receiver_is_killed_on_bmv2(tmp_path: Path, mode: str) -> None:
+    with lossy(tmp_path) as lab:
+        async with lab.caches(), lab.transfer(lab.session(mode), lab.file(2 * MIB)) as transfer:
+            await transfer.until(0.2)
+            transfer.receivers["mc1"].signal(signal.SIGKILL)
+            outcome = await transfer.outcome()
+    assert isinstance(outcome.sender, Event), outcome.sender
+    assert outcome.sender.texts("lost") == ("mc1",)
+    assert {name for name, same in outcome.equal.items() if not same} == {"mc1"}
+
+
+async def test_a_link_goes_down_and_up_on_bmv2(tmp_path: Path) -> None:
+    with laboratory(FIG5, tmp_path, "bmv2") as lab:
+        link = lab.topology.link_between("s1", "s2")
+        for change, received in (("down", False), ("up", True)):
+            lab.network.change(link, change)
+            done = lab.network.hosts["ma1"].run(["ping", "-c1", "-W2", str(lab.topology.hosts["mc1"].ip)])
+            assert (done.returncode == 0) is received, change
+        with pytest.raises(NetworkError, match="rate=5mbit: only loss, down and up are emulated here"):
+            lab.network.change(link, "rate=5mbit")
 
 
 async def test_a_tcp_session_on_bmv2(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from experiments.diffusion import on_bmv2
 from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.endpoint.programs import find_program
@@ -47,13 +48,7 @@ def state(lab: Lab) -> list[dict[str, Any]]:
 async def test_rate_agents_carry_the_control_on_bmv2(tmp_path: Path) -> None:
     """Feedback goes from switch to switch, and the agents' rates let a burst through."""
     with laboratory(bottleneck(), tmp_path, "bmv2") as lab:
-        for switch in lab.topology.switches.values():
-            words = ["bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
-            words += ["--interface", bmv2.tick_interfaces(switch)[1], "--api", lab.controller.url]
-            command = [sys.executable, "-m", "groupflow.cli.main", *words, "--refresh", "0.2"]
-            daemon = Daemon(f"agent {switch.name}", command, tmp_path / f"agent-{switch.name}.log")
-            lab.network.start_daemon(daemon)
-            await eventually(lambda daemon=daemon: "ready" in daemon.output(), 20, "the agent is ready")
+        await asyncio.to_thread(on_bmv2.start_agents, lab.network, lab.controller, tmp_path)
         request = {"kind": "flow", "src": "h1", "dst": "h2", "protocol": "udp", "dst_port": PORT, "d": "0.1"}
         made = cast(dict[str, Any], lab.controller.post("/diffusion", request))
         assert [hop["d_i"] for hop in made["hops"][:2]] == [50.0, 50.0]  # of the agents' period, 2 ms

@@ -83,6 +83,8 @@ def _add_options(parser: command.Parser, name: str, experiment: "Experiment") ->
     else:
         add_choice(parser, experiment.scenarios, experiment.studies)
         add_options(parser)
+        if experiment.on_bmv2:
+            parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
     parser.set_defaults(run=partial(_run, experiment), name=name)
 
 
@@ -129,6 +131,7 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
         jobs=args.jobs,
         dask=getattr(args, "dask", None),
         seed=args.seed,
+        switch=getattr(args, "switch", "gfswitch"),
         json=args.json,
     )
 

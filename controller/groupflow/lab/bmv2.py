@@ -1,16 +1,15 @@
 """BMv2's simple_switch_grpc under Mininet.
 
-It has no link emulation: rate, delay, loss and queue of the topology do not apply (the reports say so). The
-sender's rate hint, which the controller takes from the topology, keeps the load within BMv2's capacity.
+It has no link emulation: rate, delay and queue of the topology do not apply (the reports say so), and the
+kernel loses frames. The sender's rate hint, which the controller takes from the topology, keeps the load
+within BMv2's capacity.
 """
 
 # pyright: reportUnknownMemberType=false
 
 import shutil
-import subprocess
 
 from groupflow.endpoint.errors import ProgramNotFoundError
-from groupflow.lab.daemon import DaemonError
 from groupflow.lab.host import interface_script
 from groupflow.lab.p4switch import P4Switch, accepts
 from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, Switch
@@ -34,9 +33,7 @@ class Bmv2Switch(P4Switch):
         near, far = tick_interfaces(self.spec)
         pair = f"ip link add {near} type veth peer name {far}"
         script = "\n".join((pair, interface_script(near), interface_script(far)))
-        done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise DaemonError(f"{self.name}: setting up port 0 failed: {done.stderr.strip()}")
+        self.run_script(script, "setting up port 0")
         super().start(controllers)
 
     def ready(self) -> bool:

@@ -18,6 +18,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from groupflow.data import DISSECTOR
+from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.gfswitch import GfSwitch
@@ -25,6 +26,7 @@ from groupflow.lab.host import GroupHost
 from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.ownership import make_folder
 from groupflow.lab.p4switch import P4Switch
+from groupflow.network import units
 from groupflow.network.topology import Link as TopologyLink
 from groupflow.network.topology import Topology
 
@@ -82,11 +84,28 @@ class Network:
         self.change(self.topology.link_between(one, other), change)
 
     def change(self, link: TopologyLink, change: str) -> None:
-        """Changes a link at each switch that emulates it. Raises NetworkError, ControlError."""
+        """Changes a link at each switch that emulates it, or else in the kernel. Raises NetworkError,
+        ControlError."""
+        if self.kind == "bmv2":
+            self._change_in_kernel(link, change)
+            return
         between = self.switches.keys() >= {link.a.node, link.b.node} and "dir=" not in change
         for end in (link.a, link.b):
             if end.node in self.switches:  # between two, each emulates the frames that it sends
                 self.gfswitch(end.node).link(end.port, f"{change},dir=out" if between else change)
+
+    def _change_in_kernel(self, link: TopologyLink, change: str) -> None:
+        try:
+            loss = kernel_link.loss_of(change, link.spec.loss)
+        except ValueError as error:
+            raise NetworkError(str(error)) from None
+        for end in (link.a, link.b):
+            if switch := self.switches.get(end.node):
+                interface = switch.spec.interface(end.port)
+                switch.run_script(kernel_link.loss_script(interface, loss), change)
+            else:
+                host = self.hosts[end.node]
+                host.run_script(kernel_link.loss_script(host.spec.interface, loss))
 
     def build(self, folder: Path, kind: type[P4Switch], pcap: Path) -> None:
         for name, host in self.topology.hosts.items():
@@ -105,6 +124,9 @@ class Network:
         for switch in self.switches.values():
             switch.start()
             self._reservation.add_process(switch.daemon.pid)
+        for link in self.topology.links:
+            if self.kind == "bmv2" and link.spec.loss and kernel_link.is_offered():
+                self.change(link, f"loss={units.format_loss(link.spec.loss)}")
 
     def start_programs(self, folder: Path) -> None:
         """Starts the programs that the topology has for its hosts; their output goes to `folder`."""
@@ -124,6 +146,7 @@ class Network:
                 steps.callback(host.terminate)
             for switch in self.switches.values():
                 steps.callback(switch.terminate)
+            steps.callback(kernel_link.forget, interfaces(self.topology, self.kind))
             steps.callback(delete_interfaces, interfaces(self.topology, self.kind))
             for switch in self.switches.values():
                 steps.callback(switch.daemon.stop)

@@ -53,11 +53,14 @@ class P4Switch(MininetSwitch):
         self, controllers: object = None
     ) -> None:  # `controllers` is Mininet's; P4Runtime clients connect by themselves
         for port in self.spec.ports:
-            script = interface_script(self.spec.interface(port))
-            done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise DaemonError(f"{self.name}: setting up port {port} failed: {done.stderr.strip()}")
+            self.run_script(interface_script(self.spec.interface(port)), f"setting up port {port}")
         self._launch()
+
+    def run_script(self, script: str, what: str) -> None:
+        """Runs a shell's commands in the switch's namespace to their end. Raises DaemonError."""
+        done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise DaemonError(f"{self.name}: {what} failed: {done.stderr.strip()}")
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: N803 (Mininet's name)
         self.daemon.stop()

@@ -46,6 +46,8 @@ class Experiment:
     """of a paper, which `--scenario` takes"""
     studies: Collection[str] = ()
     """beyond the paper, which `--study` takes"""
+    on_bmv2: bool = False
+    """runs on BMv2, too, which `--switch` then chooses"""
     add_options: Callable[[ArgumentParser], None] | None = None
     """adds options of its own, instead of those that experiments share"""
 

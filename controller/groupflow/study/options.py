@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -20,5 +21,6 @@ class ExperimentOptions:
     dask: str | None = None
     """address of a dask scheduler, whose workers run the simulations"""
     seed: int = 1
+    switch: Literal["gfswitch", "bmv2"] = "gfswitch"
     json: bool = False
     """print the result for machines instead of a table"""

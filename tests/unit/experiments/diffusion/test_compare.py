@@ -11,7 +11,7 @@ from experiments.diffusion.result import Plan, Result
 
 PLAN = Plan((Flow("one", "h1", "h2", 5001), Flow("two", "h3", "h2", 5002)), 4.0, 2.0, window_packets=10)
 KERNEL = Result(
-    where="kernel",
+    where="gfswitch",
     control="reno",
     method="dfc",
     time_s=np.array([1.0, 2.0, 3.0]),
@@ -46,6 +46,11 @@ def test_each_flow_and_each_switch_is_compared_from_when_all_are_there() -> None
 def test_a_run_without_its_counterpart_is_not_compared() -> None:
     assert compare(PLAN, [KERNEL, replace(NETSIM, method="tcp")]) == []
     assert compare(PLAN, [KERNEL]) == []
+
+
+def test_drops_that_a_switch_does_not_count_are_not_compared() -> None:
+    found = compare(PLAN, [replace(KERNEL, where="bmv2", drops=None), NETSIM])
+    assert [c.quantity for c in found][-1] == "waiting in s2"
 
 
 @pytest.mark.parametrize(

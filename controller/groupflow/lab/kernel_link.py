@@ -1,0 +1,52 @@
+"""Loss that the kernel emulates for switches that emulate no links. A link that is down loses every frame:
+BMv2 hears no more of an interface that was down once.
+
+A switch reads a frame before the kernel's rules see it, so frames are lost where they are sent.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+
+from groupflow.network import units
+
+PROGRAM = "nft"
+
+
+def loss_of(change: str, usual: int) -> int:
+    """The loss, in parts per `units.PARTS`, that a change of a link means: `down`, `up` with its usual loss,
+    or `loss=0.01`. Raises ValueError."""
+    key, _, value = change.partition("=")
+    if key == "loss":
+        return units.parse_loss(value)
+    known = {"down": units.PARTS, "up": usual}
+    if change not in known:
+        raise ValueError(f"{change}: only loss, down and up are emulated here; use --switch gfswitch")
+    return known[change]
+
+
+def loss_script(interface: str, loss: int) -> str:
+    """Shell commands that lose this share of the frames that an interface sends."""
+    table = f"netdev {_table(interface)}"
+    chain = f'{{ type filter hook egress device "{interface}" priority 0; }}'
+    rule = f"numgen random mod {units.PARTS} < {loss} drop" if loss < units.PARTS else "drop"
+    # A table is added first, so that its deletion is no error.
+    commands = [f"add table {table}", f"delete table {table}", f"add table {table}"]
+    commands += [f"add chain {table} loss {chain}", f"add rule {table} loss {rule}"]
+    return "\n".join((f"{PROGRAM} -f - <<'end'", *commands, "end"))
+
+
+def is_offered() -> bool:
+    return shutil.which(PROGRAM) is not None
+
+
+def forget(interfaces: Iterable[str]) -> None:
+    """Deletes what `loss_script` made for these interfaces, if it did."""
+    if is_offered():
+        for interface in interfaces:
+            command = [PROGRAM, "delete", "table", "netdev", _table(interface)]
+            subprocess.run(command, capture_output=True, check=False)
+
+
+def _table(interface: str) -> str:
+    return f"groupflow-{interface}"
