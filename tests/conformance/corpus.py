@@ -222,10 +222,10 @@ PAGE = """# Programs from outside
 
 *Results: p4c's own test programs for v1model on gfswitch and on BMv2: the same program, entries and packets.*
 
-Each program gets 16 packets of all kinds without entries, and the same with random entries. What is not
-compared is what the packets owe to time or chance, and what comes after BMv2 has ended. After a restart both
-do the same where BMv2 keeps fields of invalid headers from packets before, or a packet whose loop does not
-end holds up the others. Made by `{command}`, with
+Each program gets 16 packets of all kinds without entries, and the same with random entries. Fields that
+depend on time or chance, and packets after BMv2 has ended, are not compared. After a restart both switches do
+the same where BMv2 keeps fields of invalid headers from earlier packets, or where a packet whose loop does
+not end holds up the others. Made by `{command}`, with
 the folders of p4c's samples.
 
 """
