@@ -13,11 +13,11 @@ from typing import Protocol
 
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
+from groupflow.control.sessions import admission
 from groupflow.control.sessions.fabric import Fabric, Installation
 from groupflow.control.sessions.model import (
     DEFAULT_WINDOW,
     FIRST_SESSION,
-    LAST_MEMBER,
     LAST_SESSION,
     MEMBERS,
     SESSIONS,
@@ -33,9 +33,8 @@ from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
 from groupflow.control.sessions.replication import stream_tree
 from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, known_window
-from groupflow.control.sessions.targets import check_targets
-from groupflow.control.sessions.tcp import MAX_LISTENERS, checked, lowest_free
-from groupflow.control.sessions.tokens import admits, new_salt, token
+from groupflow.control.sessions.tcp import checked, lowest_free
+from groupflow.control.sessions.tokens import new_salt, token
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import Mode, NoticeKind, Policy
 from groupflow.store.interface import Store, Transaction
@@ -202,8 +201,9 @@ class SessionManager:
     async def join(self, ask: JoinRequest) -> JoinAnswer:
         """Takes a member in, also one that was a member before. Raises RefusalError, ApplyError."""
         before = self.get(ask.session)
-        self._admit(before, ask)
-        member, emptied = self._place_of(before, ask)
+        now = self._wall()
+        admission.check(before, ask, self.secret, self._fabric.topology, now)
+        member, emptied = admission.place(before, ask, now)
         after = emptied.with_member(member)
         if member.id not in before.members and member.id != ask.former:
             after = replace(after, record=replace(after.record, last_member=member.id))
@@ -232,8 +232,8 @@ class SessionManager:
         if member.role == "listener":
             await self._followers_settled(ask.session)
         session = self.sessions.get(ask.session)
-        now = session.members.get(member.id) if session else None
-        if session is None or now is None or _process(now) != _process(member):
+        found = session.members.get(member.id) if session else None
+        if session is None or found is None or admission.process(found) != admission.process(member):
             raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
         for gone in replaced:
             self.presence.forget((ask.session, gone.id))
@@ -374,80 +374,6 @@ class SessionManager:
     async def _save(self, writes: dict[str, str | None]) -> None:
         await self._store.commit(Transaction({**writes, **self._fabric.take_writes()}))
 
-    def _admit(self, session: Session, ask: JoinRequest) -> None:
-        if session.expired(self._wall()):
-            raise RefusalError("expired", f"session {session.id} has expired")
-        if not admits(self.secret, session.record, ask.role, ask.token):
-            raise RefusalError(
-                "wrong_token", f"the token does not let a {ask.role} join session {session.id}"
-            )
-        if ask.role == "receiver" and ask.source and ask.source not in session.sources:
-            raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
-
-        if ask.target is not None and ask.start != "resume":
-            check_targets(self._fabric.topology, session.record, ask.host.name, ask.name, ask.target)
-        if ask.role == "listener":
-            self._admit_listener(session, ask)
-
-    def _admit_listener(self, session: Session, ask: JoinRequest) -> None:
-        if session.record.tcp is None:
-            raise RefusalError(
-                "bad_request", f"session {session.id} carries no TCP; create one with --tcp-port"
-            )
-        if not ask.tcp_port:
-            raise RefusalError("bad_request", "port 0 is no port; name the one that the program listens on")
-        for other in (session.members[number] for number in session.listeners):
-            if (other.host, other.tcp_port) == (ask.host.name, ask.tcp_port) and other.name != ask.name:
-                raise RefusalError(
-                    "bad_request",
-                    f"{other.name} is a member with port {ask.tcp_port} of {other.host} already; "
-                    "listen on another port",
-                )
-        if len(session.listeners) >= MAX_LISTENERS:
-            raise RefusalError(
-                "full", f"session {session.id} has {MAX_LISTENERS} members, the highest number"
-            )
-
-    def _place_of(self, session: Session, ask: JoinRequest) -> tuple[Member, Session]:
-        """The new member's record, and the session without the members that it replaces."""
-        place = (ask.host.name, ask.udp_port)
-        same = [m for m in session.members.values() if ask.udp_port and (m.host, m.udp_port) == place]
-        former = session.members.get(ask.former)
-        if former and (former.host, former.name, former.role) == (ask.host.name, ask.name, ask.role):
-            same.append(former)
-        if ask.role == "listener":  # a port has one member: the process before this one is gone
-            ports = (ask.host.name, ask.tcp_port)
-            same += [m for m in session.members.values() if m not in same and (m.host, m.tcp_port) == ports]
-        again = next((member for member in same if member.role == ask.role), None)
-        if again is not None:
-            number = again.id
-        elif 1 <= ask.former <= LAST_MEMBER and former is None:
-            number = ask.former
-        else:
-            number = session.next_member()
-        resumes = again is not None and ask.start == "resume" and again.udp_port == ask.udp_port
-        member = Member(
-            session=session.id,
-            id=number,
-            name=ask.name or ask.host.name,
-            role=ask.role,
-            host=ask.host.name,
-            udp_port=ask.udp_port,
-            joined=again.joined if again and resumes else int(self._wall()),
-            complete=again.complete if again and resumes else frozenset(),
-            tcp_port=ask.tcp_port,
-            start=ask.start if ask.role == "listener" else "now",
-            # A process that comes back repeats its own word, which may have been changed meanwhile.
-            target=again.target if again and (resumes or ask.target is None) else ask.target,
-            minimum=again.minimum if again else None,
-            priority=again.priority if again else 0,
-        )
-        if resumes:
-            return member, session
-        for replaced in same:
-            session = session.without_member(replaced.id)
-        return member, session
-
     def _joined(self, session: Session, member: Member, ask: JoinRequest) -> JoinAnswer:
         if member.role == "sender":
             source, start = member.id, 1
@@ -518,8 +444,3 @@ class SessionManager:
             session = session % LAST_SESSION + 1
             if session not in self.sessions:
                 return session
-
-
-def _process(member: Member) -> tuple[int, str, int, int]:
-    """Tells a member's process from an earlier or later one."""
-    return member.id, member.host, member.udp_port, member.joined

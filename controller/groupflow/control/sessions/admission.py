@@ -1,0 +1,85 @@
+"""Admission of a member to a session: whether it may join, and its place among those that are there."""
+
+from groupflow.control.sessions.model import LAST_MEMBER, Member, RefusalError, Session
+from groupflow.control.sessions.requests import JoinRequest
+from groupflow.control.sessions.targets import check_targets
+from groupflow.control.sessions.tcp import MAX_LISTENERS
+from groupflow.control.sessions.tokens import admits
+from groupflow.network.topology import Topology
+
+
+def check(session: Session, ask: JoinRequest, secret: str, topology: Topology, now: float) -> None:
+    """Raises RefusalError where the host may not join so, now (s since 1970)."""
+    if session.expired(now):
+        raise RefusalError("expired", f"session {session.id} has expired")
+    if not admits(secret, session.record, ask.role, ask.token):
+        raise RefusalError("wrong_token", f"the token does not let a {ask.role} join session {session.id}")
+    if ask.role == "receiver" and ask.source and ask.source not in session.sources:
+        raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
+
+    if ask.target is not None and ask.start != "resume":
+        check_targets(topology, session.record, ask.host.name, ask.name, ask.target)
+    if ask.role == "listener":
+        _check_listener(session, ask)
+
+
+def _check_listener(session: Session, ask: JoinRequest) -> None:
+    if session.record.tcp is None:
+        raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
+    if not ask.tcp_port:
+        raise RefusalError("bad_request", "port 0 is no port; name the one that the program listens on")
+    for other in (session.members[number] for number in session.listeners):
+        if (other.host, other.tcp_port) == (ask.host.name, ask.tcp_port) and other.name != ask.name:
+            raise RefusalError(
+                "bad_request",
+                f"{other.name} is a member with port {ask.tcp_port} of {other.host} already; "
+                "listen on another port",
+            )
+    if len(session.listeners) >= MAX_LISTENERS:
+        raise RefusalError("full", f"session {session.id} has {MAX_LISTENERS} members, the highest number")
+
+
+def place(session: Session, ask: JoinRequest, now: float) -> tuple[Member, Session]:
+    """The new member's record, if it joins now, and the session without the members that it replaces."""
+    where = (ask.host.name, ask.udp_port)
+    same = [m for m in session.members.values() if ask.udp_port and (m.host, m.udp_port) == where]
+    former = session.members.get(ask.former)
+    if former and (former.host, former.name, former.role) == (ask.host.name, ask.name, ask.role):
+        same.append(former)
+    if ask.role == "listener":  # a port has one member: the process before this one is gone
+        ports = (ask.host.name, ask.tcp_port)
+        same += [m for m in session.members.values() if m not in same and (m.host, m.tcp_port) == ports]
+    again = next((member for member in same if member.role == ask.role), None)
+    if again is not None:
+        number = again.id
+    elif 1 <= ask.former <= LAST_MEMBER and former is None:
+        number = ask.former
+    else:
+        number = session.next_member()
+    resumes = again is not None and ask.start == "resume" and again.udp_port == ask.udp_port
+    member = Member(
+        session=session.id,
+        id=number,
+        name=ask.name or ask.host.name,
+        role=ask.role,
+        host=ask.host.name,
+        udp_port=ask.udp_port,
+        joined=again.joined if again and resumes else int(now),
+        complete=again.complete if again and resumes else frozenset(),
+        tcp_port=ask.tcp_port,
+        start=ask.start if ask.role == "listener" else "now",
+        # A process that comes back repeats its own word, which may have been changed meanwhile.
+        target=again.target if again and (resumes or ask.target is None) else ask.target,
+        minimum=again.minimum if again else None,
+        priority=again.priority if again else 0,
+    )
+    if resumes:
+        return member, session
+    for replaced in same:
+        session = session.without_member(replaced.id)
+    return member, session
+
+
+def process(member: Member) -> tuple[int, str, int, int]:
+    """Tells a member's process from an earlier or later one."""
+    return member.id, member.host, member.udp_port, member.joined
