@@ -2,7 +2,7 @@
 
 use crate::common::{frame, group, replica, session, switch_config, Testbed};
 use groupflow_pipeline::{Port, Step};
-use groupflow_switch::core::{SwitchConfig, Trace, TraceFilter, TraceRequest};
+use groupflow_switch::core::{SwitchConfig, Trace, TraceFilter, TraceRequest, LOOPBACK_LIMIT};
 use groupflow_switch::p4rt::PipelineConfig;
 use groupflow_switch::proto::p4::v1::update::Type;
 
@@ -250,13 +250,13 @@ fn frames_at_ports_have_verdicts() {
             "multicast",
             &[5],
             &[
-                "in port 1: to multicast group 5; dropped: no such port",
+                "in port 1: to multicast group 5; copy 2 of multicast group 5 at port 9 dropped: no such port",
                 "out port 2: copy 7 of multicast group 5",
             ],
         ),
         (5, "multicast", &[6], &["in port 1: dropped: multicast group 6 has no copies"]),
         (6, "clone_and_forward", &[7, 2], &["in port 1: to port 2", "out port 4: clone 0", "out port 2"]),
-        (7, "forward", &[u128::from(port_510), 0], &["in port 1: to port 510; to the controller"]),
+        (7, "forward", &[u128::from(port_510), 0], &["in port 1: to port 510; at port 510 to the controller"]),
     ];
     for (mac, action, arguments, expected) in cases {
         bed.when_to(u128::from(*mac), action, arguments);
@@ -292,17 +292,71 @@ fn a_dropped_clone_does_not_speak_for_its_packet() {
     let mut bed = Testbed::new(&[]);
     bed.switch.see_frames();
     bed.apply(Type::Insert, session(7, &[replica(4, 0)], 0, 0)).unwrap();
-    let drop_port = 511;
-    bed.when_to(1, "clone_and_forward", &[7, drop_port]);
-    // Egress drops packets of type 0xdead, at a place that it names.
-    let root = trace_of(&mut bed, &frame(1, 0xdead, 100)).root;
     let own = "dropped: the program marked the packet to drop";
-    assert!(root.copies[0].verdict.starts_with(&format!("{own} (")), "{}", root.copies[0].verdict);
-    assert_eq!(root.verdict, own);
-    bed.inject(200 * MS, 1, &frame(1, 0xdead, 100));
-    bed.advance(300 * MS);
-    let seen = bed.emitted.seen.iter().filter(|frame| frame.inbound);
-    let verdicts: Vec<&str> = seen.map(|frame| frame.verdict.as_str()).collect();
-    assert_eq!(verdicts.len(), 2);
-    assert!(verdicts.iter().all(|verdict| verdict.ends_with(own)), "on both engines: {verdicts:?}");
+    // Egress drops packets of type 0xdead, at a place that it names, but not those to the controller.
+    let cases = [(511, own, own), (510, "to port 510", "to port 510; at port 510 to the controller")];
+    for (time, (port, verdict, noted)) in (1..).zip(cases) {
+        bed.when_to(port, "clone_and_forward", &[7, port]);
+        let frame = frame(port as u64, 0xdead, 100);
+        let root = trace_of(&mut bed, &frame).root;
+        let of_clone = &root.copies[0].verdict;
+        assert!(of_clone.starts_with(&format!("{own} (")), "{of_clone}");
+        assert_eq!(root.verdict, verdict);
+        bed.inject(time * 200 * MS, 1, &frame);
+        bed.advance((time * 200 + 100) * MS);
+        let expected = format!("in port 1: clone 0 at port 4 {of_clone}; {noted}");
+        let seen: Vec<_> = bed.emitted.seen.drain(..).map(|frame| frame.verdict).collect();
+        assert_eq!(seen, [expected.clone(), expected], "on both engines");
+    }
+}
+
+#[test]
+fn a_packet_without_room_in_the_loop_is_told_as_dropped() {
+    let mut bed = Testbed::new(&[]);
+    bed.switch.see_frames();
+    bed.when_to(1, "go_round", &[2]);
+    (0..LOOPBACK_LIMIT).for_each(|_| bed.inject(5, 1, &frame(1, 0x0800, 60)));
+    let filter = arm(&mut bed, TraceFilter::default(), 1);
+    (0..2).for_each(|_| bed.inject(5, 1, &frame(1, 0x0800, 60)));
+    bed.advance(MS);
+    let seen = bed.emitted.seen.iter().filter(|frame| frame.inbound).skip(LOOPBACK_LIMIT);
+    let full = "dropped: too many packets go round again";
+    let noted = format!("in port 1: to port 2; at port 2 to ingress again; at port 2 {full}");
+    assert_eq!(seen.map(|frame| frame.verdict.as_str()).collect::<Vec<_>>(), [&noted, &noted]);
+    let root = bed.switch.tracer().take(filter).unwrap().remove(0).root;
+    let again = &root.copies[0].copies[0];
+    assert_eq!(
+        (again.pass, again.cause, again.time.0, again.verdict.as_str()),
+        ("ingress", "recirculate", 5, full)
+    );
+}
+
+#[test]
+fn a_frame_that_is_too_long_is_told_as_dropped() {
+    let mut bed = Testbed::new(&[]);
+    bed.switch.see_frames();
+    bed.when_to(1, "forward", &[2, 0]);
+    // Egress adds a header to packets of type 0x1234.
+    let frame = frame(1, 0x1234, 9216);
+    let sent = trace_of(&mut bed, &frame).root.copies.remove(0);
+    assert!(sent.verdict.ends_with("bytes are more than a frame has"), "{}", sent.verdict);
+    assert_eq!(sent.sent_bytes, 0);
+    let noted = format!("in port 1: to port 2; at port 2 {}", sent.verdict);
+    assert_eq!(bed.emitted.seen.drain(..).map(|frame| frame.verdict).collect::<Vec<_>>(), [noted]);
+}
+
+#[test]
+fn a_long_chain_of_passes_can_be_read() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "forward", &[2, 0]);
+    bed.apply(Type::Insert, session(9, &[replica(3, 1)], 0, 0)).unwrap();
+    // Egress clones packets of type 0xc10e, and the clones.
+    let root = trace_of(&mut bed, &frame(1, 0xc10e, 60)).root;
+    let text = serde_json::to_string(&root).unwrap();
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut pass = &read;
+    while let Some(next) = pass["copies"].get(0) {
+        pass = next;
+    }
+    assert_eq!((&pass["verdict"], &pass["copies_cut"]), (&"sent".into(), &1.into()));
 }

@@ -144,7 +144,7 @@ impl Switch {
         };
         let (done, steps) = forwarding.pipeline.trace_ingress(self.clock, &arrival, bytes);
         if let Some(branch) = self.tracer.of(Some(trace)) {
-            (branch.pass, branch.time) = ("ingress", now);
+            branch.time = now;
         }
         self.tracer.record(trace, steps);
         self.dispose(now, arrival, bytes, done, Some(trace));
@@ -177,11 +177,11 @@ impl Switch {
             (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet, trace),
             (Verdict::Resubmit(preserved), _) => {
                 let again = Arrival { instance: Instance::Resubmit, restored: Some(preserved), ..arrival };
-                self.again(now, again, bytes.to_vec(), trace);
+                self.again(now, again, None, bytes.to_vec(), trace);
             }
             _ => {
                 self.drops.ingress += 1;
-                self.tell_drop(trace, why);
+                self.tell_drop(trace, None, why);
             }
         }
     }
@@ -213,20 +213,21 @@ impl Switch {
     ) {
         if generation > CLONE_GENERATIONS {
             self.drops.clone_limit += 1;
-            let branch = self.tracer.branch(trace, "clone");
+            let branch = self.tracer.branch(trace, "clone", now);
             return self.tracer.drop(branch, "too many clones of clones");
         }
         let session = self.forwarding.as_ref().and_then(|f| f.replication.session(clone.session)).cloned();
         let Some(session) = session else {
-            let branch = self.tracer.branch(trace, "clone");
-            return self.tracer.drop(branch, &format!("there is no clone session {}", clone.session));
+            let branch = self.tracer.branch(trace, "clone", now);
+            return self.tracer.drop(branch, format_args!("there is no clone session {}", clone.session));
         };
         for replica in session.replicas {
             let mut queued = self.copy(clone.packet.clone(), replica.instance, instance, now, trace);
             queued.truncate = session.truncate;
             queued.generation = generation;
             if generation % CLONES_AT_ONCE == CLONES_AT_ONCE - 1 {
-                self.send_round(now, Round::Egress(replica.port, queued, session.priority));
+                let round = Round::Egress(replica.port, queued, session.priority);
+                self.send_round(now, Some(replica.port), round);
                 continue;
             }
             self.enqueue(now, replica.port, queued, Some(session.priority));
@@ -252,7 +253,8 @@ impl Switch {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
             let full = error == EnqueueError::Full;
             let why = if full { "the queue is full" } else { "the port has no such queue" };
-            self.sight.note(|| format!("at {port} dropped: {why}"));
+            self.sight.comes_from(queued.instance, queued.rid, queued.group);
+            self.sight.note_at(Some(port), || format!("dropped: {why}"));
             self.tracer.drop(queued.trace, why);
             return self.recycle(queued.packet);
         }
@@ -299,15 +301,6 @@ impl Switch {
         }
     }
 
-    /// Schedules the port for when its wire is free and a queue's rate lets a packet leave.
-    pub(super) fn schedule_transmit(&mut self, now: Nanos, place: u16) {
-        let state = &self.ports[usize::from(place)];
-        if let Some(eligible) = state.out_queues.eligible() {
-            let due = state.out_wire.ready().max(eligible).max(now);
-            self.agenda.schedule(due, place, LinkStage::Transmit);
-        }
-    }
-
     fn egress(&mut self, now: Nanos, place: u16, port: Port, served: Served) {
         let Served { queued, queue, bytes, depth } = served;
         let Some(forwarding) = &mut self.forwarding else { return };
@@ -322,9 +315,7 @@ impl Switch {
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
         let Queued { packet, generation, truncate, trace, rid, instance, group, .. } = queued;
-        if self.sight.on {
-            self.sight.comes_from(instance, rid, group);
-        }
+        self.sight.comes_from(instance, rid, group);
         let outcome = if let Some(handle) = trace {
             let (outcome, steps) =
                 forwarding.pipeline.trace_egress(self.clock, packet, &departure, &mut frame);
@@ -358,16 +349,16 @@ impl Switch {
             Fate::Recirculate(preserved) => {
                 let (port, restored) = (way.port, Some(preserved));
                 let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
-                self.again(now, again, frame.bytes, way.trace);
+                self.again(now, again, Some(port), frame.bytes, way.trace);
             }
             _ if way.place == NOWHERE => {
                 self.drops.no_such_port += 1;
-                self.tell(way.trace, true, || "dropped: no such port".into());
+                self.tell_at(way.trace, true, Some(way.port), || "dropped: no such port".into());
                 self.spare.push(frame.bytes);
             }
             Fate::Drop(reason) => {
                 let why = self.drop_text(way.trace, reason);
-                self.tell_drop(way.trace, why);
+                self.tell_drop(way.trace, Some(way.port), why);
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
@@ -383,22 +374,24 @@ impl Switch {
     fn send(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
         let LeavingPacket { place, queue, bytes: queued_bytes, trace, .. } = way;
         let state = &mut self.ports[usize::from(place)];
-        let length = frame.wire_len();
+        let (port, length) = (state.port, frame.wire_len());
+        let to_controller = port == self.config.cpu_port;
+        if length > MAX_FRAME && !to_controller {
+            state.out_drops.oversize += 1;
+            let why = || format!("dropped: {length} bytes are more than a frame has");
+            self.tell_at(trace, true, Some(port), why);
+            return self.spare.push(frame.bytes);
+        }
         if let Some(branch) = self.tracer.of(trace) {
             branch.sent_bytes = length;
         }
-        if state.port == self.config.cpu_port {
+        if to_controller {
             self.cpu.packet_ins += 1;
-            self.tell(trace, false, || "to the controller".into());
+            self.tell_at(trace, false, Some(port), || "to the controller".into());
             self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
             return;
         }
-        if length > MAX_FRAME {
-            state.out_drops.oversize += 1;
-            self.tracer.verdict(trace, true, || format!("dropped: {length} bytes are more than a frame has"));
-            return self.spare.push(frame.bytes);
-        }
-        self.sight.leaves(now, state.port, &frame.bytes);
+        self.sight.leaves(now, port, &frame.bytes);
         if !state.out_wire.is_up() {
             state.out_queues.count_link_down(queue, queued_bytes);
         }
@@ -409,7 +402,6 @@ impl Switch {
         } else {
             return self.send_later(now, way, frame, length);
         };
-        let port = state.port;
         self.tell_link(place, trace, at_once.is_some());
         match at_once {
             Some(time) => {
@@ -440,7 +432,7 @@ impl Switch {
     fn copy(
         &mut self, packet: Packet, rid: u16, instance: Instance, now: Nanos, trace: Option<TraceHandle>,
     ) -> Queued {
-        let trace = self.tracer.branch(trace, cause(instance));
+        let trace = self.tracer.branch(trace, cause(instance), now);
         let (truncate, generation, group, enqueue_depth) = (None, 0, 0, 0);
         Queued { packet, rid, instance, group, truncate, generation, enqueued_at: now, enqueue_depth, trace }
     }

@@ -1,5 +1,5 @@
-//! The frames that pass the switch's ports, each with what became of it, for captures; the words for both
-//! captures and traces.
+//! The frames that pass the switch's ports, each with its end, for captures; the words for both captures and
+//! traces.
 //!
 //! A port lies between its emulated link and the program: a frame that comes in is seen when the program gets
 //! it, a frame that leaves when the link does.
@@ -58,6 +58,13 @@ impl Sight {
         }
     }
 
+    /// Adds what became of the frame, or of a copy of it, at a port.
+    pub fn note_at(&mut self, port: Option<Port>, text: impl FnOnce() -> String) {
+        let Some(port) = port.filter(|_| self.notes()) else { return self.note(text) };
+        let of = self.origin.strip_prefix(": ").map_or_else(String::new, |copy| format!("{copy} "));
+        self.note(|| format!("{of}at {port} {}", text()));
+    }
+
     /// Ends the notes about a frame, or puts them off; gives what [`Sight::resume`] takes.
     #[inline]
     pub fn pause(&mut self) -> Option<usize> {
@@ -70,7 +77,14 @@ impl Sight {
     }
 
     /// Says from where the frame comes that leaves next. `group` is its multicast group.
+    #[inline]
     pub fn comes_from(&mut self, instance: Instance, rid: u16, group: u16) {
+        if self.on {
+            self.set_origin(instance, rid, group);
+        }
+    }
+
+    fn set_origin(&mut self, instance: Instance, rid: u16, group: u16) {
         self.origin = match instance {
             Instance::Replication => format!(": copy {rid} of multicast group {group}"),
             Instance::CloneIngress | Instance::CloneEgress => format!(": clone {rid}"),
@@ -102,8 +116,16 @@ impl Sight {
 impl Switch {
     /// Tells trace and capture what became of a packet.
     pub(super) fn tell(&mut self, trace: Option<TraceHandle>, dropped: bool, verdict: impl Fn() -> String) {
+        self.tell_at(trace, dropped, None, verdict);
+    }
+
+    /// Does the same for a packet in egress at a port, which may be one copy of several.
+    pub(super) fn tell_at(
+        &mut self, trace: Option<TraceHandle>, dropped: bool, port: Option<Port>,
+        verdict: impl Fn() -> String,
+    ) {
         self.tracer.verdict(trace, dropped, &verdict);
-        self.sight.note(verdict);
+        self.sight.note_at(port, verdict);
     }
 
     /// The reason why the program dropped the packet that the pipeline had last, if anybody asks for it.
@@ -114,9 +136,9 @@ impl Switch {
     }
 
     /// Tells that the program dropped a packet, and why.
-    pub(super) fn tell_drop(&mut self, trace: Option<TraceHandle>, why: Option<String>) {
+    pub(super) fn tell_drop(&mut self, trace: Option<TraceHandle>, port: Option<Port>, why: Option<String>) {
         if let Some(why) = why {
-            self.tell(trace, true, || format!("dropped: {why}"));
+            self.tell_at(trace, true, port, || format!("dropped: {why}"));
         }
     }
 

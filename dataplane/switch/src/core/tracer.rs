@@ -19,6 +19,8 @@ const OPEN_LIMIT: usize = 64;
 const KEPT_LIMIT: usize = 64;
 /// The most branches of one trace.
 const BRANCH_LIMIT: usize = 256;
+/// The most passes in a row: readers of JSON stop at 128 levels, of which each pass takes two.
+const DEPTH_LIMIT: usize = 50;
 /// The most steps of one trace.
 const STEP_LIMIT: usize = 8_192;
 /// The time between two traces of a filter, in the mean: a traced packet takes a hundred times as long as
@@ -276,20 +278,25 @@ impl Tracer {
 
     /// A branch for a packet that goes on; `None` where its trace is full or gone.
     #[inline]
-    pub fn branch(&mut self, from: Option<TraceHandle>, cause: &'static str) -> Option<TraceHandle> {
-        self.follow(from?, cause)
+    pub fn branch(
+        &mut self, from: Option<TraceHandle>, cause: &'static str, now: Nanos,
+    ) -> Option<TraceHandle> {
+        self.follow(from?, cause, now)
     }
 
-    fn follow(&mut self, from: TraceHandle, cause: &'static str) -> Option<TraceHandle> {
+    fn follow(&mut self, from: TraceHandle, cause: &'static str, time: Nanos) -> Option<TraceHandle> {
         let open = self.open.get_mut(&from.trace)?;
-        if open.branches.len() >= BRANCH_LIMIT {
+        let before = |branch: &u32| (*branch > 0).then(|| open.branches[*branch as usize].0);
+        let depth = std::iter::successors(Some(from.branch), before).count();
+        if open.branches.len() >= BRANCH_LIMIT || depth >= DEPTH_LIMIT {
             if let Some((_, from)) = open.branches.get_mut(from.branch as usize) {
                 from.copies_cut += 1;
             }
             return None;
         }
         let branch = open.branches.len() as u32;
-        open.branches.push((from.branch, Branch { pass: "egress", cause, ..Branch::default() }));
+        let pass = if matches!(cause, "resubmit" | "recirculate") { "ingress" } else { "egress" };
+        open.branches.push((from.branch, Branch { pass, cause, time, ..Branch::default() }));
         open.live += 1;
         Some(TraceHandle { trace: from.trace, branch })
     }
@@ -327,7 +334,7 @@ impl Tracer {
     }
 
     /// Says why the packet on this branch was dropped, and ends the branch.
-    pub fn drop(&mut self, handle: Option<TraceHandle>, reason: &str) {
+    pub fn drop(&mut self, handle: Option<TraceHandle>, reason: impl std::fmt::Display) {
         self.verdict(handle, true, || format!("dropped: {reason}"));
         self.end(handle);
     }

@@ -1,7 +1,7 @@
 //! Frames on a switch's wires: from the links, to the links, and round to ingress again.
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Arrival, Frame};
+use groupflow_pipeline::{Arrival, Frame, Port};
 
 use super::agenda::LinkStage;
 use super::events::{Round, LOOPBACK_DELAY, LOOPBACK_LIMIT};
@@ -56,6 +56,15 @@ impl Switch {
         self.sight.pause();
     }
 
+    /// Schedules the port for when its wire is free and a queue's rate lets a packet leave.
+    pub(super) fn schedule_transmit(&mut self, now: Nanos, place: u16) {
+        let state = &self.ports[usize::from(place)];
+        if let Some(eligible) = state.out_queues.eligible() {
+            let due = state.out_wire.ready().max(eligible).max(now);
+            self.agenda.schedule(due, place, LinkStage::Transmit);
+        }
+    }
+
     /// Takes frames off the outbound wire.
     pub(super) fn depart(&mut self, now: Nanos, place: u16) {
         let state = &mut self.ports[usize::from(place)];
@@ -67,21 +76,30 @@ impl Switch {
         }
     }
 
-    /// Sends a packet to ingress again.
-    pub(super) fn again(&mut self, now: Nanos, arrival: Arrival, bytes: Vec<u8>, trace: Option<TraceHandle>) {
-        self.tell(trace, false, || "to ingress again".into());
-        let trace = self.tracer.branch(trace, cause(arrival.instance));
-        self.send_round(now, Round::Ingress(arrival, bytes, trace));
+    /// Sends a packet to ingress again, from ingress or from egress at a port.
+    pub(super) fn again(
+        &mut self, now: Nanos, arrival: Arrival, port: Option<Port>, bytes: Vec<u8>,
+        trace: Option<TraceHandle>,
+    ) {
+        self.tell_at(trace, false, port, || "to ingress again".into());
+        let trace = self.tracer.branch(trace, cause(arrival.instance), now);
+        self.send_round(now, port, Round::Ingress(arrival, bytes, trace));
     }
 
-    pub(super) fn send_round(&mut self, now: Nanos, round: Round) {
+    /// Puts a packet into the loop; notes say `port` of it.
+    pub(super) fn send_round(&mut self, now: Nanos, port: Option<Port>, round: Round) {
         if self.loopback.len() >= LOOPBACK_LIMIT {
             self.drops.loopback_full += 1;
             let trace = match round {
                 Round::Ingress(_, _, trace) => trace,
-                Round::Egress(_, queued, _) => queued.trace,
+                Round::Egress(_, queued, _) => {
+                    self.sight.comes_from(queued.instance, queued.rid, queued.group);
+                    queued.trace
+                }
             };
-            return self.tracer.drop(trace, "too many packets go round again");
+            let why = "too many packets go round again";
+            self.sight.note_at(port, || format!("dropped: {why}"));
+            return self.tracer.drop(trace, why);
         }
         // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
         // first out.
