@@ -66,8 +66,11 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("--plots needs a folder: give --out DIR")
     if args.plots and find_spec("matplotlib") is None:
         raise CommandError("--plots needs matplotlib: pip install matplotlib")
-    if not args.trace and (args.switch or args.port or args.session or args.match or args.dropped):
-        raise CommandError("--switch, --port, --session, --match and --dropped choose packets: give --trace")
+    chosen = [args.port, args.session, args.next, *args.switch, *args.match]
+    if not args.trace and (args.dropped or any(value is not None for value in chosen)):
+        raise CommandError(
+            "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace"
+        )
     scenarios = _load(args.scenarios)
     if args.record is not None and len(scenarios) > 1:
         raise CommandError("--record takes one scenario; run the others without it")

@@ -35,13 +35,17 @@ def add_packets(parser: argparse.ArgumentParser) -> None:
         "--match", action="append", default=[], metavar="HEADER.FIELD=VALUE",
         help="only packets with this field: ipv4.dst=10.0.2.1, ethernet.ethertype=0x800/0xff00; repeatable",
     )  # fmt: skip
-    add("--dropped", action="store_true", help="only packets of which a copy is dropped")
-    add("--next", type=values.count, default=1, metavar="N", help="number of packets (default: %(default)s)")
+    add(
+        "--dropped", action="store_true",
+        help="only packets of which a copy is dropped (of fast traffic: a sample)",
+    )  # fmt: skip
+    add("--next", type=values.count, metavar="N", help="number of packets (default: 1)")
 
 
 def request(args: argparse.Namespace) -> dict[str, object]:
     """The packets to trace, as docs/reference/trace.md has them."""
-    return {name: getattr(args, name) for name in ("port", "session", "match", "dropped", "next")}
+    chosen: dict[str, object] = {n: getattr(args, n) for n in ("port", "session", "match", "dropped")}
+    return chosen | {"next": args.next or 1}
 
 
 def run(args: argparse.Namespace) -> int:

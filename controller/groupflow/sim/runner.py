@@ -150,10 +150,19 @@ def _arm(sim: "NativeSim", scenario: Scenario, traced: Traced) -> dict[str, int]
         there = ", ".join(known) or "none"
         raise ScenarioError(f"{scenario.name}: no switch {unknown[0]} to trace at; of P4 are {there}")
     request = json.dumps(traced.request)
-    try:
-        return {name: sim.arm_trace(name, request) for name in traced.switches or known}
-    except ValueError as error:
-        raise ScenarioError(f"{scenario.name}: {error}") from None
+    armed: dict[str, int] = {}
+    refused: list[str] = []
+    for name in dict.fromkeys(traced.switches or known):
+        try:
+            armed[name] = sim.arm_trace(name, request)
+        except ValueError as error:
+            refused.append(f"{scenario.name}: {name}: {error}")
+            # Where all are asked, some have no such port.
+            if traced.switches or not str(error).startswith("port: "):
+                raise ScenarioError(refused[-1]) from None
+    if not armed:
+        raise ScenarioError(refused[0])
+    return armed
 
 
 def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None:

@@ -52,8 +52,9 @@ def test_dropped_packets_name_the_full_queue() -> None:
     ("switches", "request_", "message"),
     [
         (("s3",), {}, "line: no switch s3 to trace at; of P4 are s1, s2"),
-        ((), {"port": 99}, "line: port: there is no port 99; there are 1, 2, 510"),
-        ((), {"match": ["a.b=1"]}, "line: match a.b=1: the program extracts no such field"),
+        ((), {"port": 99}, "line: s1: port: there is no port 99; there are 1, 2, 510"),
+        (("s1",), {"port": 3}, "line: s1: port: there is no port 3"),
+        ((), {"match": ["a.b=1"]}, "line: s1: match a.b=1: the program extracts no such field"),
     ],
 )
 def test_a_wrong_choice_is_refused(
@@ -62,6 +63,16 @@ def test_a_wrong_choice_is_refused(
     with pytest.raises(sim.ScenarioError) as refused:
         traced(*switches, **request_)
     assert str(refused.value).startswith(message)
+
+
+def test_of_all_switches_those_with_the_port_are_asked() -> None:
+    wider = TEXT.replace("h2: }", "h2: , h3: }").replace("duration", "  - {ends: [h3, s2]}\nduration")
+    line = replace(sim.parse(wider.replace("from: h1", "from: h3")), program=JSON, p4info=P4INFO)
+    assert {trace["switch"] for trace in sim.run(line, traced=sim.Traced({"port": 3})).traces} == {"s2"}
+
+
+def test_a_switch_named_twice_is_asked_once() -> None:
+    assert len(traced(*["s1"] * 9).traces) == 1, "a switch takes eight requests"
 
 
 def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,5 +85,8 @@ def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*command, "--json"]) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(e["switch"], e["port"]) for e in events if e["event"] == "trace"] == [("s2", 1)]
-    assert main(["sim", "run", str(path), "--port", "1"]) != 0
+    for option in ("--port", "--session"):
+        assert main(["sim", "run", str(path), option, "0"]) != 0
+        assert "give --trace" in capsys.readouterr().err
+    assert main(["sim", "run", str(path), "--next", "5"]) != 0
     assert "give --trace" in capsys.readouterr().err
