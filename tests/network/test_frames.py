@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import struct
 import subprocess
@@ -30,7 +31,7 @@ class Listener:
     def __init__(self, wire: Wires, folder: Path) -> None:
         self.wire = wire
         self._socket = folder / "control"
-        self._capture = folder / f"{wire.switch_end(1)}.pcapng"
+        self.capture = folder / f"{wire.switch_end(1)}.pcapng"
         command = [GFSWITCH, "-i", f"1@{wire.switch_end(1)}", "--no-p4", "--pcap", folder]
         command += ["--control-socket", self._socket, "--", "--grpc-server-addr", "none"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -39,7 +40,7 @@ class Listener:
 
     def frames(self) -> list[bytes]:
         """Everything received up to now."""
-        seen = read_capture(self._capture)
+        seen = read_capture(self.capture)
         assert {frame.comment for frame in seen} <= {"in port 1: dropped: no program"}
         return [frame.frame for frame in seen]
 
@@ -93,6 +94,18 @@ def test_frames_of_every_length_come_in_order(listener: Listener) -> None:
         listener.wire.send(1, frame)
     listener.wait_for(*frames)
     assert listener.port()["in"]["drops"]["oversize"] == 1
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_reads_a_capture_with_its_comments(listener: Listener) -> None:
+    listener.wire.send(1, plain(60))
+    listener.wait_for(plain(60))
+    shown = ("frame.len", "frame.interface_name", "frame.comment")
+    command = ["tshark", "-r", listener.capture, "-T", "fields"]
+    command += [word for name in shown for word in ("-e", name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = ["60", listener.wire.switch_end(1), "in port 1: dropped: no program"]
+    assert done.stdout.rstrip("\n").split("\t") == expected, done.stderr
 
 
 @pytest.mark.alone

@@ -1,4 +1,4 @@
--- groupflow's group header for Wireshark and tshark: what docs/reference/protocol.md has on UDP port 26470.
+-- groupflow's group header (docs/reference/protocol.md), on UDP port 26470, for Wireshark and tshark.
 
 local PORT = 26470
 local VERSION = 1
