@@ -3,7 +3,7 @@
 use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_pipeline::{Arrival, CounterValue, DropReason, MeterConfig, Stats, Verdict};
+use groupflow_pipeline::{Arrival, CounterValue, DropReason, Engine, MeterConfig, Stats, Verdict};
 use serde_json::json;
 
 const FRAME: [u8; 8] = [3, 0, 9, 0, 0, 0, 0, 0];
@@ -171,6 +171,25 @@ fn a_false_assertion_drops_the_packet() {
     assert_eq!(ingress(&mut pipeline, &FRAME).0, Verdict::Drop(DropReason::Assertion));
     assert_eq!(pipeline.stats().assertions_failed, 1);
     assert_eq!(ingress(&mut pipeline, &[0; 8]).0, Verdict::Unicast(Port(2)));
+}
+
+#[test]
+fn a_false_assertion_has_its_place() {
+    let mut assertion = primitive("assert", json!([op("!=", field("h", "a"), hex(3))]));
+    assertion["source_info"] = json!({"filename": "a.p4", "line": 7});
+    let mut mark = primitive("mark_to_drop", json!([header("standard_metadata")]));
+    mark["source_info"] = json!({"filename": "a.p4", "line": 3});
+    let mut p4 = P4::new();
+    p4.run(INGRESS, vec![mark, assertion]);
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let mut pipeline = p4.load_on(engine);
+        let mut told = |frame: &[u8]| match ingress(&mut pipeline, frame).0 {
+            Verdict::Drop(reason) => pipeline.drop_text(reason),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(told(&FRAME), "an assertion of the program is false (a.p4:7)", "{engine:?}");
+        assert_eq!(told(&[0; 8]), "the program marked the packet to drop (a.p4:3)", "{engine:?}");
+    }
 }
 
 #[test]

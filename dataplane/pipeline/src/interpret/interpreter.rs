@@ -153,8 +153,9 @@ impl Interpreter<'_> {
                 });
                 self.act(call.action.0, &call.arguments);
             }
-            Op::Assert(condition) => {
+            Op::Assert { condition, place } => {
                 if self.eval(condition, locals) == 0 {
+                    self.externs.dropped_at = *place;
                     self.externs.stats.assertions_failed += 1;
                     self.record(|_, at| Step::AssertFailed { at });
                     self.fail(DropReason::Assertion);

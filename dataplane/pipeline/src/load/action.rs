@@ -220,7 +220,7 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
             Op::Random { target: call.target(0)?, low: call.exact(1)?, high: call.exact(2)? }
         }
         "truncate" => Op::Truncate(call.exact(0)?),
-        "assert" | "assume" => Op::Assert(call.exact(0)?),
+        "assert" | "assume" => Op::Assert { condition: call.exact(0)?, place: 0 },
         "exit" => Op::Exit,
         // Log messages of a program have no reader.
         "log_msg" | "no_op" => Op::Nothing,

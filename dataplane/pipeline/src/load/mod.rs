@@ -61,11 +61,11 @@ impl Program {
         tables::computed_keys(&root, &mut scope)?;
         let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
         let mut names = names::names(&root, std::mem::take(&mut scope.field_names))?;
-        // What calls a selector's member is in no source.
+        // The bodies that call a selector's member have no source.
         names.primitives.resize(bodies.len(), Vec::new());
         for (op, at) in bodies.iter_mut().zip(&names.primitives).flat_map(|(b, at)| b.ops.iter_mut().zip(at))
         {
-            if let Op::MarkToDrop { place, .. } = op {
+            if let Op::MarkToDrop { place, .. } | Op::Assert { place, .. } = op {
                 names.drops.push(at.clone());
                 *place = names.drops.len() as u32;
             }

@@ -172,6 +172,7 @@ fn with_interpreter<T>(
         failed: None,
         steps: context.steps as u32,
     };
+    externs.dropped_at = context.dropped_at as u32;
     let mut interpreter = Interpreter { program, phv: &mut slots, externs: &mut *externs, payload, pass };
     let result = work(&mut interpreter, arguments);
     let pass = interpreter.pass;
@@ -185,6 +186,7 @@ fn with_interpreter<T>(
     context.truncate = pass.truncate.map_or(u64::MAX, u64::from);
     context.exit = u64::from(pass.exit);
     context.steps = u64::from(pass.steps);
+    context.dropped_at = u64::from(externs.dropped_at);
     match pass.failed {
         Some(DropReason::Assertion) => context.failed = 1,
         Some(_) => context.failed = 2,

@@ -140,9 +140,9 @@ impl Gen<'_> {
                 self.put(Word::truncate, length);
                 Ok(())
             }
-            Op::Assert(condition) => {
+            Op::Assert { condition, place } => {
                 let condition = self.expr(condition, locals)?.exact()?;
-                self.assert(condition);
+                self.assert(condition, *place);
                 Ok(())
             }
             Op::Exit => {
@@ -234,12 +234,13 @@ impl Gen<'_> {
         Ok(())
     }
 
-    fn assert(&mut self, condition: Value) {
+    fn assert(&mut self, condition: Value, place: u32) {
         let (failed, next) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, next, &[], failed, &[]);
         self.b.switch_to_block(failed);
         self.bump(Word::assertions_failed);
         self.put_int(Word::failed, 1);
+        self.put_int(Word::dropped_at, u64::from(place));
         self.b.ins().jump(self.end, &[]);
         self.b.switch_to_block(next);
     }

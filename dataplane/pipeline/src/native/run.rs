@@ -199,10 +199,11 @@ impl Native {
     /// The verdict of ingress, as a value.
     #[inline]
     pub fn held(&mut self, parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
+        let EngineParts { program, externs, states, pool } = parts;
         if let Some(reason) = self.failed() {
+            self.note_drop(externs);
             return Ingress::nothing(Verdict::Drop(reason));
         }
-        let EngineParts { program, externs, states, pool } = parts;
         let mut done = Ingress::nothing(self.verdict());
         if matches!(done.verdict, Verdict::Drop(_)) {
             self.note_drop(externs);
@@ -322,6 +323,7 @@ impl Native {
         unsafe { self.compiled.run(EntryPoint::Egress, &mut self.context) };
 
         if let Some(reason) = self.failed() {
+            self.note_drop(parts.externs);
             return Some(reason);
         }
         if let Some(list) = self.context.clone_list.checked_sub(1) {

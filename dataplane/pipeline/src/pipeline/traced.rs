@@ -43,11 +43,14 @@ impl Pipeline {
 
     /// The reason why the last packet was dropped, in the program's words where it has any, and the place.
     pub fn drop_text(&self, reason: DropReason) -> String {
-        if reason != DropReason::Marked {
+        if !matches!(reason, DropReason::Marked | DropReason::Assertion) {
             return reason.to_string();
         }
         let (counter, cell) = self.externs.counted;
-        let counter = counter.checked_sub(1).map(|counter| &self.program.counters[counter as usize]);
+        let counter = counter
+            .checked_sub(1)
+            .filter(|_| reason == DropReason::Marked)
+            .map(|counter| &self.program.counters[counter as usize]);
         let word = counter.and_then(|counter| counter.reasons.get(usize::try_from(cell).ok()?));
         let text = word.map_or_else(|| reason.to_string(), |word| word.replace('_', " "));
         let place =

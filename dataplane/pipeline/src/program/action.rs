@@ -115,7 +115,11 @@ pub(crate) enum Op {
         calculation: u32,
     },
     Truncate(Expr),
-    Assert(Expr),
+    Assert {
+        condition: Expr,
+        /// As that of `MarkToDrop`.
+        place: u32,
+    },
     Exit,
     Nothing,
     Jump(u32),

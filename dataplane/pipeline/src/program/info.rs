@@ -188,15 +188,14 @@ pub struct ValueSetInfo {
     pub widths: Vec<u32>,
 }
 
-/// A value as people read it: IPv4, IPv6 and MAC addresses in their own form, by the words of the name and by
-/// the width in bits; all else in hexadecimal digits.
+/// A value as people read it: IPv4, IPv6 and MAC addresses in their own form, by the last word of the name and
+/// by the width in bits; all else in hexadecimal digits.
 pub(crate) fn shown(name: &str, width: u32, value: u128) -> String {
-    let mut words = name.rsplit(['.', '$']).next().unwrap_or(name).split('_');
-    let address = words.any(|word| {
-        let word = word.to_ascii_lowercase();
-        let kinds = ["addr", "src", "dst", "mac", "ip", "hop"];
-        kinds.iter().any(|kind| word.starts_with(kind) || word.ends_with(kind)) && word != "ipid"
-    });
+    let word = name.rsplit(['.', '$', '_']).next().unwrap_or(name).to_ascii_lowercase();
+    let kinds = ["addr", "src", "dst", "mac"];
+    let address = kinds.iter().any(|kind| word.starts_with(kind) || word.ends_with(kind))
+        || word.ends_with("hop")
+        || matches!(word.as_str(), "ip" | "ipv4" | "ipv6");
     match (address, width) {
         (true, 32) => Ipv4Addr::from(value as u32).to_string(),
         (true, 48) => {
@@ -224,6 +223,13 @@ mod tests {
             ("ingress_global_timestamp", 48, 9, "0x9"),
             ("hdr.ipv4.ttl", 8, 64, "0x40"),
             ("hdr.group.session", 32, 7, "0x7"),
+            ("meta.next_hop", 32, 1, "0.0.0.1"),
+            ("src_ip", 32, 1, "0.0.0.1"),
+            ("dmac", 48, 1, "00:00:00:00:00:01"),
+            ("hop_latency", 32, 7, "0x7"),
+            ("src_count", 32, 7, "0x7"),
+            ("ip_length", 32, 7, "0x7"),
+            ("skip", 32, 7, "0x7"),
         ];
         for (name, width, value, text) in cases {
             assert_eq!(shown(name, width, value), text, "{name}");
