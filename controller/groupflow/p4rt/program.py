@@ -188,7 +188,7 @@ def _reasons(annotations: Iterable[str]) -> tuple[str, ...]:
     for annotation in annotations:
         name, _, words = annotation.rstrip(")").partition("(")
         if name == "@groupflow_reasons":
-            return tuple(word.strip() for word in words.split(","))
+            return tuple(word.strip().strip('"') for word in words.split(","))
     return ()
 
 

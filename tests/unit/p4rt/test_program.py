@@ -37,6 +37,14 @@ def test_drop_reasons_are_those_of_the_p4() -> None:
     assert tuple(names) == Program.load(P4INFO, JSON).counters["drops"].reasons
 
 
+def test_reasons_are_read_as_gfswitch_reads_them(tmp_path: Path) -> None:
+    text = P4INFO.read_text()
+    start = text.index("(", text.index("@groupflow_reasons"))
+    other = tmp_path / "p4info.txtpb"
+    other.write_text(text[:start] + '( \\"none\\" , malformed )' + text[text.index(")", start) + 1 :])
+    assert Program.load(other, JSON).counters["drops"].reasons == ("none", "malformed")
+
+
 BAD_JSON: list[tuple[Callable[[str], str], str]] = [
     (lambda text: text[:1000], "not JSON; name the .json file that p4c-bm2-ss wrote"),
     (lambda _: "[]", "no 'pipelines' in it, so p4c did not write it for BMv2"),

@@ -52,6 +52,7 @@ pub fn reasons(name: &str, size: usize, annotations: &[String]) -> Result<Vec<St
     for annotation in annotations {
         let text = annotation.trim().trim_start_matches('@');
         match text.split_once('(').map(|(name, rest)| (name.trim(), rest)) {
+            Some((REASONS, _)) if !words.is_empty() => return wrong(format!("it has @{REASONS} twice")),
             Some((REASONS, rest)) => {
                 let listed = rest.trim().trim_end_matches(')').split(',');
                 words = listed.map(|word| word.trim().trim_matches('"').to_owned()).collect();
@@ -82,4 +83,25 @@ fn register(array: &BoundArray<RegisterId>, argument: &str) -> Result<QueueRegis
         return Err(format!("its {} cells are no multiple of {stride}", array.size));
     }
     Ok(QueueRegister { register: array.array, stride, size: array.size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_words_of_one_annotation() {
+        let read = |annotations: &[&str]| {
+            let annotations: Vec<String> = annotations.iter().map(|&text| text.into()).collect();
+            reasons("drops", 2, &annotations).map_err(|BindingError(what)| what)
+        };
+        let words = Ok(vec!["none".to_owned(), "no_route".to_owned()]);
+        assert_eq!(read(&["@groupflow_reasons(none, no_route)"]), words);
+        assert_eq!(read(&["@groupflow_reasons( \"none\" , no_route )"]), words);
+        assert_eq!(read(&["@other(a)"]), Ok(vec![]));
+        let refused = "counter drops: @groupflow_reasons: 3 words, of which none is empty, for 2 cells";
+        assert_eq!(read(&["@groupflow_reasons(a, b, c)"]), Err(refused.into()));
+        let twice = read(&["@groupflow_reasons(a)", "@groupflow_reasons(b)"]);
+        assert_eq!(twice, Err("counter drops: it has @groupflow_reasons twice".into()));
+    }
 }
