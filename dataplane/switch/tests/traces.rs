@@ -198,11 +198,29 @@ fn a_filter_of_everything_takes_nothing_from_others() {
     let narrow = arm(&mut bed, TraceFilter { fields: vec![to_2], ..TraceFilter::default() }, 100);
     (0..100).for_each(|number| bed.inject(1_000 + number, 1, &frame(2, 0x0800, 100)));
     bed.advance(MS);
-    assert_eq!(bed.switch.tracer().take(narrow).unwrap().len(), 64);
+    assert_eq!(bed.switch.tracer().take(narrow).unwrap().len(), 32, "half of the 64 at once");
     assert_eq!(bed.switch.tracer().take(greedy).unwrap().len(), 1);
     bed.inject(100 * MS, 1, &frame(2, 0x0800, 100));
     bed.advance(101 * MS);
-    assert_eq!(bed.switch.tracer().take(narrow).unwrap()[0].missed, 36, "known with a match, too");
+    assert_eq!(bed.switch.tracer().take(narrow).unwrap()[0].missed, 68, "known with a match, too");
+}
+
+#[test]
+fn filters_share_the_switchs_time() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "forward", &[2, 0]);
+    let filters = [1, 2].map(|port| TraceFilter { port: Some(Port(port)), ..TraceFilter::default() });
+    let filters = filters.map(|filter| arm(&mut bed, filter, u64::MAX));
+    let mut traced = [0; 2];
+    for ms in 0..1_000 {
+        (1..=2).for_each(|port| bed.inject(ms * MS, port, &frame(1, 0x0800, 100)));
+        bed.advance(ms * MS + 1);
+        for (filter, traced) in filters.iter().zip(&mut traced) {
+            *traced += bed.switch.tracer().take(*filter).unwrap().len();
+        }
+    }
+    // 32 at once, then one in two milliseconds each.
+    assert_eq!(traced, [32 + 500; 2]);
 }
 
 #[test]

@@ -23,10 +23,10 @@ const BRANCH_LIMIT: usize = 256;
 const DEPTH_LIMIT: usize = 50;
 /// The most steps of one trace.
 const STEP_LIMIT: usize = 8_192;
-/// The time between two traces of a filter, in the mean: a traced packet takes a hundred times as long as
-/// others.
+/// The time between two traces, in the mean, which filters share: a traced packet takes a hundred times as long
+/// as others.
 const INTERVAL: Nanos = Nanos::from_millis(1);
-/// The most traces of a filter that begin at one time.
+/// The most traces that begin at one time, which filters share, too.
 const BURST: u64 = 64;
 /// The most bytes of a packet that a trace shows.
 const SHOWN_BYTES: usize = 256;
@@ -170,7 +170,7 @@ struct Armed {
     missed: u64,
     /// Traces that are not complete.
     open: usize,
-    /// When the next trace may begin, were all of them `INTERVAL` apart.
+    /// When the next trace may begin, were all of them the filter's share of time apart.
     due: Nanos,
     done: VecDeque<Trace>,
 }
@@ -247,6 +247,7 @@ impl Tracer {
         mut matches: impl FnMut(&[FieldMatch]) -> bool,
     ) -> Option<TraceHandle> {
         let mut filters = Vec::new();
+        let interval = Nanos(INTERVAL.0 * self.armed.len() as u64);
         for (number, armed) in &mut self.armed {
             let filter = &armed.filter;
             let wanted = armed.left > 0 && filter.port.map_or(true, |wanted| wanted == port);
@@ -260,7 +261,7 @@ impl Tracer {
             }
             armed.left -= u64::from(!filter.dropped);
             armed.open += 1;
-            armed.due = armed.due.max(now) + INTERVAL;
+            armed.due = armed.due.max(now) + interval;
             filters.push(*number);
         }
         if filters.is_empty() {
@@ -353,20 +354,23 @@ impl Tracer {
         if open.live > 0 {
             return;
         }
-        let Some(Open { filters, mut trace, branches, .. }) = self.open.remove(&handle.trace) else { return };
+        let Some(Open { mut filters, mut trace, branches, .. }) = self.open.remove(&handle.trace) else {
+            return;
+        };
         let dropped = branches.iter().any(|(_, branch)| branch.dropped);
         trace.root = nested(branches);
-        for filter in filters {
-            let Some(armed) = self.armed.get_mut(&filter) else { continue };
+        filters.retain(|filter| {
+            let Some(armed) = self.armed.get_mut(filter) else { return false };
             armed.open -= 1;
-            if armed.filter.dropped {
-                if armed.left == 0 || !dropped {
-                    continue;
-                }
-                armed.left -= 1;
-            }
+            let wanted = !armed.filter.dropped || (dropped && armed.left > 0);
+            armed.left -= u64::from(armed.filter.dropped && wanted);
+            wanted
+        });
+        // A trace may be long: the last filter's is no copy.
+        for (filter, trace) in filters.iter().zip(vec![trace; filters.len()]) {
+            let Some(armed) = self.armed.get_mut(filter) else { continue };
             let missed = std::mem::take(&mut armed.missed);
-            armed.done.push_back(Trace { missed, ..trace.clone() });
+            armed.done.push_back(Trace { missed, ..trace });
         }
     }
 }

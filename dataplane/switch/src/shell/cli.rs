@@ -130,7 +130,7 @@ enum Command {
         /// (repeat)
         #[arg(long = "match", value_name = "HEADER.FIELD=VALUE")]
         fields: Vec<String>,
-        /// Only packets of which a copy is dropped
+        /// Only packets of which a copy is dropped (of fast traffic: a sample)
         #[arg(long)]
         dropped: bool,
         /// The number of packets
