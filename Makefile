@@ -21,6 +21,11 @@ demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POL
 SEEDS ?= 1 2
 soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
+# The first seed of `make fuzz`, and its targets: crates' tests whose cases are drawn.
+FUZZ_SEED ?= 1
+fuzzed = "pipeline --test pipeline loading::mutated" "pipeline --test engines" "pipeline --test engines_groupflow" \
+	"switch --test conformance robustness::damaged_requests" "switch --test conformance robustness::random" \
+	"switch --test conformance robustness::sequences" "switch --test conformance robustness::damaged_p4infos"
 
 # Bytecode is kept, whatever the environment says: else each of the tests' many processes compiles all modules anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -41,7 +46,7 @@ lint = types='.venv/bin/basedpyright --level error' \
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
 
-.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,7 +76,8 @@ test: setup  ## check, and all other tests but the rare ones, each part timed (r
 
 test-all: setup  ## all there is: also whole papers, the pipeline under valgrind, random faults
 	@$(parts) $(built) rust='$(MAKE) -s test-rust' unit='$(MAKE) -s test-unit MARKED="slow or rare"' \
-		network='$(MAKE) -s test-network MARKED=' sanitize='$(MAKE) -s sanitize' soak='$(MAKE) -s soak'
+		network='$(MAKE) -s test-network MARKED=' sanitize='$(MAKE) -s sanitize' soak='$(MAKE) -s soak' \
+		fuzz='$(MAKE) -s fuzz'
 
 test-rust: setup  ## Rust unit, property and virtual-time tests
 	cd dataplane && cargo test --release --config .cargo/tests.toml --locked --workspace --quiet
@@ -91,6 +97,17 @@ sanitize: export PROPTEST_CASES := 8
 sanitize: setup  ## the pipeline's machine code under valgrind: every load and store of it (needs valgrind)
 	@command -v valgrind >/dev/null || { echo "sanitize: valgrind is not on PATH: apt-get install valgrind" >&2; exit 1; }
 	cd dataplane && cargo test --locked --quiet -p groupflow-pipeline --test engines --test engines_groupflow
+
+# Each run of a target draws the cases of the next seed, so that the seed in the output repeats a failure.
+fuzz: setup  ## random programs, packets, P4Runtime messages and P4Info, a minute a target: DURATION=60 FUZZ_SEED=1
+	@mkdir -p $(RESULTS) && cd dataplane && for target in $(fuzzed); do \
+		seed=$(FUZZ_SEED); end=$$(($$(date +%s) + $(DURATION))); \
+		while [ $$(date +%s) -lt $$end ]; do \
+			PROPTEST_RNG_SEED=$$seed cargo test --release --config .cargo/tests.toml --locked --quiet \
+				-p groupflow-$$target >../$(RESULTS)/fuzz.log 2>&1 || { cat ../$(RESULTS)/fuzz.log; \
+				echo "fuzz: $$target fails with PROPTEST_RNG_SEED=$$seed" >&2; exit 1; }; \
+			seed=$$((seed + 1)); \
+		done; echo "fuzz: $$target: $$((seed - $(FUZZ_SEED))) seeds"; done
 
 p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }

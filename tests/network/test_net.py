@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.endpoint.programs import find_program
+
 HALL = """
 name: hall
 defaults: {link: {rate: 20mbit, delay: 1ms}}
@@ -29,6 +31,8 @@ links:
   - {ends: [h3, s2]}
   - {ends: [c1, s1], rate: unlimited, delay: 0ms}
 """
+TOKENS = Path("/run/groupflow/api")
+GFSWITCH = str(find_program("gfswitch"))
 COMMAND = (sys.executable, "-m", "groupflow.cli.main", "net")
 
 
@@ -75,11 +79,15 @@ def test_two_networks_side_by_side(folder: Path) -> None:
         assert "name one of barn, hall" in net("status", code=4)
         assert "runs already" in net("up", "hall.yaml", code=4)
         assert "no node h9" in net("exec", "--net", "hall", "h9", "true", code=4)
+        assert len(list(TOKENS.iterdir())) == 2
+        stats = net("exec", "--net", "hall", "s1", GFSWITCH, "stats", "--json", "--device-id", "2")
+        assert json.loads(stats)["device_id"] == 2
         net("down", "barn")
         assert barn.wait(20) == 0
         assert net("exec", "h1", "sh", "-c", "echo $GROUPFLOW_NAME") == "h1\n"
     assert "no network runs" in net("status", code=4)
     assert net("list", "--json").strip() == "[]"
+    assert not list(TOKENS.iterdir())
 
 
 def test_a_prompt_ends_with_its_network_and_its_programs(folder: Path) -> None:
@@ -162,6 +170,7 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
     [
         (("up", "nothing.yaml"), "nothing.yaml: no such file"),
         (("up", "hall.yaml", "--name", "a/b"), "--name 'a/b': write letters"),
+        (("up", "hall.yaml", "--out", "hall.yaml"), "hall.yaml"),  # fails within the network's namespaces
         (("up", "hall.yaml", "--api", "192.0.2.1:80"), "cannot serve at 192.0.2.1:80"),
         (("up", "hall.yaml", "--api", "0.0.0.0:0"), "the API is not encrypted; write 127.0.0.1:"),
         (("down",), "no network runs; start one: groupflow net up FILE.yaml"),
@@ -169,6 +178,7 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line(folder: Path, words: tuple[str, ...], error: str) -> None:
-    told = net(*words, code=1 if "--api" in words else 4)
+    told = net(*words, code=1 if {"--api", "--out"} & set(words) else 4)
     assert error in told
     assert len(told.splitlines()) == 1
+    assert not TOKENS.is_dir() or not list(TOKENS.iterdir())

@@ -64,6 +64,9 @@ pub enum TableError {
         /// Its size.
         size: usize,
     },
+    /// All groups together have as many actions as the switch takes.
+    #[error("the groups have {0} actions, as many as the switch takes")]
+    GroupsFull(usize),
     /// The number of key fields differs from the table's.
     #[error("table {table} has {expected} key fields, the entry {got}")]
     KeyLength {

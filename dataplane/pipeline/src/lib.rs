@@ -51,5 +51,6 @@ pub use program::info::{
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
 };
 pub use program::Program;
+pub use state::group::Weighted;
 pub use state::options::{Engine, PipelineOptions, Stats};
 pub use trace::{FieldMatch, Step, Values};

@@ -40,8 +40,9 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
         let mut pipeline = p4.load_on(engine);
         let id = table_id(&pipeline, "t");
         let call = |to| entry(&pipeline, "t", vec![Match::Exact(1)], 0, "hit", &[to]).call;
-        let calls = [7, 8, 9].map(|to| (call(to), None)).to_vec();
-        let one = vec![(call(4), None), (call(5), Some(Port(3)))];
+        let calls = [7, 8, 9].map(|to| (call(to), 1, None)).to_vec();
+        let one = vec![(call(4), 1, None), (call(5), 2, Some(Port(3)))];
+        let many = vec![(call(7), u32::MAX, None); 1 << 10];
         let select = pipeline.program().table("t").unwrap().select.unwrap();
         let to_group = ActionCall { action: select, arguments: vec![5] };
         let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
@@ -62,8 +63,16 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
         });
         assert_eq!(chosen.collect::<Vec<_>>(), [("hit", "0x4")], "a trace shows the member");
         pipeline.port_is(Port(3), true);
-        assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4, 5, 4]);
-        assert!(pipeline.set_group(id, 6, vec![(to_group, None)]).is_err(), "no group in a group");
+        assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [5, 5, 4]);
+        assert!(pipeline.set_group(id, 6, vec![(to_group, 1, None)]).is_err(), "no group in a group");
+        for handle in 6..6 + (1 << 10) - 1 {
+            pipeline.set_group(id, handle, many.clone()).unwrap();
+        }
+        let full = pipeline.set_group(id, 1 << 20, many.clone()).unwrap_err();
+        assert!(full.to_string().contains("1048576 actions"), "{full}");
+        pipeline.set_group(id, 6, Vec::new()).unwrap();
+        pipeline.set_group(id, 1 << 20, many).unwrap();
+        assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [5, 5, 4], "the first is as it was");
     }
 }
 

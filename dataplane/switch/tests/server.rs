@@ -15,19 +15,18 @@ use groupflow_switch::proto::p4::v1::set_forwarding_pipeline_config_request::Act
 use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
     get_forwarding_pipeline_config_request::ResponseType, stream_message_request, stream_message_response,
-    write_request::Atomicity, Entity, Error, ExternEntry, ForwardingPipelineConfig, MasterArbitrationUpdate,
-    PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest, StreamMessageRequest,
-    StreamMessageResponse, TableEntry, Uint128, WriteRequest,
+    write_request::Atomicity, CapabilitiesRequest, Entity, Error, ExternEntry, ForwardingPipelineConfig,
+    MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest,
+    StreamMessageRequest, StreamMessageResponse, TableEntry, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
-    ask, render, trace_switch, ControlRequest, ControlSocket, LatenessLimits, P4RuntimeService, Shared,
-    ToControlPlane,
+    ask, find_switch, render, trace_switch, Connections, ControlRequest, ControlSocket, LatenessLimits,
+    P4RuntimeService, Shared, ToControlPlane,
 };
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::StreamExt;
-use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Server};
 
 type P4RuntimeChannel = P4RuntimeClient<Channel>;
@@ -46,7 +45,7 @@ async fn serve() -> RunningServer {
     let service = P4RuntimeService::new(Arc::clone(&shared), Runtime::new(DEVICE));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let incoming = TcpIncoming::from_listener(listener, true, None).unwrap();
+    let incoming = Connections::new(listener);
     let (to_control_plane, from_datapath) = mpsc::channel(16);
     tokio::spawn(service.clone().forward(from_datapath));
     tokio::spawn(Server::builder().add_service(service.into_server()).serve_with_incoming(incoming));
@@ -274,6 +273,40 @@ async fn a_client_that_vanishes_is_no_longer_primary() {
     assert_eq!(backup.arbitrate(10).await, (0, 10));
 }
 
+/// The bytes with which a client of HTTP/2 begins: the preface, and settings without content.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+#[tokio::test]
+async fn strangers_who_take_all_places_keep_nobody_out() {
+    use tokio::io::AsyncWriteExt;
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    assert_eq!(stream.arbitrate(10).await, (0, 10));
+    let mut strangers = Vec::new();
+    for said in [&b""[..], b"P", &PREFACE[..24], PREFACE] {
+        for _ in 0..256 {
+            let mut stranger = tokio::net::TcpStream::connect(running.address).await.unwrap();
+            stranger.write_all(said).await.unwrap();
+            strangers.push(stranger);
+        }
+        let mut newcomer = connect(running.address).await;
+        let mut another = Stream::open(&mut newcomer).await;
+        assert_eq!(another.arbitrate(9).await, (6, 10), "after those who say {said:?}");
+    }
+    // Strangers who make calls give way, too, to one who makes none yet.
+    let mut callers = Vec::new();
+    for _ in 0..256 {
+        let mut caller = connect(running.address).await;
+        caller.capabilities(CapabilitiesRequest { device_id: DEVICE }).await.unwrap();
+        callers.push(caller);
+    }
+    let mut newcomer = connect(running.address).await;
+    newcomer.capabilities(CapabilitiesRequest { device_id: DEVICE }).await.unwrap();
+    // The controller is the oldest of all.
+    assert_eq!(stream.arbitrate(11).await, (0, 11), "the controller kept its place");
+}
+
 #[tokio::test]
 async fn a_bad_arbitration_ends_the_stream_with_its_error() {
     let running = serve().await;
@@ -292,7 +325,9 @@ async fn a_bad_arbitration_ends_the_stream_with_its_error() {
 #[tokio::test]
 async fn the_control_socket_shows_and_changes() {
     let running = serve().await;
-    let path = std::env::temp_dir().join(format!("gfswitch-test-{}.sock", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("gfswitch-test-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("s.sock");
     let socket = ControlSocket::bind(&path).unwrap();
     assert!(ControlSocket::bind(&path).unwrap_err().to_string().contains("belongs to a gfswitch that runs"));
     let shared = Arc::clone(&running.shared);
@@ -303,6 +338,8 @@ async fn the_control_socket_shows_and_changes() {
         ask(&ask_at, &link(2, "rate=10mbit,delay=5ms,dir=out")).unwrap();
         let stats = ask(&ask_at, &ControlRequest::Stats { reset: true }).unwrap();
         assert_eq!(stats["device_id"], DEVICE);
+        assert_eq!(find_switch(ask_at.parent().unwrap(), DEVICE), Some(ask_at.clone()));
+        assert_eq!(find_switch(ask_at.parent().unwrap(), DEVICE + 1), None);
         assert_eq!(stats["cpu_bound"], false);
         assert_eq!(stats["ports"][1]["out"]["link"]["rate_bps"], 10_000_000);
         assert_eq!(stats["ports"][1]["in"]["link"]["rate_bps"], serde_json::Value::Null);

@@ -3,7 +3,7 @@
 use crate::common::{self, exact, frame, group, replica, session, Testbed};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{CLONE_GENERATIONS, LOOPBACK_DELAY, LOOPBACK_LIMIT, MAX_FRAME};
+use groupflow_switch::core::{CLONE_LIMIT, LOOPBACK_DELAY, LOOPBACK_LIMIT, MAX_FRAME};
 use groupflow_switch::proto::p4::v1::update::Type;
 use proptest::prelude::*;
 
@@ -210,12 +210,32 @@ fn egress_cloning_of_clones_ends() {
     bed.when_to(1, "forward", &[2, 0]);
     bed.apply(Type::Insert, session(9, &[replica(3, 1)], 0, 0)).unwrap();
     bed.inject(0, 1, &frame(1, 0xc10e, 60));
-    let left = bed.left(MS);
+    let left = bed.left(2 * MS);
     assert_eq!(left.iter().filter(|(_, port)| *port == 2).count(), 1);
-    assert_eq!(left.iter().filter(|(_, port)| *port == 3).count(), usize::from(CLONE_GENERATIONS));
+    assert_eq!(left.iter().filter(|(_, port)| *port == 3).count(), CLONE_LIMIT as usize);
     let last = left.iter().map(|(time, _)| *time).max();
-    assert_eq!(last, Some(u64::from(CLONE_GENERATIONS / 4) * LOOPBACK_DELAY.0), "not all at once");
+    assert_eq!(last, Some(u64::from(CLONE_LIMIT / 4) * LOOPBACK_DELAY.0), "not all at once");
     assert_eq!(bed.switch.stats().drops.clone_limit, 1);
+}
+
+#[test]
+fn clones_of_clones_of_one_packet_are_bounded_however_many_a_session_makes() {
+    for copies in [2, 7, 4096] {
+        let mut bed = Testbed::new(&[]);
+        bed.when_to(1, "forward", &[2, 0]);
+        let replicas: Vec<_> = (0..copies).map(|instance| replica(3, instance)).collect();
+        bed.apply(Type::Insert, session(9, &replicas, 0, 0)).unwrap();
+        for packet in 1..=2 {
+            bed.inject(packet * 10 * MS, 1, &frame(1, 0xc10e, 60));
+            let left = bed.left((packet + 1) * 10 * MS);
+            // The packet itself, and the clones that it and they left.
+            assert_eq!(left.len(), 1 + CLONE_LIMIT as usize, "{copies}");
+            // Each clone asked for more.
+            let asked = u64::from(copies) * (1 + u64::from(CLONE_LIMIT)) * packet;
+            let cut = bed.switch.stats().drops.clone_limit;
+            assert_eq!(cut, asked - u64::from(CLONE_LIMIT) * packet, "{copies}");
+        }
+    }
 }
 
 #[test]
@@ -224,7 +244,7 @@ fn a_packet_for_a_port_without_interface_goes_through_egress() {
     bed.when_to(1, "forward", &[77, 0]);
     bed.apply(Type::Insert, session(9, &[replica(3, 1)], 0, 0)).unwrap();
     bed.inject(0, 1, &frame(1, 0xc10e, 60));
-    let left = bed.left(MS);
+    let left = bed.left(2 * MS);
     assert!(left.len() > 2 && left.iter().all(|(_, port)| *port == 3), "clones of a packet that ends there");
     bed.when_to(2, "go_round", &[77]);
     bed.inject(2 * MS, 1, &frame(2, 0x0800, 60));

@@ -139,9 +139,9 @@ impl Interpreter<'_> {
             Op::Select { calculation } => {
                 let group =
                     locals.first().and_then(|group| self.externs.groups.get(&(*group as u64))).cloned();
+                let Some(group) = group else { return };
                 // An empty group does nothing.
-                let Some(group) = group.filter(|group| !group.is_empty()) else { return };
-                let call = &group[(self.calculate(*calculation) % group.len() as u64) as usize];
+                let Some(call) = group.choose(self.calculate(*calculation)) else { return };
                 self.record(|program, at| {
                     let info = &program.actions[call.action.index()];
                     let arguments = info.params.iter().zip(&call.arguments);

@@ -1,5 +1,7 @@
 //! The control plane's access to tables.
 
+use std::sync::Arc;
+
 use groupflow_base::Nanos;
 
 use crate::error::TableError;
@@ -9,6 +11,7 @@ use crate::program::check;
 use crate::program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
 use crate::program::info::{TableId, TableInfo};
 use crate::program::Program;
+use crate::state::group::{Group, Weighted, ACTION_LIMIT};
 use crate::state::meter::{self, Meter};
 use crate::state::table::{Bound, Row, TableState};
 
@@ -85,26 +88,30 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sets the actions among which entries of a table select, by a handle of the caller's that no other table
-    /// uses; none removes the group. An action is left out while the port that it names is down.
+    /// Sets the actions among which entries of a table select, with their weights, by a handle of the caller's
+    /// that no other table uses; none removes the group. An action is left out while the port that it names is
+    /// down.
     pub fn set_group(
-        &mut self, table: TableId, handle: u64, calls: Vec<(ActionCall, Option<Port>)>,
+        &mut self, table: TableId, handle: u64, weighted: Vec<Weighted>,
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
-        for (call, _) in &calls {
+        for (call, ..) in &weighted {
             check::call(info, &self.program.actions, call)?;
             if Some(call.action) == info.select {
                 return Err(TableError::Action(info.name.clone()));
             }
         }
-        self.externs.groups.remove(&handle);
-        self.externs.watching.remove(&handle);
-        if calls.is_empty() {
-            return Ok(());
+        let before = self.externs.groups.get(&handle).map_or(0, |group| group.len());
+        let actions = self.externs.group_actions - before + weighted.len();
+        if actions > ACTION_LIMIT {
+            return Err(TableError::GroupsFull(ACTION_LIMIT));
         }
-        self.externs.groups.insert(handle, self.externs.live(&calls));
-        if calls.iter().any(|(_, port)| port.is_some()) {
-            self.externs.watching.insert(handle, calls);
+        self.externs.group_actions = actions;
+        if weighted.is_empty() {
+            self.externs.groups.remove(&handle);
+        } else {
+            let group = Group::new(weighted, &self.externs.down);
+            self.externs.groups.insert(handle, Arc::new(group));
         }
         Ok(())
     }
@@ -113,11 +120,9 @@ impl Pipeline {
     pub fn port_is(&mut self, port: Port, up: bool) {
         self.externs.down.retain(|other| *other != port);
         self.externs.down.extend((!up).then_some(port));
-        let watching = std::mem::take(&mut self.externs.watching);
-        for (handle, calls) in &watching {
-            self.externs.groups.insert(*handle, self.externs.live(calls));
+        for group in self.externs.groups.values_mut().filter(|group| group.watches(port)) {
+            Arc::make_mut(group).weigh(&self.externs.down);
         }
-        self.externs.watching = watching;
     }
 
     /// Removes an entry.

@@ -3,6 +3,7 @@
 // Native code works on the cells, too.
 #[allow(unsafe_code)]
 pub(crate) mod cells;
+pub(crate) mod group;
 pub(crate) mod matching;
 pub(crate) mod meter;
 pub(crate) mod options;
@@ -15,12 +16,13 @@ use groupflow_base::Nanos;
 
 use crate::packet::pool::PacketPool;
 use crate::port::Port;
-use crate::program::entry::{ActionCall, CounterValue};
+use crate::program::entry::CounterValue;
 use crate::program::info::MeterUnit;
 use crate::program::parser::Bits;
 use crate::program::phv::mask;
 use crate::program::Program;
 use crate::state::cells::Cells;
+use crate::state::group::Group;
 use crate::state::meter::Meter;
 use crate::state::options::{PipelineOptions, Stats};
 use crate::state::table::TableState;
@@ -59,9 +61,9 @@ pub(crate) struct Externs {
     pub counters: Vec<Cells<CounterValue>>,
     pub meters: Vec<MeterArray>,
     /// The actions among which entries select, by the control plane's handles.
-    pub groups: HashMap<u64, Arc<[ActionCall]>>,
-    /// The groups that depend on the state of ports, as they were given.
-    pub watching: HashMap<u64, Vec<(ActionCall, Option<Port>)>>,
+    pub groups: HashMap<u64, Arc<Group>>,
+    /// The actions of all groups.
+    pub group_actions: usize,
     /// The ports that are down.
     pub down: Vec<Port>,
     /// The members of the parser's value sets.
@@ -160,7 +162,7 @@ impl Externs {
                 .collect(),
             meters: program.meters().iter().map(meter).collect(),
             groups: HashMap::new(),
-            watching: HashMap::new(),
+            group_actions: 0,
             down: Vec::new(),
             value_sets: vec![Vec::new(); program.value_sets().len()],
             written: VecDeque::new(),
@@ -171,12 +173,6 @@ impl Externs {
             recording: None,
             slots: Vec::new(),
         }
-    }
-
-    /// The actions of a group whose ports are up.
-    pub fn live(&self, calls: &[(ActionCall, Option<Port>)]) -> Arc<[ActionCall]> {
-        let up = |port: &Option<Port>| port.map_or(true, |port| !self.down.contains(&port));
-        calls.iter().filter(|(_, port)| up(port)).map(|(call, _)| call.clone()).collect()
     }
 
     /// A cell's value; none past the end, where a read leaves its target as it was.

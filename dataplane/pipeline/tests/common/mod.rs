@@ -15,14 +15,20 @@ use groupflow_pipeline::{
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
 
-/// Property tests that draw the same cases in every run: so many, or as few as PROPTEST_CASES says.
+/// Property tests that draw the same cases in every run, or those of PROPTEST_RNG_SEED: so many, or as few as
+/// PROPTEST_CASES says.
 pub fn seeded(cases: u32) -> ProptestConfig {
     let most = std::env::var("PROPTEST_CASES").ok().and_then(|most| most.parse().ok());
+    let default = ProptestConfig::default();
+    let rng_seed = match default.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(1),
+        given => given,
+    };
     ProptestConfig {
         cases: cases.min(most.unwrap_or(u32::MAX)),
-        rng_seed: RngSeed::Fixed(1),
+        rng_seed,
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..default
     }
 }
 

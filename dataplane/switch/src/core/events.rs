@@ -8,6 +8,7 @@ use groupflow_pipeline::{
 
 use super::agenda::LinkStage;
 use super::port::MAX_FRAME;
+use super::replication::{CloneSession, Lineage};
 use super::switch::{SentFrame, Switch, ToController};
 use super::tracer::{cause, QueuePass, TraceHandle};
 use super::traffic_manager::{EnqueueError, PortService, Queued, Served};
@@ -17,8 +18,6 @@ use super::traffic_manager::{EnqueueError, PortService, Queued, Served};
 pub const LOOPBACK_DELAY: Nanos = Nanos::from_micros(1);
 /// The most packets that are on their way to ingress again.
 pub const LOOPBACK_LIMIT: usize = 4096;
-/// How often egress may clone a copy of a copy. BMv2 has no bound.
-pub const CLONE_GENERATIONS: u16 = 1024;
 /// How often egress clones a copy of a copy before the next goes by the loop, which bounds the copies at once.
 const CLONES_AT_ONCE: u16 = 4;
 /// The place of ports that the switch does not have: their packets go through egress, and end there.
@@ -41,8 +40,6 @@ struct LeavingPacket {
     queue: u8,
     /// The packet's length when it was queued.
     bytes: u32,
-    /// How many times egress cloned its way to this packet.
-    generation: u16,
     /// The number of bytes to keep, if a clone session says so.
     truncate: Option<usize>,
     trace: Option<TraceHandle>,
@@ -126,7 +123,8 @@ impl Switch {
                 }
                 return self.leave(
                     now,
-                    LeavingPacket { place, port, queue, bytes, generation: 0, truncate: None, trace: None },
+                    LeavingPacket { place, port, queue, bytes, truncate: None, trace: None },
+                    Lineage::default(),
                     outcome,
                     frame,
                 );
@@ -166,7 +164,7 @@ impl Switch {
             self.emitted.digests.extend(digests.into_vec().into_iter().map(|digest| (now, digest)));
         }
         if let Some(clone) = clone {
-            self.clone_out(now, clone, Instance::CloneIngress, 0, trace);
+            self.clone_out(now, clone, Instance::CloneIngress, Lineage::default(), trace);
         }
         match (verdict, packet) {
             (Verdict::Unicast(port), Some(packet)) => {
@@ -208,29 +206,33 @@ impl Switch {
     }
 
     fn clone_out(
-        &mut self, now: Nanos, clone: CloneRequest, instance: Instance, generation: u16,
+        &mut self, now: Nanos, clone: CloneRequest, instance: Instance, lineage: Lineage,
         trace: Option<TraceHandle>,
     ) {
-        if generation > CLONE_GENERATIONS {
-            self.drops.clone_limit += 1;
-            let branch = self.tracer.branch(trace, "clone", now);
-            return self.tracer.drop(branch, "too many clones of clones");
-        }
-        let session = self.forwarding.as_ref().and_then(|f| f.replication.session(clone.session)).cloned();
-        let Some(session) = session else {
+        let session = self.forwarding.as_ref().and_then(|f| f.replication.session(clone.session));
+        let Some(CloneSession { replicas, priority, truncate }) = session else {
             let branch = self.tracer.branch(trace, "clone", now);
             return self.tracer.drop(branch, format_args!("there is no clone session {}", clone.session));
         };
-        for replica in session.replicas {
+        let (priority, truncate) = (*priority, *truncate);
+        let allowed = lineage.take(replicas.len());
+        let cut = replicas.len() - allowed;
+        let replicas = replicas[..allowed].to_vec();
+        for replica in replicas {
             let mut queued = self.copy(clone.packet.clone(), replica.instance, instance, now, trace);
-            queued.truncate = session.truncate;
-            queued.generation = generation;
-            if generation % CLONES_AT_ONCE == CLONES_AT_ONCE - 1 {
-                let round = Round::Egress(replica.port, queued, session.priority);
+            queued.truncate = truncate;
+            queued.lineage = lineage.clone();
+            if lineage.generation() % CLONES_AT_ONCE == CLONES_AT_ONCE - 1 {
+                let round = Round::Egress(replica.port, queued, priority);
                 self.send_round(now, Some(replica.port), round);
                 continue;
             }
-            self.enqueue(now, replica.port, queued, Some(session.priority));
+            self.enqueue(now, replica.port, queued, Some(priority));
+        }
+        if cut > 0 {
+            self.drops.clone_limit += cut as u64;
+            let branch = self.tracer.branch(trace, "clone", now);
+            self.tracer.drop(branch, "too many clones of one packet");
         }
     }
 
@@ -314,7 +316,7 @@ impl Switch {
             deq_timedelta: now - queued.enqueued_at,
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-        let Queued { packet, generation, truncate, trace, rid, instance, group, .. } = queued;
+        let Queued { packet, lineage, truncate, trace, rid, instance, group, .. } = queued;
         self.sight.comes_from(instance, rid, group);
         let outcome = if let Some(handle) = trace {
             let (outcome, steps) =
@@ -329,17 +331,15 @@ impl Switch {
         } else {
             forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)
         };
-        self.leave(
-            now,
-            LeavingPacket { place, port, queue, bytes, generation, truncate, trace },
-            outcome,
-            frame,
-        );
+        let way = LeavingPacket { place, port, queue, bytes, truncate, trace };
+        self.leave(now, way, lineage, outcome, frame);
     }
 
     /// Carries out the decision of egress.
     #[inline(always)]
-    fn leave(&mut self, now: Nanos, way: LeavingPacket, outcome: EgressOutcome, mut frame: Frame) {
+    fn leave(
+        &mut self, now: Nanos, way: LeavingPacket, lineage: Lineage, outcome: EgressOutcome, mut frame: Frame,
+    ) {
         let EgressOutcome { fate, clone } = outcome;
         self.obey_registers(now);
         if let Some(length) = way.truncate {
@@ -365,7 +365,7 @@ impl Switch {
             Fate::Send => self.send(now, way, frame),
         }
         if let Some(clone) = clone {
-            self.clone_out(now, clone, Instance::CloneEgress, way.generation + 1, way.trace);
+            self.clone_out(now, clone, Instance::CloneEgress, lineage.next(), way.trace);
         }
         self.tracer.end(way.trace);
     }
@@ -433,7 +433,7 @@ impl Switch {
         &mut self, packet: Packet, rid: u16, instance: Instance, now: Nanos, trace: Option<TraceHandle>,
     ) -> Queued {
         let trace = self.tracer.branch(trace, cause(instance), now);
-        let (truncate, generation, group, enqueue_depth) = (None, 0, 0, 0);
-        Queued { packet, rid, instance, group, truncate, generation, enqueued_at: now, enqueue_depth, trace }
+        let (truncate, lineage, group, enqueue_depth) = (None, Lineage::default(), 0, 0);
+        Queued { packet, rid, instance, group, truncate, lineage, enqueued_at: now, enqueue_depth, trace }
     }
 }

@@ -48,7 +48,7 @@ mod traffic_manager;
 mod wires;
 
 pub use config::{ConfigError, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PRIORITIES};
-pub use events::{CLONE_GENERATIONS, LOOPBACK_DELAY, LOOPBACK_LIMIT};
+pub use events::{LOOPBACK_DELAY, LOOPBACK_LIMIT};
 pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERIOD_MIN};
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};
 pub use link_spec::{parse_port_link, Direction, LinkChange};
@@ -62,7 +62,7 @@ pub use queue_settings::{
     QUEUE_BYTES_LIMIT,
 };
 pub use replication::{
-    CloneSession, Replica, ReplicationEngine, ReplicationError, REPLICA_LIMIT, SESSION_LIMIT,
+    CloneSession, Replica, ReplicationEngine, ReplicationError, CLONE_LIMIT, REPLICA_LIMIT, SESSION_LIMIT,
 };
 pub use sight::SeenFrame;
 pub use spec_text::SpecError;

@@ -1,6 +1,7 @@
 //! The packet replication engine: multicast groups and clone sessions.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use groupflow_pipeline::Port;
@@ -10,6 +11,8 @@ use thiserror::Error;
 pub const SESSION_LIMIT: usize = 32_768;
 /// The most replicas of one group or session.
 pub const REPLICA_LIMIT: usize = 4096;
+/// The most clones that egress makes of one packet and of its clones. BMv2 has no bound.
+pub const CLONE_LIMIT: u32 = 4096;
 
 /// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +32,35 @@ pub struct CloneSession {
     pub priority: u8,
     /// Bytes to keep of a copy; `None` keeps all.
     pub truncate: Option<usize>,
+}
+
+/// The way by which egress cloned a packet.
+#[derive(Debug, Clone, Default)]
+pub struct Lineage {
+    generation: u16,
+    /// The clones of all generations that egress made of the first packet; `None`: this is the first.
+    clones: Option<Arc<AtomicU32>>,
+}
+
+impl Lineage {
+    /// That of the packet's clones.
+    pub fn next(self) -> Lineage {
+        Lineage { generation: self.generation + 1, clones: Some(self.clones.unwrap_or_default()) }
+    }
+
+    /// How many times egress cloned its way to the packet.
+    pub fn generation(&self) -> u16 {
+        self.generation
+    }
+
+    /// How many of so many clones may be made; they count at once.
+    pub fn take(&self, wanted: usize) -> usize {
+        let Some(clones) = &self.clones else { return wanted };
+        let made = clones.load(Ordering::Relaxed);
+        let allowed = wanted.min((CLONE_LIMIT - made) as usize);
+        clones.store(made + allowed as u32, Ordering::Relaxed);
+        allowed
+    }
 }
 
 /// The reason why the engine refused an operation, which then changed nothing.

@@ -21,7 +21,7 @@ pub struct SwitchDrops {
     pub no_such_group: u64,
     /// Packets that were resubmitted or recirculated when too many of these were under way.
     pub loopback_full: u64,
-    /// Copies of copies that egress cloned again and again.
+    /// Clones of one packet beyond what egress may make of it and of its clones.
     pub clone_limit: u64,
     /// Packets that waited when another program was loaded.
     pub reloaded: u64,

@@ -6,6 +6,7 @@ use groupflow_pipeline::{Instance, Packet};
 use super::packet_rate::{PacketRate, QueueRate};
 use super::queue::{Depth, Queue, QueueCounters};
 use super::queue_settings::QueueSettings;
+use super::replication::Lineage;
 use super::scheduler::{Mask, Scheduler, Share};
 use super::shaper::QueueShaper;
 use super::tracer::TraceHandle;
@@ -23,8 +24,8 @@ pub struct Queued {
     pub group: u16,
     /// The number of bytes to keep, if a clone session says so.
     pub truncate: Option<usize>,
-    /// How many times egress cloned its way to this packet.
-    pub generation: u16,
+    /// The way by which egress cloned the packet.
+    pub lineage: Lineage,
     /// When the packet was queued.
     pub enqueued_at: Nanos,
     /// Packets in the queue when this one joined.

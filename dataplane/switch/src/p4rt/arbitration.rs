@@ -3,7 +3,7 @@
 //! P4Runtime specification, sections "Rules for Handling MasterArbitrationUpdate" and "Client
 //! Arbitration Notifications".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::roles::Scope;
 use super::status::{Code, Status};
@@ -22,8 +22,10 @@ pub struct ClientId(pub u64);
 /// A message for a client.
 pub type ClientMessage = (ClientId, StreamMessageResponse);
 
-/// The most named roles that are remembered.
-const ROLE_LIMIT: usize = 64;
+/// The most named roles that are remembered: each client may have one.
+const ROLE_LIMIT: usize = CLIENT_LIMIT;
+/// The longest name of a role, in bytes.
+const NAME_LIMIT: usize = 256;
 
 /// The clients of a device and which of them are primary, one a role. The default role has no name.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub struct Arbitration {
     device_id: u64,
     clients: BTreeMap<ClientId, Client>,
     roles: BTreeMap<String, RoleState>,
+    /// A client that gave way to another one, until its stream is ended.
+    gone: Option<ClientId>,
 }
 
 #[derive(Debug)]
@@ -39,7 +43,7 @@ struct Client {
     election_id: Option<u128>,
 }
 
-/// A role since its first client.
+/// A role that has or had clients.
 #[derive(Debug, Default)]
 struct RoleState {
     highest: Option<u128>,
@@ -52,7 +56,7 @@ impl Arbitration {
     /// A device without clients.
     pub fn new(device_id: u64) -> Arbitration {
         let roles = BTreeMap::from([(String::new(), RoleState::default())]);
-        Arbitration { device_id, clients: BTreeMap::new(), roles }
+        Arbitration { device_id, clients: BTreeMap::new(), roles, gone: None }
     }
 
     /// The stream of the default role's primary.
@@ -78,8 +82,10 @@ impl Arbitration {
 
     /// The scope of a role.
     pub fn scope(&self, role: &str) -> Result<&Scope, Status> {
+        check_name(role)?;
+        let state = self.roles.get(role).filter(|_| role.is_empty() || self.has_clients(role));
         let unknown = || Status::new(Code::NotFound, format!("role {role:?}: no client has this role"));
-        self.roles.get(role).map(|state| &state.scope).ok_or_else(unknown)
+        state.map(|state| &state.scope).ok_or_else(unknown)
     }
 
     /// The scope of a role for its primary. Refuses other clients, with the primary's election id.
@@ -107,6 +113,8 @@ impl Arbitration {
         let config = update.role.as_ref().and_then(|role| role.config.clone());
         let election_id = self.check_update(stream, &role, update)?;
         let scope = self.check_config(&role, config.as_ref())?;
+        self.make_way(stream, election_id)?;
+        self.make_room(&role);
         let was_primary = self.primary_of(&role) == Some(stream);
         self.clients.insert(stream, Client { role: role.clone(), election_id });
         let state = self.roles.entry(role.clone()).or_default();
@@ -120,10 +128,27 @@ impl Arbitration {
         Ok(vec![self.notice(&role, stream)])
     }
 
+    /// A client that gave way to another one since the last call: its stream has to end.
+    pub fn gone(&mut self) -> Option<ClientId> {
+        self.gone.take()
+    }
+
+    /// Takes their roles from all primaries and forgets all election ids: the streams that have to end, and
+    /// the messages to the other clients.
+    pub fn depose(&mut self) -> (Vec<ClientId>, Vec<ClientMessage>) {
+        let primaries: Vec<ClientId> = self.primaries().map(|(primary, _)| primary).collect();
+        for primary in &primaries {
+            self.remove(*primary);
+        }
+        self.clients.values_mut().for_each(|client| client.election_id = None);
+        self.roles.values_mut().for_each(|state| state.highest = None);
+        (primaries, self.roles.keys().flat_map(|role| self.notices(role)).collect())
+    }
+
     /// A client's stream has ended: the messages to the others.
     pub fn closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         let was_primary = self.scope_of(stream).is_some();
-        match self.clients.remove(&stream) {
+        match self.remove(stream) {
             Some(client) if was_primary => self.notices(&client.role),
             _ => Vec::new(),
         }
@@ -137,6 +162,7 @@ impl Arbitration {
         if update.device_id != self.device_id {
             return Err(Status::new(mismatch, wrong_device(update.device_id, self.device_id)));
         }
+        check_name(role)?;
         if let Some(known) = known.filter(|known| known.role != role) {
             let message = format!("role {role:?}: this stream has role {:?}, open another", known.role);
             return Err(Status::new(Code::FailedPrecondition, message));
@@ -153,12 +179,6 @@ impl Arbitration {
             let id = election_id.unwrap_or_default();
             let message = format!("election id {id} is already used by another client");
             return Err(Status::new(Code::InvalidArgument, message));
-        }
-        if known.is_none() && self.clients.len() >= CLIENT_LIMIT {
-            return Err(Status::new(Code::ResourceExhausted, format!("more than {CLIENT_LIMIT} clients")));
-        }
-        if !self.roles.contains_key(role) && self.roles.len() > ROLE_LIMIT {
-            return Err(Status::new(Code::ResourceExhausted, format!("more than {ROLE_LIMIT} roles")));
         }
         Ok(election_id)
     }
@@ -179,6 +199,53 @@ impl Arbitration {
             }
             None => Ok(scope),
         }
+    }
+
+    /// When there are too many clients, the one with the lowest election id gives way to a higher one, a
+    /// backup before a primary. So backups and strangers without an id keep no controller out.
+    fn make_way(&mut self, newcomer: ClientId, election_id: Option<u128>) -> Result<(), Status> {
+        if self.clients.len() < CLIENT_LIMIT || self.clients.contains_key(&newcomer) {
+            return Ok(());
+        }
+        let primaries: BTreeSet<ClientId> = self.primaries().map(|(primary, _)| primary).collect();
+        let rank = |(stream, client): &(&ClientId, &Client)| (primaries.contains(stream), client.election_id);
+        let lowest = self.clients.iter().min_by_key(rank);
+        match lowest.filter(|(_, client)| client.election_id < election_id).map(|(stream, _)| *stream) {
+            Some(lowest) => {
+                // Where it is a primary all are, and nobody else of its role has to be told.
+                self.remove(lowest);
+                self.gone = Some(lowest);
+                Ok(())
+            }
+            None => Err(too_many()),
+        }
+    }
+
+    /// Forgets a role without clients, with its election id, where another one would be too many. There is
+    /// such a role: there may be as many roles as clients.
+    fn make_room(&mut self, role: &str) {
+        if self.roles.contains_key(role) || self.roles.len() <= ROLE_LIMIT {
+            return;
+        }
+        let unused = self.roles.iter().filter(|(name, _)| !name.is_empty() && !self.has_clients(name));
+        if let Some(name) = unused.min_by_key(|(_, state)| state.highest).map(|(name, _)| name.clone()) {
+            self.roles.remove(&name);
+        }
+    }
+
+    /// Removes a client. The last one of a role takes the configuration along; the election id stays.
+    fn remove(&mut self, stream: ClientId) -> Option<Client> {
+        let client = self.clients.remove(&stream)?;
+        if !self.has_clients(&client.role) {
+            if let Some(state) = self.roles.get_mut(&client.role) {
+                *state = RoleState { highest: state.highest, ..RoleState::default() };
+            }
+        }
+        Some(client)
+    }
+
+    fn has_clients(&self, role: &str) -> bool {
+        self.clients.values().any(|client| client.role == role)
     }
 
     /// The messages to all clients of a role when its primary changes; that to the new primary last.
@@ -211,6 +278,21 @@ impl Arbitration {
     }
 }
 
+/// Refuses a name that is too long, without repeating it.
+fn check_name(role: &str) -> Result<(), Status> {
+    if role.len() <= NAME_LIMIT {
+        return Ok(());
+    }
+    let message = format!("role: its name has {} bytes, more than {NAME_LIMIT}", role.len());
+    Err(Status::new(Code::InvalidArgument, message))
+}
+
+/// The error of a client for which there is no room.
+pub fn too_many() -> Status {
+    let message = format!("more than {CLIENT_LIMIT} clients: those with the highest election ids stay");
+    Status::new(Code::ResourceExhausted, message)
+}
+
 /// The refusal of another device's id.
 pub fn wrong_device(got: u64, ours: u64) -> String {
     format!("no device {got} here, only device {ours}")
@@ -225,165 +307,4 @@ fn uint128(number: u128) -> Uint128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DEVICE: u64 = 3;
-
-    fn update(id: Option<u128>) -> MasterArbitrationUpdate {
-        MasterArbitrationUpdate { device_id: DEVICE, election_id: id.map(uint128), ..Default::default() }
-    }
-
-    /// Stream, code and election id of each notice.
-    fn told(notices: Vec<ClientMessage>) -> Vec<(u64, i32, Option<u128>)> {
-        notices
-            .into_iter()
-            .map(|(stream, response)| match response.update {
-                Some(Update::Arbitration(update)) => {
-                    (stream.0, update.status.map_or(-1, |s| s.code), update.election_id.as_ref().map(number))
-                }
-                other => panic!("{other:?}"),
-            })
-            .collect()
-    }
-
-    fn ok(arbitration: &mut Arbitration, stream: u64, id: Option<u128>) -> Vec<(u64, i32, Option<u128>)> {
-        told(arbitration.update(ClientId(stream), &update(id)).expect("accepted"))
-    }
-
-    #[test]
-    fn the_highest_id_ever_seen_is_primary() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        assert_eq!(ok(&mut arbitration, 1, Some(10)), [(1, 0, Some(10))]);
-        assert_eq!(ok(&mut arbitration, 2, Some(5)), [(2, 6, Some(10))]);
-        assert_eq!(ok(&mut arbitration, 3, Some(11)), [(1, 6, Some(11)), (2, 6, Some(11)), (3, 0, Some(11))]);
-        assert!(arbitration.check("", Some(&uint128(11))).is_ok());
-        assert!(arbitration.check("", Some(&uint128(10))).is_err());
-        assert!(arbitration.check("", None).is_err());
-    }
-
-    #[test]
-    fn nobody_is_promoted_when_the_primary_leaves() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        ok(&mut arbitration, 1, Some(10));
-        ok(&mut arbitration, 2, Some(9));
-        assert_eq!(told(arbitration.closed(ClientId(1))), [(2, 5, Some(10))]);
-        assert_eq!(arbitration.primary(), None);
-        assert!(arbitration.check("", Some(&uint128(10))).is_err(), "its stream is gone");
-        let refusal = arbitration.check("", Some(&uint128(9))).expect_err("backup");
-        assert_eq!(refusal.message, "not primary: election id 9, at least 10 is needed");
-        // An id at least as high takes over; a lower one does not.
-        assert_eq!(ok(&mut arbitration, 3, Some(8)), [(3, 5, Some(10))]);
-        assert_eq!(ok(&mut arbitration, 4, Some(10)), [(2, 6, Some(10)), (3, 6, Some(10)), (4, 0, Some(10))]);
-    }
-
-    #[test]
-    fn a_primary_can_downgrade_itself_and_a_backup_can_rise() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        ok(&mut arbitration, 1, Some(10));
-        ok(&mut arbitration, 2, Some(9));
-        assert_eq!(ok(&mut arbitration, 1, Some(3)), [(1, 5, Some(10)), (2, 5, Some(10))]);
-        assert_eq!(ok(&mut arbitration, 2, Some(12)), [(1, 6, Some(12)), (2, 0, Some(12))]);
-    }
-
-    #[test]
-    fn zero_is_an_id_and_unset_never_wins() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        assert_eq!(ok(&mut arbitration, 1, None), [(1, 5, None)]);
-        assert_eq!(ok(&mut arbitration, 2, None), [(2, 5, None)], "unset ids may be shared");
-        assert_eq!(ok(&mut arbitration, 3, Some(0)), [(1, 6, Some(0)), (2, 6, Some(0)), (3, 0, Some(0))]);
-        assert!(arbitration.check("", Some(&Uint128 { high: 0, low: 0 })).is_ok());
-    }
-
-    #[test]
-    fn the_primary_may_repeat_its_update() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        ok(&mut arbitration, 1, Some(7));
-        assert_eq!(ok(&mut arbitration, 1, Some(7)), [(1, 0, Some(7))]);
-    }
-
-    fn with_role(name: &str, id: u128, config: Option<prost_types::Any>) -> MasterArbitrationUpdate {
-        let role = Role { name: name.into(), config, ..Role::default() };
-        MasterArbitrationUpdate { role: Some(role), ..update(Some(id)) }
-    }
-
-    /// `stratum.P4RoleConfig` with these exclusive ids.
-    fn exclusive(ids: &[u8]) -> Option<prost_types::Any> {
-        let value = ids.iter().flat_map(|id| [8, *id]).collect();
-        Some(prost_types::Any { type_url: "type.googleapis.com/stratum.P4RoleConfig".into(), value })
-    }
-
-    #[test]
-    fn bad_updates_end_the_stream() {
-        let other_device = MasterArbitrationUpdate { device_id: 9, ..update(Some(50)) };
-        #[allow(deprecated)]
-        let numbered = Some(Role { id: 4, ..Role::default() });
-        let numbered = MasterArbitrationUpdate { role: numbered, ..update(Some(50)) };
-        let unknown = Some(prost_types::Any { type_url: "x/y.Config".into(), value: Vec::new() });
-        let cases = [
-            (2, other_device.clone(), Code::NotFound, "no device 9 here, only device 3"),
-            (1, other_device, Code::FailedPrecondition, "no device 9 here, only device 3"),
-            (
-                1,
-                with_role("routing", 50, None),
-                Code::FailedPrecondition,
-                "role \"routing\": this stream has role \"\", open another",
-            ),
-            (2, numbered, Code::NotFound, "role.id: numbers are deprecated, give the role a name"),
-            (
-                2,
-                with_role("", 50, exclusive(&[])),
-                Code::InvalidArgument,
-                "role.config: the default role has none",
-            ),
-            (
-                2,
-                with_role("routing", 50, unknown),
-                Code::InvalidArgument,
-                "role.config: \"x/y.Config\" is not stratum.P4RoleConfig",
-            ),
-            (2, update(Some(10)), Code::InvalidArgument, "election id 10 is already used by another client"),
-        ];
-        let mut arbitration = Arbitration::new(DEVICE);
-        ok(&mut arbitration, 1, Some(10));
-        for (stream, update, code, message) in cases {
-            let status = arbitration.update(ClientId(stream), &update).expect_err(message);
-            assert_eq!((status.code, status.message.as_str()), (code, message));
-        }
-    }
-
-    #[test]
-    fn each_role_has_a_primary_and_a_configuration() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        ok(&mut arbitration, 1, Some(10));
-        let mut join = |stream, name, id, config| {
-            arbitration.update(ClientId(stream), &with_role(name, id, config)).map(|notices| {
-                let Some(Update::Arbitration(update)) = notices[0].1.update.clone() else { panic!() };
-                assert_eq!(update.role.as_ref().map(|role| role.name.as_str()), Some(name));
-                (told(notices), update.role.and_then(|role| role.config))
-            })
-        };
-        let acl = exclusive(&[5, 6]);
-        assert_eq!(join(2, "acl", 10, acl.clone()), Ok((vec![(2, 0, Some(10))], acl.clone())));
-        let told = vec![(3, 6, Some(10))];
-        assert_eq!(join(3, "acl", 4, None), Ok((told, acl)), "a backup gets the primary's configuration");
-        let taken = join(4, "routing", 1, exclusive(&[7, 6])).expect_err("6 is not free");
-        assert_eq!(taken.message, "role.config: exclusive id 6 is one of role \"acl\", too");
-        assert_eq!(arbitration.primary(), Some(ClientId(1)));
-        assert_eq!(arbitration.primaries().count(), 2);
-        let scope = arbitration.check("acl", Some(&uint128(10))).expect("primary");
-        assert!(scope.has(Some(6)) && !scope.has(Some(7)) && !scope.sets_pipeline());
-        assert_eq!(arbitration.scope("routing").expect_err("unknown").code, Code::NotFound);
-        assert_eq!(super::tests::told(arbitration.closed(ClientId(2))), [(3, 5, Some(10))]);
-    }
-
-    #[test]
-    fn the_number_of_clients_is_bounded() {
-        let mut arbitration = Arbitration::new(DEVICE);
-        (0..CLIENT_LIMIT as u64).for_each(|n| drop(ok(&mut arbitration, n, None)));
-        let status = arbitration.update(ClientId(1000), &update(None)).expect_err("full");
-        assert_eq!(status.code, Code::ResourceExhausted);
-        arbitration.closed(ClientId(0));
-        ok(&mut arbitration, 1000, None);
-    }
-}
+mod tests;

@@ -7,13 +7,14 @@ use groupflow_pipeline::{DigestInfo, MatchKind, MeterKind, Program, RegisterId, 
 use super::annotations;
 use super::binding::{
     ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
-    BoundTable, BoundValue, BoundValueSet,
+    BoundTable, BoundValue, BoundValueSet, GroupBounds,
 };
 use super::digest_type::{self, DataType};
 use super::restriction::Restriction;
 use super::restriction_text::Parser;
 use super::translation::Names;
 use crate::proto::p4::config::v1 as info;
+use info::action_profile::SelectorSizeSemantics;
 use info::match_field::{Match, MatchType};
 use info::p4_new_type_spec::Representation;
 use info::p4_new_type_translation::SdnType;
@@ -171,6 +172,7 @@ fn bind_table(
     Ok(BoundTable {
         table: found.id,
         profile: table.implementation_id,
+        group: group_bounds(table.implementation_id, p4info),
         select: found.select,
         name: name.clone(),
         with_priority: fields.iter().any(|field| priority_kinds.contains(&field.kind)),
@@ -240,6 +242,19 @@ fn match_kind(kind: i32) -> Option<MatchKind> {
         MatchType::Optional => Some(MatchKind::Optional),
         MatchType::Unspecified => None,
     }
+}
+
+/// The bounds of the groups of a profile; 0 is none.
+fn group_bounds(profile: u32, p4info: &info::P4Info) -> GroupBounds {
+    let of_id = |other: &&info::ActionProfile| other.preamble.as_ref().map_or(0, |p| p.id) == profile;
+    let profile = p4info.action_profiles.iter().find(of_id).cloned().unwrap_or_default();
+    let size = u64::try_from(profile.max_group_size).ok().filter(|size| *size > 0).unwrap_or(u64::MAX);
+    let members = match profile.selector_size_semantics {
+        Some(SelectorSizeSemantics::SumOfMembers(members)) => Some(members.max_member_weight),
+        _ => None,
+    };
+    let weight = members.and_then(|most| u32::try_from(most).ok()).filter(|most| *most > 0);
+    GroupBounds { size, by_members: members.is_some(), weight: weight.unwrap_or(u32::MAX) }
 }
 
 fn bind_value_set(set: &info::ValueSet, context: &Context<'_>) -> Result<BoundValueSet, BindingError> {

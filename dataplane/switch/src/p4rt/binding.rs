@@ -90,6 +90,8 @@ pub struct BoundTable {
     pub profile: u32,
     /// The program's action that selects from a group, if the profile has a selector.
     pub select: Option<ActionId>,
+    /// The bounds of a group.
+    pub group: GroupBounds,
 }
 
 /// An action profile.
@@ -101,6 +103,17 @@ pub struct BoundProfile {
     pub selector: bool,
     /// The most members, and the most groups.
     pub size: usize,
+}
+
+/// The bounds that P4Info sets for a group of an action profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupBounds {
+    /// The most members, or the most that their weights sum up to.
+    pub size: u64,
+    /// Whether the size is one of members.
+    pub by_members: bool,
+    /// The highest weight of one member.
+    pub weight: u32,
 }
 
 /// A value set of the parser.

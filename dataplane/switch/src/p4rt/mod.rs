@@ -49,11 +49,11 @@ mod translation;
 mod update;
 mod value_sets;
 
-pub use arbitration::{ClientId, ClientMessage, CLIENT_LIMIT};
+pub use arbitration::{too_many, ClientId, ClientMessage, CLIENT_LIMIT};
 pub use batch::Batch;
 pub use binding::{
     ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
-    BoundTable, BoundValue, BoundValueSet, ControllerHeader,
+    BoundTable, BoundValue, BoundValueSet, ControllerHeader, GroupBounds,
 };
 pub use bytestring::{decode, decode_signed, encode, encode_signed};
 pub use config::{ConfigurationError, PipelineConfig};

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, Port, TableId};
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, Port, TableId, Weighted};
 
-use super::binding::{Binding, BoundProfile, BoundTable};
+use super::binding::{Binding, BoundProfile, BoundTable, GroupBounds};
 use super::bytestring::decode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
@@ -20,8 +20,6 @@ use crate::proto::p4::v1::action_profile_group::member::WatchKind as MemberWatch
 use crate::proto::p4::v1::table_action::Type;
 use crate::proto::p4::v1::{Action, ActionProfileGroup, ActionProfileMember, Entity, TableAction};
 
-/// The most actions of a group, each counted as often as its weight says.
-const GROUP_LIMIT: usize = 4096;
 /// The first handle of groups that an entry brings along.
 const FIRST_ONE_SHOT: u64 = 1 << 63;
 
@@ -92,10 +90,10 @@ impl Profiles {
                     };
                     let part_action =
                         part.action.as_ref().ok_or_else(|| Refusal::invalid("action: missing"))?;
-                    weighted.push((table::action_call(table, part_action)?, watched, part.weight));
+                    weighted.push((table::action_call(table, part_action)?, part.weight, watched));
                 }
                 let handle = FIRST_ONE_SHOT | self.one_shots;
-                let calls = spread(weighted)?;
+                let calls = weighed(weighted, table.group)?;
                 if calls.is_empty() {
                     return Err(Refusal::invalid("action_profile_action_set: it is empty"));
                 }
@@ -136,9 +134,9 @@ impl Profiles {
                     None => None,
                 };
                 let known = find(&self.members, group.action_profile_id, member.member_id, "member")?;
-                weighted.push((call(table, known)?, watched, member.weight));
+                weighted.push((call(table, known)?, member.weight, watched));
             }
-            ready.push((table, spread(weighted)?));
+            ready.push((table, weighed(weighted, bounds_of(table, group)?)?));
         }
         for (table, calls) in ready {
             pipeline.set_group(table.table, handle(table, group.group_id), calls).map_err(table::refusal)?;
@@ -265,27 +263,36 @@ fn call(table: &BoundTable, member: &ActionProfileMember) -> Result<ActionCall, 
     table::action_call(table, action)
 }
 
-/// An action of a group, the port that it watches and its weight.
-type Weighted = (ActionCall, Option<Port>, i32);
+/// The bounds of a group, which may have a size of its own.
+fn bounds_of(table: &BoundTable, group: &ActionProfileGroup) -> Result<GroupBounds, Refusal> {
+    let most = table.group.size;
+    match u64::try_from(group.max_size) {
+        Ok(0) => Ok(table.group),
+        Ok(size) if size <= most => Ok(GroupBounds { size, ..table.group }),
+        _ => Err(Refusal::invalid(format!("max_size: it is not within 0 and the profile's, {most}"))),
+    }
+}
 
-/// Each call as often as its weight says: all of them once, and then the others, in the order of BMv2.
-fn spread(weighted: Vec<Weighted>) -> Result<Vec<(ActionCall, Option<Port>)>, Refusal> {
-    let mut calls = Vec::new();
-    for (call, watched, weight) in &weighted {
-        if *weight < 1 {
-            return Err(Refusal::invalid("weight: it is below 1"));
-        }
-        calls.push((call.clone(), *watched));
+/// An action, its weight as written, and the port that it watches.
+type Written = (ActionCall, i32, Option<Port>);
+
+/// The calls with their weights, if the group is within its bounds.
+fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>, Refusal> {
+    let mut size = 0;
+    let weighted = weighted.into_iter().map(|(call, weight, watched)| {
+        let weight = u32::try_from(weight).ok().filter(|weight| (1..=bounds.weight).contains(weight));
+        let weight = weight
+            .ok_or_else(|| Refusal::invalid(format!("weight: it is not within 1 and {}", bounds.weight)))?;
+        size += if bounds.by_members { 1 } else { u64::from(weight) };
+        Ok((call, weight, watched))
+    });
+    let weighted = weighted.collect::<Result<Vec<Weighted>, Refusal>>()?;
+    if size > bounds.size {
+        let of = if bounds.by_members { "members" } else { "the sum of weights" };
+        let message = format!("the group's size is {size} ({of}), its max_group_size {}", bounds.size);
+        return Err(Refusal::new(Code::ResourceExhausted, message));
     }
-    for (call, watched, weight) in weighted {
-        let more = weight as usize - 1;
-        if calls.len() + more > GROUP_LIMIT {
-            let message = format!("the group has more than {GROUP_LIMIT} actions by weight");
-            return Err(Refusal::new(Code::ResourceExhausted, message));
-        }
-        calls.extend(std::iter::repeat((call, watched)).take(more));
-    }
-    Ok(calls)
+    Ok(weighted)
 }
 
 /// The port that an action watches; an empty one is none.

@@ -15,6 +15,8 @@ use crate::proto::p4::v1::{Entity, PacketIn};
 
 /// The name of the message that `role.config` holds.
 const CONFIG: &str = "stratum.P4RoleConfig";
+/// The largest configuration of a role, in bytes.
+const CONFIG_LIMIT: usize = 64 << 10;
 
 #[derive(Clone, PartialEq, Message)]
 struct P4RoleConfig {
@@ -40,26 +42,54 @@ struct PacketFilter {
 
 /// The scope of a role; everything, without a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scope(Option<P4RoleConfig>);
+pub struct Scope(Option<Limits>);
+
+/// A configuration that was read.
+#[derive(Debug, Clone, PartialEq)]
+struct Limits {
+    exclusive: BTreeSet<u32>,
+    shared: BTreeSet<u32>,
+    receives_packet_ins: bool,
+    packet_in_filter: Option<PacketFilter>,
+    can_push_pipeline: bool,
+}
 
 impl Scope {
     /// Reads `role.config`.
     pub fn of(config: Option<&prost_types::Any>) -> Result<Scope, Status> {
         let Some(config) = config else { return Ok(Scope::default()) };
-        let wrong = |what| Status::new(Code::InvalidArgument, format!("role.config: {what}"));
-        if config.type_url.rsplit('/').next() != Some(CONFIG) {
-            return Err(wrong(format!("{:?} is not {CONFIG}", config.type_url)));
+        let wrong = |what: String| Status::new(Code::InvalidArgument, format!("role.config: {what}"));
+        if config.type_url.len() + config.value.len() > CONFIG_LIMIT {
+            return Err(wrong(format!("it has more than {CONFIG_LIMIT} bytes")));
         }
-        let config = P4RoleConfig::decode(&*config.value);
-        config.map(|config| Scope(Some(config))).map_err(|error| wrong(error.to_string()))
+        if config.type_url.rsplit('/').next() != Some(CONFIG) {
+            let found: String = config.type_url.chars().take(200).collect();
+            return Err(wrong(format!("{found:?} is not {CONFIG}")));
+        }
+        let config = P4RoleConfig::decode(&*config.value).map_err(|error| wrong(error.to_string()))?;
+        match &config.packet_in_filter {
+            Some(_) if !config.receives_packet_ins => {
+                return Err(wrong("packet_in_filter: receives_packet_ins is not set".into()));
+            }
+            Some(filter) if filter.metadata_id == 0 || filter.value.is_empty() => {
+                return Err(wrong("packet_in_filter: metadata_id or value is missing".into()));
+            }
+            _ => {}
+        }
+        Ok(Scope(Some(Limits {
+            exclusive: config.exclusive_p4_ids.into_iter().collect(),
+            shared: config.shared_p4_ids.into_iter().collect(),
+            receives_packet_ins: config.receives_packet_ins,
+            packet_in_filter: config.packet_in_filter,
+            can_push_pipeline: config.can_push_pipeline,
+        })))
     }
 
-    /// An id that both claim for themselves alone.
+    /// An id that both have and one claims for itself alone.
     pub fn conflict(&self, other: &Scope) -> Option<u32> {
-        let ids = |scope: &Scope| -> BTreeSet<u32> {
-            scope.0.iter().flat_map(|config| config.exclusive_p4_ids.iter().copied()).collect()
-        };
-        ids(self).intersection(&ids(other)).next().copied()
+        let (Some(one), Some(other)) = (&self.0, &other.0) else { return None };
+        let claimed = one.exclusive.iter().find(|id| other.lists(**id));
+        claimed.or_else(|| other.exclusive.iter().find(|id| one.lists(**id))).copied()
     }
 
     /// Whether the role may set the pipeline.
@@ -70,7 +100,7 @@ impl Scope {
     /// Whether the role has the object of an id. What has no id, as multicast groups, belongs to all.
     pub fn has(&self, id: Option<u32>) -> bool {
         let (Some(config), Some(id)) = (&self.0, id) else { return true };
-        config.exclusive_p4_ids.contains(&id) || config.shared_p4_ids.contains(&id)
+        config.lists(id)
     }
 
     /// Refuses an entity of other roles.
@@ -91,6 +121,12 @@ impl Scope {
             packet.metadata.iter().any(|field| field.metadata_id == filter.metadata_id && equal(&field.value))
         });
         config.receives_packet_ins && passes
+    }
+}
+
+impl Limits {
+    fn lists(&self, id: u32) -> bool {
+        self.exclusive.contains(&id) || self.shared.contains(&id)
     }
 }
 
@@ -120,5 +156,46 @@ impl Found for OfRole<'_> {
         if self.0.has(p4_id(&entity)) {
             self.1.push(entity);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(config: P4RoleConfig) -> Result<Scope, String> {
+        let type_url = format!("type.googleapis.com/{CONFIG}");
+        let config = prost_types::Any { type_url, value: config.encode_to_vec() };
+        Scope::of(Some(&config)).map_err(|status| status.message)
+    }
+
+    #[test]
+    fn an_exclusive_id_is_no_other_roles_neither_exclusive_nor_shared() {
+        let of = |exclusive: &[u32], shared: &[u32]| {
+            let (exclusive_p4_ids, shared_p4_ids) = (exclusive.to_vec(), shared.to_vec());
+            scope(P4RoleConfig { exclusive_p4_ids, shared_p4_ids, ..P4RoleConfig::default() }).expect("right")
+        };
+        for (one, other, conflict) in [
+            (of(&[1, 2], &[]), of(&[3, 2], &[]), Some(2)),
+            (of(&[1], &[]), of(&[], &[1]), Some(1)),
+            (of(&[], &[1]), of(&[1], &[]), Some(1)),
+            (of(&[2], &[1, 4]), of(&[3], &[1, 4]), None),
+            (of(&[2], &[1]), Scope::default(), None),
+        ] {
+            assert_eq!(one.conflict(&other), conflict);
+        }
+    }
+
+    #[test]
+    fn a_filter_that_lets_nothing_pass_is_refused() {
+        let with = |receives_packet_ins, metadata_id, value: &[u8]| {
+            let packet_in_filter = Some(PacketFilter { metadata_id, value: value.to_vec() });
+            scope(P4RoleConfig { receives_packet_ins, packet_in_filter, ..P4RoleConfig::default() })
+        };
+        assert!(with(true, 1, &[0]).is_ok());
+        let refused = |what| Err(format!("role.config: packet_in_filter: {what}"));
+        assert_eq!(with(false, 1, &[1]), refused("receives_packet_ins is not set"));
+        assert_eq!(with(true, 0, &[1]), refused("metadata_id or value is missing"));
+        assert_eq!(with(true, 1, &[]), refused("metadata_id or value is missing"));
     }
 }

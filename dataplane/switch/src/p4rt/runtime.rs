@@ -115,6 +115,16 @@ impl Runtime {
         Ok(Reaction::Tell(vec![(stream, response)]))
     }
 
+    /// A client that gave way to another one: its stream has to end.
+    pub fn gone(&mut self) -> Option<ClientId> {
+        self.arbitration.gone()
+    }
+
+    /// Takes their roles from all primaries, whose streams have to end, and forgets all election ids.
+    pub fn depose(&mut self) -> (Vec<ClientId>, Vec<ClientMessage>) {
+        self.arbitration.depose()
+    }
+
     /// Notes that a client's stream has ended.
     pub fn stream_closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         self.arbitration.closed(stream)

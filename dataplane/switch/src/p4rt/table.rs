@@ -45,7 +45,7 @@ pub fn refusal(error: TableError) -> Refusal {
         TableError::ConstEntries(_) | TableError::ConstDefault(_) => Code::PermissionDenied,
         TableError::AlreadyExists(_) => Code::AlreadyExists,
         TableError::NotFound(_) => Code::NotFound,
-        TableError::Full { .. } => Code::ResourceExhausted,
+        TableError::Full { .. } | TableError::GroupsFull(_) => Code::ResourceExhausted,
         _ => Code::InvalidArgument,
     };
     Refusal::new(code, error.to_string())

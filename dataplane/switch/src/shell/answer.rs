@@ -1,60 +1,84 @@
-//! The answer to a read: as short as on the wire until the client takes it, message by message.
+//! The answers to reads: as short as on the wire until their clients take them, message by message.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use prost::Message;
 
+use super::shared::lock;
 use crate::p4rt::{Code, Found, Status};
 use crate::proto::p4::v1::{Entity, ReadResponse};
 
-/// Bytes of a message: well below gRPC's usual limit of 4 MiB.
-const MESSAGE: usize = 256 << 10;
-/// Bytes of answers that all clients together may leave unread before further reads are refused.
-const UNREAD_LIMIT: usize = 128 << 20;
+/// Bytes of a message: one or two of each call are on their way beside those that wait.
+const MESSAGE: usize = 64 << 10;
+/// Bytes of all answers that wait. Beyond, the one gives way whose client has taken nothing for longest.
+const WAITING_LIMIT: usize = 128 << 20;
+
+/// The answers that wait for their clients.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    bytes: usize,
+    next: u64,
+    /// The messages of each, by a number that grows from take to take.
+    answers: BTreeMap<u64, VecDeque<Box<[u8]>>>,
+}
+
+impl Waiting {
+    fn add(&mut self, messages: VecDeque<Box<[u8]>>) -> u64 {
+        self.next += 1;
+        self.answers.insert(self.next, messages);
+        self.next
+    }
+
+    fn remove(&mut self, number: u64) {
+        let messages = self.answers.remove(&number).unwrap_or_default();
+        self.bytes -= messages.iter().map(|message| message.len()).sum::<usize>();
+    }
+}
 
 /// The messages of an answer, which are the state at one time.
 #[derive(Debug)]
 pub struct Answer {
-    messages: VecDeque<Box<[u8]>>,
     last: ReadResponse,
     last_bytes: usize,
-    /// Bytes of all answers, those of this one among them.
-    unread: Arc<AtomicUsize>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// Its number among those that wait, until its end.
+    number: Option<u64>,
 }
 
 impl Answer {
-    /// An empty answer, unless too many wait.
-    pub fn new(unread: &Arc<AtomicUsize>) -> Result<Answer, Status> {
-        check(unread)?;
-        let unread = Arc::clone(unread);
-        Ok(Answer { messages: VecDeque::new(), last: ReadResponse::default(), last_bytes: 0, unread })
+    /// An empty answer.
+    pub fn new(waiting: &Arc<Mutex<Waiting>>) -> Answer {
+        let number = Some(lock(waiting).add(VecDeque::new()));
+        Answer { last: ReadResponse::default(), last_bytes: 0, waiting: Arc::clone(waiting), number }
     }
 
-    /// Refuses an answer that, with those that wait, takes too much memory.
+    /// Refuses an answer that had to give way, even to itself.
     pub fn check(&self) -> Result<(), Status> {
-        check(&self.unread)
+        let there = self.number.is_some_and(|number| lock(&self.waiting).answers.contains_key(&number));
+        there.then_some(()).ok_or_else(|| Status::new(Code::ResourceExhausted, gave_way()))
     }
 
     /// Nothing more is added to the last message.
     pub fn end_message(&mut self) {
-        if !self.last.entities.is_empty() {
-            let message = self.last.encode_to_vec();
-            self.last.entities.clear();
-            self.last_bytes = 0;
-            self.unread.fetch_add(message.len(), Ordering::Relaxed);
-            self.messages.push_back(message.into());
+        let message: Box<[u8]> = self.last.encode_to_vec().into();
+        self.last.entities.clear();
+        self.last_bytes = 0;
+        let mut waiting = lock(&self.waiting);
+        let own = self.number.and_then(|number| waiting.answers.get_mut(&number));
+        let Some(own) = own.filter(|_| !message.is_empty()) else { return };
+        let bytes = message.len();
+        own.push_back(message);
+        waiting.bytes += bytes;
+        while waiting.bytes > WAITING_LIMIT {
+            let Some(longest) = waiting.answers.keys().next().copied() else { break };
+            waiting.remove(longest);
         }
     }
 }
 
-fn check(unread: &AtomicUsize) -> Result<(), Status> {
-    if unread.load(Ordering::Relaxed) <= UNREAD_LIMIT {
-        return Ok(());
-    }
-    let message = format!("more than {} MiB of answers wait for their clients", UNREAD_LIMIT >> 20);
-    Err(Status::new(Code::ResourceExhausted, message))
+fn gave_way() -> String {
+    format!("more than {} MiB of answers wait for their clients, this one for longest", WAITING_LIMIT >> 20)
 }
 
 impl Found for Answer {
@@ -71,8 +95,15 @@ impl Iterator for Answer {
     type Item = Result<ReadResponse, tonic::Status>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let message = self.messages.pop_front()?;
-        self.unread.fetch_sub(message.len(), Ordering::Relaxed);
+        let number = self.number.take()?;
+        let mut waiting = lock(&self.waiting);
+        let Some(mut messages) = waiting.answers.remove(&number) else {
+            return Some(Err(tonic::Status::resource_exhausted(gave_way())));
+        };
+        let message = messages.pop_front()?;
+        waiting.bytes -= message.len();
+        self.number = Some(waiting.add(messages));
+        drop(waiting);
         let decoded = ReadResponse::decode(&*message);
         Some(decoded.map_err(|error| tonic::Status::internal(error.to_string())))
     }
@@ -80,8 +111,9 @@ impl Iterator for Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        let left = self.messages.iter().map(|message| message.len()).sum();
-        self.unread.fetch_sub(left, Ordering::Relaxed);
+        if let Some(number) = self.number {
+            lock(&self.waiting).remove(number);
+        }
     }
 }
 
@@ -95,25 +127,49 @@ mod tests {
         Entity { entity: Some(entity::Entity::TableEntry(entry)) }
     }
 
-    #[test]
-    fn messages_are_cut_by_size_and_counted_until_they_are_taken() {
-        let unread = Arc::new(AtomicUsize::new(0));
-        let mut answer = Answer::new(&unread).expect("nothing waits");
-        (0..10).for_each(|_| answer.push(entry(MESSAGE / 4)));
-        answer.end_message();
-        assert!(unread.load(Ordering::Relaxed) > 10 * MESSAGE / 4);
-        let counts: Vec<usize> = answer.by_ref().map(|m| m.map_or(0, |m| m.entities.len())).collect();
-        assert_eq!(counts, [4, 4, 2]);
-        assert_eq!(unread.load(Ordering::Relaxed), 0);
+    fn answer(waiting: &Arc<Mutex<Waiting>>, messages: usize) -> Answer {
+        let mut answer = Answer::new(waiting);
+        (0..messages).for_each(|_| answer.push(entry(MESSAGE)));
+        answer
+    }
+
+    fn codes(answer: Answer) -> Vec<Option<tonic::Code>> {
+        answer.map(|message| message.err().map(|status| status.code())).collect()
     }
 
     #[test]
-    fn answers_that_nobody_takes_end_further_reads_and_not_the_memory() {
-        let unread = Arc::new(AtomicUsize::new(0));
-        let mut answer = Answer::new(&unread).expect("nothing waits");
-        (0..=UNREAD_LIMIT / MESSAGE).for_each(|_| answer.push(entry(MESSAGE)));
-        assert_eq!(Answer::new(&unread).map(drop).expect_err("full").code, Code::ResourceExhausted);
-        drop(answer);
-        assert!(Answer::new(&unread).is_ok(), "the client has gone");
+    fn messages_are_cut_by_size_and_counted_until_they_are_taken() {
+        let waiting = Arc::default();
+        let mut answer = Answer::new(&waiting);
+        (0..10).for_each(|_| answer.push(entry(MESSAGE / 4)));
+        answer.end_message();
+        assert!(lock(&waiting).bytes > 10 * MESSAGE / 4);
+        let counts: Vec<usize> = answer.by_ref().map(|m| m.map_or(0, |m| m.entities.len())).collect();
+        assert_eq!(counts, [4, 4, 2]);
+        let waiting = lock(&waiting);
+        assert_eq!((waiting.bytes, waiting.answers.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_answer_that_nobody_takes_for_longest_gives_way() {
+        let waiting = Arc::default();
+        let half = WAITING_LIMIT / (MESSAGE + 100) / 2;
+        let (mut taken, left, third) =
+            (answer(&waiting, half), answer(&waiting, half), Answer::new(&waiting));
+        assert!(taken.next().is_some_and(|message| message.is_ok()));
+        drop(answer(&waiting, half / 2));
+        assert_eq!(codes(left), [Some(tonic::Code::ResourceExhausted)], "more than there is room for");
+        assert_eq!(codes(taken), vec![None; half - 1]);
+        assert!(codes(third).is_empty());
+        assert_eq!(lock(&waiting).bytes, 0);
+    }
+
+    #[test]
+    fn an_answer_larger_than_all_the_room_is_refused() {
+        let waiting = Arc::default();
+        let large = answer(&waiting, WAITING_LIMIT / MESSAGE + 1);
+        assert_eq!(large.check().map_err(|status| status.code), Err(Code::ResourceExhausted));
+        assert_eq!(lock(&waiting).bytes, 0);
+        assert!(answer(&waiting, 1).check().is_ok());
     }
 }

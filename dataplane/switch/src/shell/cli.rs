@@ -11,7 +11,7 @@ use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
-use super::control::{ask, trace_switch, ControlRequest};
+use super::control::{ask, find_switch, trace_switch, ControlRequest};
 use super::error::ShellError;
 use super::ignored::Ignored;
 use super::lateness::LatenessLimits;
@@ -77,8 +77,8 @@ struct SwitchArgs {
     /// Least time between two physical movements of frames; their times stay exact
     #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
     quantum: Nanos,
-    /// Socket by which `gfswitch stats`, `trace`, `link`, `queue` and `port` reach this switch, or none [default:
-    /// /tmp/gfswitch-<device id>.sock]
+    /// Socket by which `gfswitch stats`, `trace`, `link`, `queue`, `port` and `depose` reach this switch, or none
+    /// [default: /tmp/gfswitch-<device id>.sock]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
     /// The switch counts as CPU-bound when the 99th percentile of its lateness is above this
@@ -170,6 +170,12 @@ enum Command {
         #[arg(long, value_name = "BYTES")]
         nominal_packet: u32,
     },
+    /// Take the role of primary from the clients that have it, in all roles: their streams end, and the next
+    /// election id wins, whatever it is
+    Depose {
+        #[command(flatten)]
+        target: RunningSwitch,
+    },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -179,19 +185,27 @@ enum TraceFormat {
     Bmv2,
 }
 
+/// The control sockets of a network that groupflow runs, visible within it.
+const NETWORK_FOLDER: &str = "/run/groupflow";
+
 #[derive(Debug, Args)]
 struct RunningSwitch {
     /// The switch's control socket
     #[arg(long, value_name = "PATH", conflicts_with = "device_id")]
     socket: Option<PathBuf>,
-    /// The switch's device id, if it has the default control socket
+    /// The switch's device id, if it has the default control socket or is one of a network of groupflow's,
+    /// within which this runs: groupflow net exec s1 gfswitch stats --device-id 1
     #[arg(long, value_name = "N", default_value_t = 0)]
     device_id: u64,
 }
 
 impl RunningSwitch {
     fn path(&self) -> PathBuf {
-        self.socket.clone().unwrap_or_else(|| default_control_socket(self.device_id))
+        let own = || default_control_socket(self.device_id);
+        let of_network = || find_switch(Path::new(NETWORK_FOLDER), self.device_id);
+        self.socket
+            .clone()
+            .unwrap_or_else(|| if own().exists() { own() } else { of_network().unwrap_or(own()) })
     }
 }
 
@@ -216,6 +230,7 @@ pub fn main() -> ExitCode {
         Some(Command::Port { target, port, nominal_packet }) => {
             ask(&target.path(), &ControlRequest::Port { port, nominal_packet }).map(drop)
         }
+        Some(Command::Depose { target }) => ask(&target.path(), &ControlRequest::Depose).map(drop),
         None => start(cli.switch, is_bmv2(std::env::args_os().next())),
     };
     match result {

@@ -1,47 +1,134 @@
-//! The clients' connections: so many at once, and no silent ones. Nothing that a client does ends the listener.
+//! The clients' connections: so many at once. When all places are taken, one without a client of P4Runtime
+//! gives way. Nothing that a client does ends the listener.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
+use groupflow_base::gives_way;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, Sleep};
 use tokio_stream::Stream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 
-/// The most connections at once. Further ones are closed at once.
+use super::shared::lock;
+
+/// The most connections at once. Clients, of which arbitration takes fewer, keep their places.
 pub const CONNECTION_LIMIT: usize = 256;
-/// The time that a new connection may stay silent.
-const SILENCE: Duration = Duration::from_secs(10);
-/// The pause after a connection that could not be taken, for want of file descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The bytes of a handshake: HTTP/2's preface and the header of the frame that follows.
+const HANDSHAKE: usize = 24 + 9;
+/// The time that a new connection has for the handshake.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause after a connection that could not be taken, for want of file descriptors; another one gives way.
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// A connection, which counts until it is dropped.
+/// The use of a connection, which its calls note: 1 once there was a call, and 2 more for each open stream of
+/// a client that takes part in arbitration.
+#[derive(Debug, Clone, Default)]
+pub struct Place(Arc<AtomicUsize>);
+
+/// A client that takes part in arbitration: its connection keeps its place.
+#[derive(Debug)]
+pub struct Client(Place);
+
+impl Place {
+    /// Notes a call.
+    pub fn call(&self) {
+        self.0.fetch_or(1, Ordering::Relaxed);
+    }
+
+    /// Notes a client.
+    pub fn client(&self) -> Client {
+        self.0.fetch_add(2, Ordering::Relaxed);
+        Client(self.clone())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0 .0.fetch_sub(2, Ordering::Relaxed);
+    }
+}
+
+/// A place that is taken.
+#[derive(Debug)]
+struct Taken {
+    from: IpAddr,
+    place: Place,
+    /// When this goes, the connection does.
+    _hold: oneshot::Sender<()>,
+}
+
+/// The places that are taken, the oldest first.
+type Places = BTreeMap<u64, Taken>;
+
+/// A connection, which has a place until it is dropped.
 pub struct Connection {
     stream: TcpStream,
-    /// Until the client has said something.
-    silence: Option<Pin<Box<Sleep>>>,
-    _permit: OwnedSemaphorePermit,
+    number: u64,
+    place: Place,
+    places: Arc<Mutex<Places>>,
+    /// Resolves when the connection has to give way.
+    gone: oneshot::Receiver<()>,
+    /// Bytes that came, as far as they matter for the handshake.
+    heard: usize,
+    /// Until the client has begun HTTP/2.
+    patience: Option<Pin<Box<Sleep>>>,
 }
 
 /// The connections of a listener, one after the other.
 pub struct Connections {
     listener: TcpListener,
-    free: Arc<Semaphore>,
-    silence: Duration,
+    places: Arc<Mutex<Places>>,
+    next: u64,
+    patience: Duration,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connections {
     /// The connections of a listener.
     pub fn new(listener: TcpListener) -> Connections {
-        let free = Arc::new(Semaphore::new(CONNECTION_LIMIT));
-        Connections { listener, free, silence: SILENCE, pause: None }
+        Connections { listener, places: Arc::default(), next: 0, patience: PATIENCE, pause: None }
+    }
+
+    /// Gives a connection a place, for which another one gives way if all are taken.
+    fn take(&mut self, stream: TcpStream, from: IpAddr) -> Option<Connection> {
+        let mut places = lock(&self.places);
+        if places.len() >= CONNECTION_LIMIT {
+            make_way(&mut places)?;
+        }
+        let (number, place) = (self.next, Place::default());
+        self.next += 1;
+        let (hold, gone) = oneshot::channel();
+        places.insert(number, Taken { from, place: place.clone(), _hold: hold });
+        let patience = Some(Box::pin(sleep(self.patience)));
+        let places = Arc::clone(&self.places);
+        Some(Connection { stream, number, place, places, gone, heard: 0, patience })
+    }
+}
+
+/// Closes a connection without a client, if there is one.
+fn make_way(places: &mut Places) -> Option<()> {
+    let of_use = |most| {
+        let all = places.iter().filter(move |(_, other)| other.place.0.load(Ordering::Relaxed) <= most);
+        gives_way(all.map(|(number, other)| (*number, other.from)))
+    };
+    let gone = of_use(0).or_else(|| of_use(1))?;
+    tracing::warn!("a connection without a client gives way");
+    places.remove(&gone).map(drop)
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        lock(&self.places).remove(&self.number);
     }
 }
 
@@ -54,31 +141,29 @@ impl Stream for Connections {
                 ready!(pause.as_mut().poll(context));
                 self.pause = None;
             }
-            let stream = match ready!(self.listener.poll_accept(context)) {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match ready!(self.listener.poll_accept(context)) {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
+                    make_way(&mut lock(&self.places));
                     self.pause = Some(Box::pin(sleep(PAUSE)));
                     continue;
                 }
             };
-            let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() else {
-                tracing::warn!("more than {CONNECTION_LIMIT} connections, one is closed");
-                continue;
-            };
             // A connection that is gone already ends by itself.
             drop(stream.set_nodelay(true));
-            let silence = Some(Box::pin(sleep(self.silence)));
-            return Poll::Ready(Some(Ok(Connection { stream, silence, _permit: permit })));
+            if let Some(connection) = self.take(stream, peer.ip()) {
+                return Poll::Ready(Some(Ok(connection)));
+            }
         }
     }
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Place;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+    fn connect_info(&self) -> Place {
+        self.place.clone()
     }
 }
 
@@ -86,12 +171,20 @@ impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if Pin::new(&mut self.gone).poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if read.is_ready() {
-            self.silence = None;
-        } else if let Some(silence) = &mut self.silence {
-            ready!(silence.as_mut().poll(context));
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        if let Some(patience) = &mut self.patience {
+            if read.is_pending() {
+                ready!(patience.as_mut().poll(context));
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.heard += buffer.filled().len() - before;
+            if self.heard >= HANDSHAKE {
+                self.patience = None;
+            }
         }
         read
     }
@@ -116,18 +209,46 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio_stream::StreamExt;
 
-    #[tokio::test]
-    async fn connections_beyond_the_limit_are_closed_and_the_rest_goes_on() -> io::Result<()> {
+    async fn listening() -> io::Result<(Connections, std::net::SocketAddr)> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let mut connections = Connections::new(listener);
+        Ok((Connections::new(listener), address))
+    }
+
+    #[tokio::test]
+    async fn connections_without_a_client_give_way_those_without_a_call_first() -> io::Result<()> {
+        let (mut connections, address) = listening().await?;
         let mut held = Vec::new();
         for _ in 0..CONNECTION_LIMIT {
             let client = TcpStream::connect(address).await?;
-            held.push((client, connections.next().await.transpose()?));
+            let Some(connection) = connections.next().await.transpose()? else { panic!("no connection") };
+            connection.place.call();
+            held.push((client, connection));
+        }
+        let clients: Vec<Client> = held[1..].iter().map(|(_, taken)| taken.place.client()).collect();
+        let mut newer = Vec::new();
+        for gone in [0, CONNECTION_LIMIT] {
+            newer.push(TcpStream::connect(address).await?);
+            let Some(connection) = connections.next().await.transpose()? else { panic!("no connection") };
+            held.push((TcpStream::connect(address).await?, connection));
+            let error = held[gone].1.read(&mut [0]).await.expect_err("gave way");
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+        }
+        drop(clients);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn where_all_have_clients_a_newcomer_is_closed() -> io::Result<()> {
+        let (mut connections, address) = listening().await?;
+        let mut held = Vec::new();
+        for _ in 0..CONNECTION_LIMIT {
+            let client = TcpStream::connect(address).await?;
+            let Some(connection) = connections.next().await.transpose()? else { panic!("no connection") };
+            held.push((connection.place.client(), client, connection));
         }
         let mut refused = TcpStream::connect(address).await?;
         let next = tokio::spawn(async move { connections.next().await.is_some() });
@@ -139,13 +260,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_connection_is_let_go() -> io::Result<()> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let _client = TcpStream::connect(listener.local_addr()?).await?;
-        let mut connections = Connections { silence: Duration::from_millis(1), ..Connections::new(listener) };
-        let Some(mut connection) = connections.next().await.transpose()? else { panic!("no connection") };
-        let error = connection.read(&mut [0]).await.expect_err("let go");
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    async fn a_connection_without_a_whole_handshake_is_let_go() -> io::Result<()> {
+        for said in [0, 1, HANDSHAKE - 1] {
+            let (connections, address) = listening().await?;
+            let mut client = TcpStream::connect(address).await?;
+            client.write_all(&vec![b'P'; said]).await?;
+            let mut connections = Connections { patience: Duration::from_millis(50), ..connections };
+            let Some(mut connection) = connections.next().await.transpose()? else { panic!("no connection") };
+            let error = connection.read_to_end(&mut Vec::new()).await.expect_err("let go");
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        }
         Ok(())
     }
 }

@@ -20,6 +20,8 @@ use crate::core::{ConfigError, LinkChange, QueueChange, Switch, TraceRequest};
 
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
+/// The answer to a change that is carried out.
+const OK: &str = r#"{"ok":true}"#;
 /// How often traces are collected for a client.
 const TRACE_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a client waits for its first trace before it says that it waits.
@@ -51,6 +53,8 @@ pub enum ControlRequest {
         /// The change, as [`QueueChange`] reads it.
         spec: String,
     },
+    /// The primaries of all roles lose them, and all election ids are forgotten.
+    Depose,
     /// Traces of packets, each a line, until the client closes the connection or `next` are sent.
     Trace(TraceRequest),
     /// A change of a port's settings.
@@ -159,6 +163,10 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
             let report = report(shared, device_id, reset);
             serde_json::to_string(&report).unwrap_or_else(|error| refusal(&error.to_string()))
         }
+        ControlRequest::Depose => {
+            shared.depose.notify_one();
+            OK.into()
+        }
         ControlRequest::Trace(_) => refusal("a trace needs a connection of its own"),
         ControlRequest::Link { port, spec } => change(shared, || {
             let change: LinkChange = spec.parse().map_err(to_text)?;
@@ -231,7 +239,7 @@ where
     let result = parse().and_then(carry_out);
     shared.waker.wake();
     match result {
-        Ok(()) => r#"{"ok":true}"#.into(),
+        Ok(()) => OK.into(),
         Err(message) => refusal(&message),
     }
 }
@@ -252,6 +260,14 @@ pub fn ask(path: &Path, request: &ControlRequest) -> Result<serde_json::Value, S
     let mut answer = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(socket), &mut answer).map_err(failed)?;
     parse_answer(&answer)
+}
+
+/// The control socket of the switch with a device id among those of a folder.
+pub fn find_switch(folder: &Path, device_id: u64) -> Option<PathBuf> {
+    let paths = std::fs::read_dir(folder).ok()?.flatten().map(|file| file.path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).find(|path| {
+        ask(path, &ControlRequest::Stats { reset: false }).is_ok_and(|stats| stats["device_id"] == device_id)
+    })
 }
 
 /// Sends a request for traces to a running switch; `show` gets each, until there are no more. `wait` is called

@@ -56,7 +56,10 @@ pub enum ShellError {
     #[error("the data path stopped: this is a bug, please report it with the log")]
     DatapathDied,
     /// No switch answers at the control socket.
-    #[error("no gfswitch answers at {0}: is it running? see --socket and --device-id")]
+    #[error(
+        "no gfswitch answers at {0}: is it running? see --socket and --device-id; of a network of \
+        groupflow's: groupflow net exec s1 gfswitch stats --device-id 1"
+    )]
     NoSwitch(PathBuf),
     /// A running switch refused a request.
     #[error("{0}")]

@@ -22,6 +22,7 @@ mod datapath;
 mod error;
 mod frame;
 mod ignored;
+mod incoming;
 mod lateness;
 mod pcapng;
 mod report;
@@ -36,7 +37,8 @@ mod trace_text;
 mod tx;
 
 pub use cli::main;
-pub use control::{ask, trace_switch, ControlRequest, ControlSocket};
+pub use connections::Connections;
+pub use control::{ask, find_switch, trace_switch, ControlRequest, ControlSocket};
 pub use error::ShellError;
 pub use lateness::LatenessLimits;
 pub use report::render;

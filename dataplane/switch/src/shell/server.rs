@@ -3,18 +3,19 @@
 #![allow(clippy::result_large_err)] // tonic::Status is large.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use groupflow_base::Nanos;
-use tokio::sync::mpsc::Receiver;
-use tokio::sync::Notify;
+use tokio::sync::{mpsc::Receiver, oneshot, Notify};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Streaming};
 
-use super::answer::Answer;
+use super::answer::{Answer, Waiting};
+use super::connections::Place;
+use super::incoming::Incoming;
 use super::shared::{lock, Shared, ToControlPlane};
 use super::streams::{StreamReply, Streams};
 use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Runtime};
@@ -34,8 +35,8 @@ pub struct P4RuntimeService {
     streams: Arc<Streams>,
     /// Tells that a message may be due earlier than before.
     earlier: Arc<Notify>,
-    /// Bytes of answers to reads that clients have not taken.
-    unread: Arc<AtomicUsize>,
+    /// The answers to reads that clients have not taken.
+    waiting: Arc<Mutex<Waiting>>,
 }
 
 impl P4RuntimeService {
@@ -46,13 +47,13 @@ impl P4RuntimeService {
             runtime: Arc::new(Mutex::new(runtime)),
             streams: Arc::default(),
             earlier: Arc::default(),
-            unread: Arc::default(),
+            waiting: Arc::default(),
         }
     }
 
     /// The service in the form that tonic wants.
-    pub fn into_server(self) -> P4RuntimeServer<P4RuntimeService> {
-        P4RuntimeServer::new(self).max_decoding_message_size(MESSAGE_LIMIT)
+    pub fn into_server(self) -> Incoming<P4RuntimeServer<P4RuntimeService>> {
+        Incoming::new(P4RuntimeServer::new(self).max_decoding_message_size(MESSAGE_LIMIT))
     }
 
     /// The open streams.
@@ -70,6 +71,7 @@ impl P4RuntimeService {
                     Some(message) => self.forward_one(message),
                     None => return,
                 },
+                () = self.shared.depose.notified() => self.depose(),
                 () = self.sleep_until(deadline), if deadline.is_some() => {
                     let now = self.shared.clock.now();
                     let notices = lock(&self.runtime).due(&mut self.shared.switch(), now);
@@ -77,6 +79,17 @@ impl P4RuntimeService {
                 }
             }
         }
+    }
+
+    /// Takes their roles from all primaries, as the switch's owner wants.
+    fn depose(&self) {
+        let mut runtime = lock(&self.runtime);
+        let (primaries, notices) = runtime.depose();
+        for primary in primaries {
+            let error = tonic::Status::permission_denied("the switch's owner took the role away");
+            self.streams.close(primary, Some(error));
+        }
+        self.streams.tell(notices);
     }
 
     fn forward_one(&self, message: ToControlPlane) {
@@ -100,12 +113,25 @@ impl P4RuntimeService {
         tokio::time::sleep(Duration::from_nanos(left.0)).await;
     }
 
-    async fn serve_stream(self, stream: ClientId, mut requests: Streaming<StreamMessageRequest>) {
+    async fn serve_stream(
+        self, stream: ClientId, place: Place, mut requests: Streaming<StreamMessageRequest>,
+        mut closed: oneshot::Receiver<()>,
+    ) {
+        let mut client = None;
         let error = loop {
-            match requests.message().await {
+            let message = tokio::select! {
+                message = requests.message() => message,
+                _ = &mut closed => break None,
+            };
+            match message {
                 Ok(Some(message)) => {
+                    let arbitrates =
+                        matches!(message.update, Some(stream_message_request::Update::Arbitration(_)));
                     if let Err(status) = self.react(stream, message) {
                         break Some(status);
+                    }
+                    if arbitrates && client.is_none() {
+                        client = Some(place.client());
                     }
                 }
                 Ok(None) | Err(_) => break None,
@@ -123,7 +149,12 @@ impl P4RuntimeService {
         // The lock is held until the notices are under way, so that clients see arbitration in order.
         let mut runtime = lock(&self.runtime);
         match runtime.stream_message(stream, message).map_err(to_tonic)? {
-            Reaction::Tell(notices) => self.streams.tell(notices),
+            Reaction::Tell(notices) => {
+                self.streams.tell(notices);
+                if let Some(gone) = runtime.gone() {
+                    self.streams.close(gone, Some(to_tonic(p4rt::too_many())));
+                }
+            }
             Reaction::PacketOut(bytes) => {
                 drop(runtime);
                 let mut switch = self.shared.switch();
@@ -159,7 +190,7 @@ impl P4RuntimeService {
     fn read_all(&self, request: &ReadRequest) -> Result<(Answer, Result<(), p4rt::Status>), p4rt::Status> {
         let runtime = lock(&self.runtime);
         runtime.check_read(request)?;
-        let mut answer = Answer::new(&self.unread)?;
+        let mut answer = Answer::new(&self.waiting);
         let mut results = Vec::with_capacity(request.entities.len());
         for entity in &request.entities {
             let mut switch = self.shared.switch();
@@ -233,8 +264,9 @@ impl P4Runtime for P4RuntimeService {
     async fn stream_channel(
         &self, request: Request<Streaming<StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, tonic::Status> {
-        let (stream, responses) = self.streams.open();
-        tokio::spawn(self.clone().serve_stream(stream, request.into_inner()));
+        let (stream, responses, closed) = self.streams.open();
+        let place = request.extensions().get::<Place>().cloned().unwrap_or_default();
+        tokio::spawn(self.clone().serve_stream(stream, place, request.into_inner(), closed));
         Ok(Response::new(ReceiverStream::new(responses)))
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use tokio::sync::Notify;
 
 use super::clock::Clock;
 use super::error::{system, ShellError};
@@ -71,6 +72,8 @@ pub struct Shared {
     pub waker: Waker,
     /// Whether the data path is to end.
     pub stop: AtomicBool,
+    /// Called when all primaries are to lose their roles.
+    pub depose: Notify,
     /// Packets that found no room on the way to the control plane.
     pub control_plane_full: AtomicU64,
     /// Packets that found no primary client.
@@ -90,6 +93,7 @@ impl Shared {
             clock: Clock::start(),
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
+            depose: Notify::new(),
             control_plane_full: AtomicU64::new(0),
             no_primary: AtomicU64::new(0),
             interfaces: interfaces.into_iter().map(|name| (name, InterfaceCounters::default())).collect(),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
 use tokio::sync::mpsc::{channel, error::TrySendError, Receiver, Sender};
+use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::shared::lock;
@@ -18,20 +19,25 @@ const WAITING: usize = 4096;
 /// A message to a client.
 pub type StreamReply = Result<StreamMessageResponse, Status>;
 
+/// The ends of an open stream: where its client reads, and the end that resolves when it is closed.
+type Ends = (Sender<StreamReply>, oneshot::Sender<()>);
+
 /// The open streams.
 #[derive(Debug, Default)]
 pub struct Streams {
     next: AtomicU64,
-    open: Mutex<HashMap<ClientId, Sender<StreamReply>>>,
+    open: Mutex<HashMap<ClientId, Ends>>,
 }
 
 impl Streams {
-    /// Opens a stream; returns its number and the end that the client reads.
-    pub fn open(&self) -> (ClientId, Receiver<StreamReply>) {
+    /// Opens a stream; returns its number, the end that the client reads, and one that resolves when the stream
+    /// is closed from here.
+    pub fn open(&self) -> (ClientId, Receiver<StreamReply>, oneshot::Receiver<()>) {
         let id = ClientId(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = channel(WAITING);
-        lock(&self.open).insert(id, sender);
-        (id, receiver)
+        let (hold, closed) = oneshot::channel();
+        lock(&self.open).insert(id, (sender, hold));
+        (id, receiver, closed)
     }
 
     /// Sends messages. A client that is too slow for packets loses them; the stream of a client that is too
@@ -43,7 +49,7 @@ impl Streams {
                 message.update,
                 Some(Update::Packet(_) | Update::Digest(_) | Update::IdleTimeoutNotification(_))
             );
-            let Some(sender) = open.get(&id) else { continue };
+            let Some((sender, _)) = open.get(&id) else { continue };
             let full = matches!(sender.try_send(Ok(message)), Err(TrySendError::Full(_)));
             if full && !may_be_lost {
                 open.remove(&id);
@@ -54,7 +60,7 @@ impl Streams {
     /// Ends a stream, with an error if there is one.
     pub fn close(&self, id: ClientId, error: Option<Status>) {
         let sender = lock(&self.open).remove(&id);
-        if let (Some(sender), Some(error)) = (sender, error) {
+        if let (Some((sender, _)), Some(error)) = (sender, error) {
             // A full stream ends without its error.
             drop(sender.try_send(Err(error)));
         }
@@ -62,7 +68,7 @@ impl Streams {
 
     /// Ends all streams.
     pub fn close_all(&self, error: &Status) {
-        for (_, sender) in lock(&self.open).drain() {
+        for (_, (sender, _)) in lock(&self.open).drain() {
             drop(sender.try_send(Err(error.clone())));
         }
     }

@@ -294,11 +294,11 @@ fn p4info_of_another_program_is_refused_naming_the_place() {
 #[test]
 fn p4info_may_name_more_than_the_program_has() {
     let mut info = parse_p4info(P4INFO).unwrap();
-    let gone = |preamble: &Option<Preamble>| {
-        Some(Preamble { id: 7, name: "gone".into(), ..preamble.clone().unwrap() })
+    let gone = |id, preamble: &Option<Preamble>| {
+        Some(Preamble { id, name: "gone".into(), ..preamble.clone().unwrap() })
     };
     let table = info.tables[0].clone();
-    info.tables.push(Table { preamble: gone(&table.preamble), ..table });
+    info.tables.push(Table { preamble: gone(7, &table.preamble), ..table });
     name(&mut info.digests[0].preamble, "digest_0");
     let digest = info.digests[0].preamble.as_ref().unwrap().id;
     let bind = |info: &P4Info| {
@@ -311,7 +311,7 @@ fn p4info_may_name_more_than_the_program_has() {
     assert!(bound.digests.contains_key(&digest));
     // Two digests that the program lacks: nobody knows which is which.
     let second = info.digests[0].clone();
-    info.digests.push(Digest { preamble: gone(&second.preamble), ..second });
+    info.digests.push(Digest { preamble: gone(8, &second.preamble), ..second });
     assert!(bind(&info).digests.is_empty());
 }
 

@@ -19,10 +19,14 @@ const TABLE: &str = "TestIngress.destinations";
 /// `destinations` gets a profile of 3 members, whose selector hashes the source's lowest bits, and the parser a
 /// value set for the types of frames that are not taken for Ethernet.
 fn config() -> PipelineConfig {
-    changed(with_profile)
+    config_with(info::ActionProfile::default())
 }
 
-fn with_profile(program: &mut Value, p4info: &mut info::P4Info) {
+fn config_with(profile: info::ActionProfile) -> PipelineConfig {
+    changed(|program, p4info| with_profile(program, p4info, profile))
+}
+
+fn with_profile(program: &mut Value, p4info: &mut info::P4Info, profile: info::ActionProfile) {
     let input = json!([{"type": "field", "value": ["ethernet", "src"]}]);
     let selector = json!({"algo": "csum16", "input": input});
     let ingress = &mut program["pipelines"][0];
@@ -45,7 +49,7 @@ fn with_profile(program: &mut Value, p4info: &mut info::P4Info) {
         table_ids: vec![table_id],
         with_selector: true,
         size: 3,
-        ..info::ActionProfile::default()
+        ..profile
     });
     let kind = info::match_field::Match::MatchType(info::match_field::MatchType::Exact as i32);
     let field = info::MatchField { id: 1, bitwidth: 9, r#match: Some(kind), ..info::MatchField::default() };
@@ -54,6 +58,13 @@ fn with_profile(program: &mut Value, p4info: &mut info::P4Info) {
 
 fn bed() -> Testbed {
     Testbed::with(config())
+}
+
+fn one_shot(actions: Vec<ActionProfileAction>) -> table_action::Type {
+    table_action::Type::ActionProfileActionSet(ActionProfileActionSet {
+        action_profile_actions: actions,
+        ..Default::default()
+    })
 }
 
 fn forward(bed: &Testbed, port: u128) -> Action {
@@ -123,7 +134,7 @@ fn a_groups_members_share_the_packets_by_weight() {
     }
     let fourth = member(&bed, 4, 4);
     assert_eq!(bed.refused(Type::Insert, fourth).0, Code::ResourceExhausted);
-    for bad in [group(&[(9, 1)]), group(&[(1, 0)]), group(&[(1, 5000)])] {
+    for bad in [group(&[(9, 1)]), group(&[(1, 0)]), group(&[(1, -1)])] {
         assert!(bed.apply(Type::Insert, bad).is_err());
     }
     bed.apply(Type::Insert, group(&[(1, 1), (2, 2)])).unwrap();
@@ -147,13 +158,7 @@ fn a_groups_members_share_the_packets_by_weight() {
 fn an_entry_brings_its_group_along() {
     let mut bed = bed();
     let part = |port| action_profile_action_set_part(&bed, port);
-    let set = |parts| {
-        table_action::Type::ActionProfileActionSet(ActionProfileActionSet {
-            action_profile_actions: parts,
-            ..Default::default()
-        })
-    };
-    let (two, one, none) = (set(vec![part(2), part(3)]), set(vec![part(4)]), set(vec![]));
+    let (two, one, none) = (one_shot(vec![part(2), part(3)]), one_shot(vec![part(4)]), one_shot(vec![]));
     let (two, one, none) = (entry(&bed, 1, two), entry(&bed, 1, one), entry(&bed, 1, none));
     bed.apply(Type::Insert, two.clone()).unwrap();
     let left = ports(&mut bed, 1, 0);
@@ -168,6 +173,63 @@ fn an_entry_brings_its_group_along() {
 
 fn action_profile_action_set_part(bed: &Testbed, port: u128) -> ActionProfileAction {
     ActionProfileAction { action: Some(forward(bed, port)), weight: 1, ..Default::default() }
+}
+
+#[test]
+fn weights_cost_no_memory() {
+    let mut bed = bed();
+    let weighted =
+        |port, weight| ActionProfileAction { weight, ..action_profile_action_set_part(&bed, port) };
+    let heavy = one_shot(vec![weighted(2, i32::MAX), weighted(3, i32::MAX)]);
+    let heavy: Vec<_> = (1..=60).map(|mac| entry(&bed, mac, heavy.clone())).collect();
+    // Written out, each would take a hundred gigabytes.
+    heavy.into_iter().for_each(|entry| bed.apply(Type::Insert, entry).unwrap());
+    let left = ports(&mut bed, 60, 0);
+    assert!(left.len() == 30 && left.iter().all(|port| [2, 3].contains(port)), "{left:?}");
+}
+
+#[test]
+fn a_group_is_not_larger_than_p4info_allows() {
+    use info::action_profile::{SelectorSizeSemantics, SumOfMembers, SumOfWeights};
+    let weights = SelectorSizeSemantics::SumOfWeights(SumOfWeights {});
+    let members = SelectorSizeSemantics::SumOfMembers(SumOfMembers { max_member_weight: 9 });
+    let weighted = |bed: &Testbed, port, weight| ActionProfileAction {
+        weight,
+        ..action_profile_action_set_part(bed, port)
+    };
+    for (semantics, fits, too_large, code) in [
+        (None, [1, 2], [2, 2], Code::ResourceExhausted),
+        (Some(weights), [2, 1], [1, 3], Code::ResourceExhausted),
+        (Some(members), [9, 9], [1, 10], Code::InvalidArgument),
+    ] {
+        let profile = info::ActionProfile {
+            max_group_size: 3,
+            selector_size_semantics: semantics,
+            ..info::ActionProfile::default()
+        };
+        let mut bed = Testbed::with(config_with(profile));
+        for id in [1, 2] {
+            let one = member(&bed, id, u128::from(id));
+            bed.apply(Type::Insert, one).unwrap();
+        }
+        let named = |weights: [i32; 2]| group(&[(1, weights[0]), (2, weights[1])]);
+        assert_eq!(bed.refused(Type::Insert, named(too_large)).0, code);
+        bed.apply(Type::Insert, named(fits)).unwrap();
+        assert_eq!(bed.refused(Type::Modify, named(too_large)).0, code);
+        let brought = |bed: &Testbed, weights: [i32; 2]| {
+            entry(bed, 1, one_shot(weights.map(|weight| weighted(bed, 2, weight)).to_vec()))
+        };
+        let (large, fitting) = (brought(&bed, too_large), brought(&bed, fits));
+        assert_eq!(bed.refused(Type::Insert, large).0, code);
+        bed.apply(Type::Insert, fitting).unwrap();
+        let four = entry(&bed, 2, one_shot(vec![weighted(&bed, 2, 1); 4]));
+        assert_eq!(bed.refused(Type::Insert, four).0, Code::ResourceExhausted);
+        let mut own = named([1, 1]);
+        own.max_size = 1;
+        assert_eq!(bed.refused(Type::Modify, own.clone()).0, Code::ResourceExhausted, "a size of its own");
+        own.max_size = 4;
+        assert_eq!(bed.refused(Type::Modify, own).0, Code::InvalidArgument);
+    }
 }
 
 #[test]

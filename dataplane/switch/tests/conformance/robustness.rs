@@ -1,12 +1,21 @@
 //! No request panics, whatever is in it.
 
-use groupflow_switch::p4rt::ClientId;
-use groupflow_switch::proto::p4::v1::{Entity, StreamMessageRequest, Update, WriteRequest};
+use std::collections::BTreeMap;
+
+use groupflow_base::Nanos;
+use groupflow_switch::p4rt::{parse_p4info, ClientId, PipelineConfig, Reaction};
+use groupflow_switch::proto::p4::config::v1::P4Info;
+use groupflow_switch::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use groupflow_switch::proto::p4::v1::stream_message_request::Update as Request;
+use groupflow_switch::proto::p4::v1::update::Type;
+use groupflow_switch::proto::p4::v1::{
+    DigestListAck, Entity, ForwardingPipelineConfig, MasterArbitrationUpdate, PacketMetadata, PacketOut,
+    SetForwardingPipelineConfigRequest, StreamMessageRequest, Uint128, Update, WriteRequest,
+};
 use proptest::prelude::*;
 use prost::Message;
 
-use crate::common::{exact, group, replica, session, update, Testbed};
-use groupflow_switch::proto::p4::v1::update::Type;
+use crate::common::{exact, frame, group, replica, session, update, Testbed, DEVICE, JSON, P4INFO};
 
 /// Valid messages, to be damaged.
 fn seeds(bed: &Testbed) -> Vec<Update> {
@@ -103,5 +112,186 @@ proptest! {
         update.r#type = kind;
         let _ = bed.runtime.apply(&mut bed.switch, &update);
         let _ = bed.read(entry);
+    }
+}
+
+/// A thing that a client, the network or the clock does.
+#[derive(Debug, Clone)]
+enum Step {
+    Arbitrate(u64, Option<u64>),
+    Close(u64),
+    Say(u64, Vec<u8>),
+    Acknowledge(u64, u64),
+    SendPacket(u64, Vec<u8>),
+    Write(u64, usize, i32),
+    Configure(u64, i32),
+    Read(usize),
+    Arrive(u16, u64, u16),
+    Later(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (client, id) = (1u64..5, 8u64..13);
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
+    prop_oneof![
+        3 => (client.clone(), proptest::option::of(id.clone())).prop_map(|(c, id)| Step::Arbitrate(c, id)),
+        1 => client.clone().prop_map(Step::Close),
+        1 => (client.clone(), bytes()).prop_map(|(c, bytes)| Step::Say(c, bytes)),
+        1 => (client.clone(), 0u64..5).prop_map(|(c, list)| Step::Acknowledge(c, list)),
+        1 => (client, bytes()).prop_map(|(c, bytes)| Step::SendPacket(c, bytes)),
+        4 => (id.clone(), 0usize..6, 0..4).prop_map(|(id, which, kind)| Step::Write(id, which, kind)),
+        2 => (id, 0..6).prop_map(|(id, action)| Step::Configure(id, action)),
+        1 => (0usize..6).prop_map(Step::Read),
+        3 => (0u16..6, 0u64..4, any::<u16>()).prop_map(|(port, mac, kind)| Step::Arrive(port, mac, kind)),
+        2 => (0u64..20_000_000).prop_map(Step::Later),
+    ]
+}
+
+/// The clients as the specification has them.
+struct Clients {
+    ids: BTreeMap<u64, Option<u64>>,
+    highest: u64,
+}
+
+impl Clients {
+    fn primary(&self) -> Option<u64> {
+        self.ids.iter().find(|(_, id)| **id == Some(self.highest)).map(|(client, _)| *client)
+    }
+
+    /// An update ends the stream where another client has the id.
+    fn arbitrate(&mut self, client: u64, id: Option<u64>) -> bool {
+        let taken = id.is_some() && self.ids.iter().any(|(other, known)| *other != client && *known == id);
+        if !taken {
+            self.ids.insert(client, id);
+            self.highest = self.highest.max(id.unwrap_or(0));
+        }
+        !taken
+    }
+}
+
+fn take(bed: &mut Testbed, clients: &mut Clients, now: &mut u64, seeds: &[Update], step: Step) {
+    let election = |id| Some(Uint128 { high: 0, low: id });
+    let says = |bed: &mut Testbed, client, update| {
+        bed.runtime.stream_message(ClientId(client), StreamMessageRequest { update: Some(update) })
+    };
+    match step {
+        Step::Arbitrate(client, id) => {
+            let id_message = id.and_then(election);
+            let update =
+                MasterArbitrationUpdate { device_id: DEVICE, election_id: id_message, ..Default::default() };
+            let accepted = says(bed, client, Request::Arbitration(update)).is_ok();
+            assert_eq!(accepted, clients.arbitrate(client, id));
+        }
+        Step::Close(client) => {
+            bed.runtime.stream_closed(ClientId(client));
+            clients.ids.remove(&client);
+        }
+        Step::Say(client, bytes) => match StreamMessageRequest::decode(&*bytes) {
+            Ok(message) if !matches!(message.update, Some(Request::Arbitration(_))) => {
+                assert!(bed.runtime.stream_message(ClientId(client), message).is_ok());
+            }
+            _ => {}
+        },
+        Step::Acknowledge(client, list_id) => {
+            let ack = DigestListAck { digest_id: bed.digest(), list_id };
+            assert!(says(bed, client, Request::DigestAck(ack)).is_ok());
+        }
+        Step::SendPacket(client, payload) => {
+            let metadata = vec![PacketMetadata { metadata_id: 1, value: payload.clone() }];
+            let packet = PacketOut { payload, metadata };
+            if let Ok(Reaction::PacketOut(bytes)) = says(bed, client, Request::Packet(packet)) {
+                assert_eq!(clients.primary(), Some(client));
+                bed.switch.packet_out(Nanos(*now), &bytes);
+            }
+        }
+        Step::Write(id, which, kind) => {
+            let update = Update { r#type: kind, ..seeds[which % seeds.len()].clone() };
+            let request = WriteRequest { election_id: election(id), ..bed.write_request(vec![update]) };
+            let allowed = bed.runtime.check_write(&request).is_ok();
+            assert_eq!(allowed, clients.primary().is_some() && id == clients.highest);
+            let _ = bed.write(&request);
+        }
+        Step::Configure(id, action) => {
+            let request = SetForwardingPipelineConfigRequest {
+                device_id: DEVICE,
+                election_id: election(id),
+                action,
+                config: (action != Action::Commit as i32).then(ForwardingPipelineConfig::default),
+                ..Default::default()
+            };
+            if let Ok(action) = bed.runtime.check_set_config(&request) {
+                let config = request.config.map(|_| PipelineConfig::from_files(JSON, P4INFO).unwrap());
+                let _ = bed.runtime.set_config(&mut bed.switch, action, config);
+            }
+        }
+        Step::Read(which) => {
+            let entity = seeds[which % seeds.len()].entity.clone().unwrap_or_default();
+            let _ = bed.runtime.find(&bed.switch, "", &entity, &mut Vec::new());
+        }
+        Step::Arrive(port, mac, kind) => bed.inject(*now, port, &frame(mac, kind, 60)),
+        Step::Later(span) => *now += span,
+    }
+    bed.advance(*now);
+    for packet in std::mem::take(&mut bed.emitted.packet_ins) {
+        bed.runtime.packet_in(&packet.bytes);
+    }
+    for (time, digest) in std::mem::take(&mut bed.emitted.digests) {
+        bed.runtime.digest(time, digest);
+    }
+    bed.runtime.due(&mut bed.switch, Nanos(*now));
+    assert_eq!(bed.runtime.primary().map(|client| client.0), clients.primary());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn sequences_of_messages_leave_a_switch_that_works(steps in proptest::collection::vec(step(), 1..60)) {
+        let mut bed = Testbed::new(&[]);
+        let seeds = seeds(&bed);
+        let mut clients = Clients { ids: BTreeMap::from([(1, Some(10))]), highest: 10 };
+        let mut now = 0;
+        for step in steps {
+            take(&mut bed, &mut clients, &mut now, &seeds, step);
+        }
+        let next = clients.highest + 1;
+        for step in [Step::Arbitrate(9, Some(next)), Step::Configure(next, Action::VerifyAndCommit as i32)] {
+            take(&mut bed, &mut clients, &mut now, &seeds, step);
+        }
+        bed.advance(now + 1_000_000_000);
+        bed.when_to(1, "forward", &[2, 0]);
+        bed.inject(now + 1_000_000_000, 1, &frame(1, 0x0800, 60));
+        let left = bed.left(now + 2_000_000_000);
+        prop_assert!(left.iter().any(|(_, port)| *port == 2), "{:?}", left);
+    }
+
+    #[test]
+    fn damaged_p4infos_are_refused_or_work(
+        cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        mac in 0u64..4,
+    ) {
+        let mut bytes = parse_p4info(P4INFO).unwrap().encode_to_vec();
+        for (index, value) in cuts {
+            let at = index.index(bytes.len());
+            bytes[at] = value;
+        }
+        let p4info = P4Info::decode(&*bytes);
+        let config = p4info.map(|p4info| PipelineConfig::new(ForwardingPipelineConfig {
+            p4info: Some(p4info),
+            p4_device_config: JSON.into(),
+            cookie: None,
+        }));
+        let mut bed = Testbed::new(&[]);
+        let seeds = seeds(&bed);
+        if let Ok(Ok(config)) = config {
+            bed.runtime.install(&mut bed.switch, config);
+            for update in seeds {
+                let _ = bed.runtime.apply(&mut bed.switch, &update);
+                let entity = update.entity.unwrap_or_default();
+                let _ = bed.runtime.find(&bed.switch, "", &entity, &mut Vec::new());
+            }
+            bed.inject(0, 1, &frame(mac, 0x0800, 60));
+            bed.advance(1_000_000);
+        }
     }
 }

@@ -1,0 +1,89 @@
+//! The actions among which the entries of a selector table choose.
+
+use crate::port::Port;
+use crate::program::entry::ActionCall;
+
+/// The most actions of all groups of a program.
+pub(crate) const ACTION_LIMIT: usize = 1 << 20;
+
+/// An action of a group, its weight, and the port that it watches: it is left out while that port is down.
+pub type Weighted = (ActionCall, u32, Option<Port>);
+
+/// Actions with their weights. The order of choices is BMv2's: each action once, and then the others that the
+/// weights add, action by action. It is counted, not written out: weights cost no memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    weighted: Vec<Weighted>,
+    /// The actions that are not left out, and the choices that the weights up to each add.
+    live: Vec<(u32, u64)>,
+}
+
+impl Group {
+    /// A group, of at most [`ACTION_LIMIT`] actions, and the ports that are down.
+    pub fn new(weighted: Vec<Weighted>, down: &[Port]) -> Group {
+        let mut group = Group { weighted, live: Vec::new() };
+        group.weigh(down);
+        group
+    }
+
+    /// Leaves out the actions whose ports are down.
+    pub fn weigh(&mut self, down: &[Port]) {
+        let up = |port: &Option<Port>| port.map_or(true, |port| !down.contains(&port));
+        let live = (0..).zip(&self.weighted).filter(|(_, (_, _, port))| up(port));
+        self.live = live
+            .scan(0, |added, (index, (_, weight, _))| {
+                *added += u64::from(weight.saturating_sub(1));
+                Some((index, *added))
+            })
+            .collect();
+    }
+
+    /// Whether an action depends on this port.
+    pub fn watches(&self, port: Port) -> bool {
+        self.weighted.iter().any(|(_, _, watched)| *watched == Some(port))
+    }
+
+    /// The number of actions.
+    pub fn len(&self) -> usize {
+        self.weighted.len()
+    }
+
+    /// The choice of a hash; a group without actions has none.
+    pub fn choose(&self, hash: u64) -> Option<&ActionCall> {
+        let once = self.live.len() as u64;
+        let choice = hash % (once + self.live.last()?.1);
+        let place = match choice.checked_sub(once) {
+            None => choice as usize,
+            Some(choice) => self.live.partition_point(|(_, added)| *added <= choice),
+        };
+        let (index, _) = self.live.get(place)?;
+        self.weighted.get(*index as usize).map(|(call, ..)| call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::info::ActionId;
+
+    #[test]
+    fn choices_are_those_of_the_group_written_out() {
+        let call = |id| ActionCall { action: ActionId(id), arguments: Vec::new() };
+        let group = |weights: &[u32], down: &[Port]| {
+            let weighted = (0..).zip(weights).map(|(id, weight)| (call(id), *weight, Some(Port(id as u16))));
+            Group::new(weighted.collect(), down)
+        };
+        let chosen = |group: &Group, hash| group.choose(hash).map(|call| call.action.0);
+        let order = |group: &Group| (0..8).filter_map(|hash| chosen(group, hash)).collect::<Vec<_>>();
+        let mut four = group(&[1, 3, 1, 2], &[]);
+        assert_eq!(order(&four), [0, 1, 2, 3, 1, 1, 3, 0]);
+        assert!(four.watches(Port(3)) && !four.watches(Port(4)));
+        four.weigh(&[Port(0), Port(2)]);
+        assert_eq!(order(&four), [1, 3, 1, 1, 3, 1, 3, 1], "as if there were only 1 and 3");
+        four.weigh(&[0, 1, 2, 3].map(Port));
+        assert_eq!((order(&four), four.len()), (vec![], 4), "all are left out");
+        assert_eq!(chosen(&group(&[], &[]), 7), None);
+        let heavy = group(&[u32::MAX, u32::MAX], &[]);
+        assert_eq!(chosen(&heavy, u64::MAX), Some(0), "hash % (2^33 - 2) = 3");
+    }
+}
