@@ -27,7 +27,8 @@ impl Binding {
     pub fn new(p4info: &info::P4Info, program: &Program) -> Result<Binding, BindingError> {
         let mut binding = Binding::default();
         ids_are_unique(p4info)?;
-        let context = Context { actions: actions_by_id(p4info)?, types: Types::of(p4info), p4info, program };
+        let types = Types::of(p4info, &mut binding.strings);
+        let context = Context { actions: actions_by_id(p4info)?, types, p4info, program };
         for table in &p4info.tables {
             let named = preamble(&table.preamble, "a table")?;
             // p4c leaves out the tables and digests that no packet can come to.
@@ -93,13 +94,12 @@ struct Context<'a> {
 struct Types<'a>(BTreeMap<&'a str, Names>);
 
 impl<'a> Types<'a> {
-    fn of(p4info: &'a info::P4Info) -> Types<'a> {
-        let mut of_uri: BTreeMap<&str, Names> = BTreeMap::new();
+    fn of(p4info: &'a info::P4Info, of_uri: &mut BTreeMap<String, Names>) -> Types<'a> {
         let mut strings = BTreeMap::new();
         for (name, kind) in p4info.type_info.iter().flat_map(|types| &types.new_types) {
             if let Some(Representation::TranslatedType(to)) = &kind.representation {
                 if matches!(to.sdn_type, Some(SdnType::SdnString(_))) {
-                    let names = of_uri.entry(&to.uri).or_default();
+                    let names = of_uri.entry(to.uri.clone()).or_default();
                     strings.insert(name.as_str(), names.clone());
                 }
             }

@@ -206,6 +206,8 @@ pub struct Binding {
     pub queues: QueueRegisters,
     /// The reasons that cells of counters stand for.
     pub reasons: Vec<(CounterId, Vec<String>)>,
+    /// The strings of translated types, by their URI.
+    pub strings: BTreeMap<String, Names>,
     /// The header of packets to the controller.
     pub packet_in: ControllerHeader,
     /// The header of packets from the controller.
@@ -213,6 +215,11 @@ pub struct Binding {
 }
 
 impl Binding {
+    /// Keeps the strings that came since the last call, or forgets them. Says whether one was not a number.
+    pub fn settle(&self, keep: bool) -> bool {
+        self.strings.values().filter(|names| names.settle(keep)).count() > 0
+    }
+
     /// The digest with the program's id.
     pub fn digest(&self, id: DigestId) -> Option<&BoundDigest> {
         self.digests.values().find(|digest| digest.digest == id)

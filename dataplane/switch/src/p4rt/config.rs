@@ -116,6 +116,19 @@ impl PipelineConfig {
         })
     }
 
+    /// The configuration for one switch: strings get their numbers in each switch alone.
+    pub fn for_one(mut shared: Arc<PipelineConfig>) -> Arc<PipelineConfig> {
+        if shared.binding.strings.is_empty() || Arc::get_mut(&mut shared).is_some() {
+            return shared;
+        }
+        let PipelineConfig { program, p4info, device_config, cookie, .. } = &*shared;
+        // It was bound before, so that this cannot fail.
+        let Ok(mut binding) = Binding::new(p4info, program) else { return shared };
+        binding.reasons.clear();
+        let (program, p4info, device_config) = (program.clone(), p4info.clone(), device_config.clone());
+        Arc::new(PipelineConfig { program, binding, p4info, device_config, cookie: *cookie })
+    }
+
     /// The parts of the configuration that a client asks for.
     pub fn to_message(&self, parts: ResponseType) -> ForwardingPipelineConfig {
         let with_p4info = matches!(parts, ResponseType::All | ResponseType::P4infoAndCookie);

@@ -20,6 +20,9 @@ pub fn move_state(
     old: (&ControlState, &Forwarding), new: (&mut ControlState, &mut Forwarding), setting: Setting,
 ) -> Result<(), Status> {
     let (state, forwarding) = new;
+    for (uri, names) in &state.config.binding.strings {
+        old.0.config.binding.strings.get(uri).into_iter().for_each(|known| names.adopt(known));
+    }
     forget_initial_entries(old.0, state, forwarding, setting)?;
     let mut replay = Replay { state, forwarding, setting, kind: UpdateKind::Modify, outcome: Ok(()) };
     let all = TableEntry { counter_data: Some(CounterData::default()), ..with_meter() };

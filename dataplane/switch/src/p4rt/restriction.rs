@@ -12,6 +12,11 @@ use super::bytestring::ones;
 use super::restriction_text::Parser;
 use super::status::Refusal;
 
+/// The most bytes of rules of an object: each is looked at for each entry.
+pub const LIMIT: usize = 16 << 10;
+/// The characters of a rule that an error shows.
+const SHOWN: usize = 200;
+
 /// The rules of a table's entries, or of an action's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
@@ -40,16 +45,23 @@ impl Restriction {
             let text = text.trim_start_matches('@');
             text.strip_prefix(annotation).is_some_and(|rest| rest.trim_start().starts_with('('))
         };
-        let Some(text) = annotations.iter().find(named) else { return Ok(None) };
-        let text = literals(text).ok_or_else(|| format!("@{annotation}: it has no text in quotes"))?;
-        let rules = parser.rules(&text).map_err(|error| format!("@{annotation}: {error}"))?;
-        Ok(Some(Restriction { annotation, rules }))
+        let (mut rules, mut left) = (Vec::new(), LIMIT);
+        for text in annotations.iter().filter(named) {
+            let text = literals(text).ok_or_else(|| format!("@{annotation}: it has no text in quotes"))?;
+            let rest = left.checked_sub(text.trim_end().len());
+            left = rest.ok_or_else(|| format!("@{annotation}: it is longer than {LIMIT} bytes"))?;
+            rules.extend(parser.rules(&text).map_err(|error| format!("@{annotation}: {error}"))?);
+        }
+        Ok((!rules.is_empty()).then_some(Restriction { annotation, rules }))
     }
 
     /// Refuses what breaks a rule, which the error quotes.
     pub fn check(&self, subject: Subject<'_>) -> Result<(), Refusal> {
         match self.rules.iter().find(|(_, rule)| !rule.holds(subject)) {
-            Some((text, _)) => Err(Refusal::invalid(format!("@{}: it breaks {text:?}", self.annotation))),
+            Some((text, _)) => {
+                let shown: String = text.chars().take(SHOWN).collect();
+                Err(Refusal::invalid(format!("@{}: it breaks {shown:?}", self.annotation)))
+            }
             None => Ok(()),
         }
     }

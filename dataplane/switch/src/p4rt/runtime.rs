@@ -364,7 +364,13 @@ impl Runtime {
     fn packet_out(&self, stream: ClientId, packet: &PacketOut) -> Result<Vec<u8>, Refusal> {
         self.check_primary_stream(stream)?;
         let config = self.config().ok_or_else(|| Refusal::new(Code::FailedPrecondition, NO_CONFIG))?;
-        packet_io::packet_out(&config.binding.packet_out, packet)
+        let bytes = packet_io::packet_out(&config.binding.packet_out, packet);
+        match (config.binding.settle(false), bytes) {
+            (true, Ok(_)) => {
+                Err(Refusal::not_found("metadata: a string that no entry has stands for nothing"))
+            }
+            (_, bytes) => bytes,
+        }
     }
 
     fn digest_ack(&mut self, stream: ClientId, ack: &DigestListAck) -> Result<(), Refusal> {

@@ -52,7 +52,7 @@ impl ControlState {
     /// The state of a configuration to which nothing was written.
     pub fn new(config: Arc<PipelineConfig>) -> ControlState {
         ControlState {
-            config,
+            config: PipelineConfig::for_one(config),
             notes: HashMap::new(),
             default_notes: HashMap::new(),
             idle: IdleTimers::default(),

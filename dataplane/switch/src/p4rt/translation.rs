@@ -1,28 +1,32 @@
 //! Values that the controller writes as strings, `@p4runtime_translation("uri", string)`.
 //!
 //! P4Runtime specification, section "User-defined types". A number in decimal digits is that number; any other
-//! string stands for the lowest number, from 1 on, that stands for nothing yet. Translations to other widths
-//! need nothing: the number is the same.
+//! string stands for the lowest number, from 1 on, that stands for nothing yet. Only strings of accepted writes
+//! are kept. Translations to other widths need nothing: the number is the same.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::bytestring;
 use super::status::{Code, Refusal};
 
 /// The most strings of one type.
 const LIMIT: usize = 65_536;
+/// The most bytes of a string.
+const LONGEST: usize = 256;
 
 /// The strings of a type and their numbers, for all that share it.
 #[derive(Debug, Clone, Default)]
 pub struct Names(Arc<Mutex<Known>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Known {
     numbers: HashMap<String, u128>,
     names: HashMap<u128, String>,
     /// No number from 1 up to this one is free.
     last: u128,
+    /// The numbers whose strings are neither kept nor forgotten yet.
+    fresh: Vec<u128>,
 }
 
 impl PartialEq for Names {
@@ -38,34 +42,50 @@ impl Names {
         let text = std::str::from_utf8(bytes).map_err(|_| Refusal::invalid("it is not UTF-8"))?;
         let text = Some(text).filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| Refusal::new(Code::OutOfRange, "empty string"))?;
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = known.numbers.get(text) {
-            return Ok(*number);
+        if text.len() > LONGEST {
+            return Err(Refusal::invalid(format!("it is longer than {LONGEST} bytes")));
         }
-        let number = text.parse().ok().filter(|number: &u128| number.to_string() == text);
+        let mut known = self.known();
+        let old = known.numbers.get(text).copied();
+        let number = old.or_else(|| text.parse().ok().filter(|number: &u128| number.to_string() == text));
         let number = number.unwrap_or_else(|| known.free());
-        if number > bytestring::ones(width) || known.names.len() >= LIMIT {
+        if number > bytestring::ones(width) || (old.is_none() && known.names.len() >= LIMIT) {
             let message = format!("{text:?}: there is no number left for it in bit<{width}>");
             return Err(Refusal::new(Code::ResourceExhausted, message));
         }
-        if let Some(other) = known.names.get(&number) {
-            return Err(Refusal::invalid(format!("{text:?}: this number stands for {other:?}")));
+        if old.is_none() {
+            if let Some(other) = known.names.get(&number) {
+                return Err(Refusal::invalid(format!("{text:?}: this number stands for {other:?}")));
+            }
+            known.learn(number, text);
         }
-        known.learn(number, text);
         Ok(number)
     }
 
     fn encode(&self, number: u128) -> Vec<u8> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = known.names.get(&number).cloned().unwrap_or_else(|| {
-            let name = number.to_string();
-            // The controller may use what it has read: it must not get another meaning.
-            if known.names.len() < LIMIT {
-                known.learn(number, &name);
-            }
-            name
-        });
-        name.into_bytes()
+        self.known().names.get(&number).cloned().unwrap_or_else(|| number.to_string()).into_bytes()
+    }
+
+    /// Keeps the strings that came since the last call, or forgets them. Says whether one was not a number.
+    pub fn settle(&self, keep: bool) -> bool {
+        let mut known = self.known();
+        let fresh = std::mem::take(&mut known.fresh);
+        let is_string = |number: &u128| known.names.get(number) != Some(&number.to_string());
+        let strings = fresh.iter().any(is_string);
+        for number in fresh.into_iter().filter(|_| !keep) {
+            known.forget(number);
+        }
+        strings
+    }
+
+    /// Takes over all strings of another configuration.
+    pub fn adopt(&self, other: &Names) {
+        let theirs = other.known().clone();
+        *self.known() = theirs;
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,6 +100,16 @@ impl Known {
     fn learn(&mut self, number: u128, name: &str) {
         self.names.insert(number, name.to_owned());
         self.numbers.insert(name.to_owned(), number);
+        self.fresh.push(number);
+    }
+
+    fn forget(&mut self, number: u128) {
+        if let Some(name) = self.names.remove(&number) {
+            self.numbers.remove(&name);
+        }
+        if number > 0 {
+            self.last = self.last.min(number - 1);
+        }
     }
 }
 
@@ -117,5 +147,29 @@ mod tests {
         assert_eq!(number("02"), Ok(3), "not the decimal form of 2");
         assert_eq!(number("more"), Err("\"more\": there is no number left for it in bit<2>".into()));
         assert!(number("").is_err() && decode(&[0xff], 2, names).is_err());
+        assert_eq!(number(&"x".repeat(257)), Err("it is longer than 256 bytes".into()));
+        assert!(decode(b"02", 1, names).is_err(), "3 is no bit<1>");
+    }
+
+    #[test]
+    fn only_strings_that_are_kept_take_a_number() {
+        let names = Names::default();
+        let number =
+            |text: &str| decode(text.as_bytes(), 32, Some(&names)).map_err(|refusal| refusal.message);
+        for _ in 0..2 {
+            assert_eq!((number("a"), number("b"), number("7")), (Ok(1), Ok(2), Ok(7)));
+            assert!(names.settle(false), "a and b");
+        }
+        assert_eq!((number("0"), number("7"), names.settle(false)), (Ok(0), Ok(7), false));
+        assert_eq!((number("b"), names.settle(true)), (Ok(1), true));
+        assert_eq!((number("a"), number("b"), names.settle(false)), (Ok(2), Ok(1), true));
+        // Numbers of packets and digests take no room.
+        (0..100_000).for_each(|number| drop(encode(number, Some(&names))));
+        assert_eq!((number("a"), names.settle(true)), (Ok(2), true));
+        let other = Names::default();
+        other.adopt(&names);
+        assert_eq!(decode(b"a", 32, Some(&other)), Ok(2));
+        (3..=LIMIT).for_each(|n| assert_eq!(number(&format!("n{n}")), Ok(n as u128)));
+        assert!(number("more").is_err() && number("70000").is_err());
     }
 }

@@ -84,8 +84,16 @@ pub fn is_timed(entity: &Entity) -> bool {
     entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some()
 }
 
-/// Carries out one update of anything but an ExternEntry.
+/// Carries out one update of anything but an ExternEntry. Strings of a refused one are forgotten.
 pub fn write(
+    state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
+) -> Result<(), Refusal> {
+    let result = write_entity(state, forwarding, update, setting);
+    state.config.binding.settle(result.is_ok());
+    result
+}
+
+fn write_entity(
     state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
 ) -> Result<(), Refusal> {
     let kind = UpdateKind::of(update)?;
@@ -108,6 +116,14 @@ pub fn write(
 
 /// Adds the entities that a request asks for at a time, of any kind but ExternEntry.
 pub fn read(
+    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut dyn Found,
+) -> Result<(), Refusal> {
+    let result = read_entities(state, forwarding, request, now, found);
+    state.config.binding.settle(false);
+    result
+}
+
+fn read_entities(
     state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut dyn Found,
 ) -> Result<(), Refusal> {
     match request.entity.as_ref().ok_or_else(|| Refusal::invalid("entity: it is missing"))? {

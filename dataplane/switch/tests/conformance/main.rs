@@ -54,4 +54,5 @@ mod restrictions;
 mod robustness;
 mod roles;
 mod state;
+mod strings;
 mod tables;

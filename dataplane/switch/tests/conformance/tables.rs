@@ -479,51 +479,6 @@ fn an_entry_without_packets_is_told_to_be_idle_again_and_again() {
 }
 
 #[test]
-fn a_field_of_a_string_type_has_strings() {
-    use groupflow_switch::proto::p4::config::v1 as info;
-    use info::p4_new_type_spec::Representation;
-    use info::p4_new_type_translation::{SdnString, SdnType};
-    let mut bed = Testbed::with(changed(|_, p4info| {
-        let sdn_type = Some(SdnType::SdnString(SdnString {}));
-        let to = info::P4NewTypeTranslation { uri: "ports".into(), sdn_type };
-        let kind = Representation::TranslatedType(to);
-        let kind = info::P4NewTypeSpec { representation: Some(kind), ..info::P4NewTypeSpec::default() };
-        p4info.type_info.get_or_insert_with(Default::default).new_types.insert("port_t".into(), kind);
-        let port = || Some(info::P4NamedType { name: "port_t".into() });
-        let named = |action: &&mut info::Action| {
-            action.preamble.as_ref().is_some_and(|preamble| preamble.name == "TestIngress.forward")
-        };
-        let param = &mut p4info.actions.iter_mut().find(named).unwrap().params[0];
-        (param.bitwidth, param.type_name) = (0, port());
-        let field = &mut info_table(p4info, RULES).match_fields[2];
-        (field.bitwidth, field.type_name) = (0, port());
-        for header in &mut p4info.controller_packet_metadata {
-            (header.metadata[0].bitwidth, header.metadata[0].type_name) = (0, port());
-        }
-    }));
-    let mut entry = bed.entry(DESTINATIONS, &[exact(1, 1)], "forward", &[0, 0]);
-    match entry.action.as_mut().unwrap().r#type.as_mut().unwrap() {
-        table_action::Type::Action(action) => action.params[0].value = b"Ethernet8".to_vec(),
-        other => panic!("{other:?}"),
-    }
-    bed.apply(Type::Insert, entry.clone()).unwrap();
-    assert_eq!(all(&bed, DESTINATIONS), [entry]);
-    bed.inject(0, 2, &frame(1, 0x0800, 60));
-    assert_eq!(bed.left(0), [(0, 1)], "the first string is 1");
-    let optional = field_match::Optional { value: b"Ethernet8".to_vec() };
-    let key =
-        FieldMatch { field_id: 3, field_match_type: Some(field_match::FieldMatchType::Optional(optional)) };
-    let rule = TableEntry { priority: 1, ..bed.entry(RULES, &[key], "keep", &[]) };
-    bed.apply(Type::Insert, rule.clone()).unwrap();
-    assert_eq!(all(&bed, RULES), [rule]);
-    // Nine bits of the packet, whose width P4Info does not say.
-    let Some(Update::Packet(packet)) = bed.runtime.packet_in(&[0x00, 0x85, 0xaa]).remove(0).1.update else {
-        panic!("no packet")
-    };
-    assert_eq!((packet.metadata[0].value.as_slice(), packet.payload), (&b"Ethernet8"[..], vec![0xaa]));
-}
-
-#[test]
 fn entries_that_are_initial_but_not_constant_can_change() {
     let mut bed = Testbed::with(changed(|_, info| {
         let table = info_table(info, FIXED);
