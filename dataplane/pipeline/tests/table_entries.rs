@@ -83,7 +83,7 @@ fn use_direct_resources(mut pipeline: Pipeline) {
     let (counter, meter, colours) = pipeline.default_resources(t).unwrap();
     assert_eq!((counter.packets, meter), (6, Some(rates)));
     assert_eq!(colours.map(|count| count.packets), [1, 1, 2]);
-    pipeline.direct_meter_clear(t, None).unwrap();
+    pipeline.direct_meter_count(t, None, Default::default()).unwrap();
     assert_eq!(pipeline.default_resources(t).unwrap().2, [CounterValue::default(); 3]);
 }
 

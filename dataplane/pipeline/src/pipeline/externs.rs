@@ -121,10 +121,12 @@ impl Pipeline {
         Ok(self.externs.meters[meter.index()].cells[index].colours)
     }
 
-    /// Sets the packets of each colour of a meter's cell to 0.
-    pub fn meter_clear(&mut self, meter: MeterId, index: usize) -> Result<(), StateError> {
+    /// Sets the packets of each colour of a meter's cell: green, yellow, red.
+    pub fn meter_count(
+        &mut self, meter: MeterId, index: usize, colours: [CounterValue; 3],
+    ) -> Result<(), StateError> {
         self.meter_read(meter, index)?;
-        self.externs.meters[meter.index()].cells[index].colours = Default::default();
+        self.externs.meters[meter.index()].cells[index].colours = colours;
         Ok(())
     }
 

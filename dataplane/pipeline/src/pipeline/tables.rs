@@ -256,9 +256,11 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sets the packets of each colour of a direct meter to 0.
-    pub fn direct_meter_clear(&mut self, table: TableId, key: Option<&EntryKey>) -> Result<(), TableError> {
-        self.meter_mut(table, key)?.colours = Default::default();
+    /// Sets the packets of each colour of a direct meter: green, yellow, red.
+    pub fn direct_meter_count(
+        &mut self, table: TableId, key: Option<&EntryKey>, colours: [CounterValue; 3],
+    ) -> Result<(), TableError> {
+        self.meter_mut(table, key)?.colours = colours;
         Ok(())
     }
 

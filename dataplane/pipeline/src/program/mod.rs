@@ -166,13 +166,20 @@ impl Program {
         table.actions.iter().map(|action| &self.actions[action.index()]).find(|action| action.name == name)
     }
 
-    /// The widths in bits of the fields of the first header that has fields of these names, and no others.
-    pub fn header_of<'a>(&self, fields: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<u32>> {
+    /// The widths in bits of the fields of the first header that has fields of these names, and widths where
+    /// they are known, and no others.
+    pub fn header_of(&self, fields: &[(&str, Option<u32>)]) -> Option<Vec<u32>> {
         let headers = self.names.headers.iter().zip(&self.layout.headers);
-        let mut headers = headers.filter(|(_, slots)| !slots.metadata);
-        let (_, slots) =
-            headers.find(|((_, names), _)| fields.clone().eq(names.iter().map(String::as_str)))?;
-        Some(slots.fields.iter().map(|field| u32::from(field.width)).collect())
+        let headers = headers.filter(|((_, names), slots)| !slots.metadata && names.len() == fields.len());
+        let mut widths = headers.map(|((_, names), slots)| {
+            let widths = slots.fields.iter().map(|field| u32::from(field.width));
+            names.iter().map(String::as_str).zip(widths).collect::<Vec<_>>()
+        });
+        let fits = |((name, width), known): (&(&str, u32), &(&str, Option<u32>))| {
+            *name == known.0 && known.1.map_or(true, |known| known == *width)
+        };
+        let found = widths.find(|header| header.iter().zip(fields).all(fits))?;
+        Some(found.into_iter().map(|(_, width)| width).collect())
     }
 
     /// The register array of this name.

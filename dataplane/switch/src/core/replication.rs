@@ -1,6 +1,6 @@
 //! The packet replication engine: multicast groups and clone sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
@@ -145,7 +145,9 @@ impl ReplicationEngine {
     fn choose(&mut self, id: u16, choices: &[Vec<Replica>]) {
         let up = |replica: &&Replica| !self.down.contains(&replica.port);
         let chosen = choices.iter().filter_map(|choice| choice.iter().find(up).or(choice.first()));
-        let chosen: Arc<[Replica]> = chosen.copied().collect();
+        // A backup may be what another copy has: (port, instance) stays unique.
+        let mut seen = HashSet::new();
+        let chosen: Arc<[Replica]> = chosen.copied().filter(|replica| seen.insert(*replica)).collect();
         if let Some(Some(group)) = self.groups.get_mut(usize::from(id)) {
             *group = chosen;
         }
@@ -234,6 +236,17 @@ mod tests {
         let session = CloneSession { replicas: twice, ..CloneSession::default() };
         assert_eq!(engine.insert_session(1, session), Err(error));
         assert_eq!(engine.session(1), None);
+    }
+
+    #[test]
+    fn a_backup_that_is_there_already_makes_no_second_copy() {
+        let mut engine = ReplicationEngine::default();
+        engine.insert_group(1, vec![replica(2, 1), replica(3, 1)]).expect("new");
+        engine.back_up(1, vec![vec![replica(2, 1), replica(3, 1)], vec![replica(3, 1)]]);
+        for (up, copies) in [(true, vec![replica(2, 1), replica(3, 1)]), (false, vec![replica(3, 1)])] {
+            engine.port_is(Port(2), up);
+            assert_eq!(engine.group(1).map(|group| group.to_vec()), Some(copies));
+        }
     }
 
     #[test]

@@ -9,10 +9,10 @@ use groupflow_pipeline::StateError;
 
 use super::binding::BoundArray;
 use super::bytestring::{decode, decode_signed, encode, encode_signed};
-use super::direct::{clears, colour_counts, counter_data, counter_value, meter_config, meter_rates};
+use super::direct::{colour_counts, colours, counter_data, counter_value, meter_config, meter_rates};
 use super::state::ControlState;
 use super::status::{Code, Refusal};
-use super::update::{Found, UpdateKind};
+use super::update::{Found, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Data, RegisterEntry};
@@ -75,21 +75,20 @@ pub fn read_counter(
 
 /// Sets the rates of one meter, or of all in the array.
 pub fn write_meter(
-    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &MeterEntry,
+    state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &MeterEntry, setting: Setting,
 ) -> Result<(), Refusal> {
     only_modify(kind, "meter_entry")?;
     let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
     let mut write = || {
-        let clear = clears(&entry.counter_data)?;
+        let counts = colours(&entry.counter_data, setting.purpose)?;
         let rates = entry.config.as_ref().map(|config| meter_rates(array.meter, config)).transpose()?;
         let pipeline = &mut forwarding.pipeline;
         cells(array, entry.index.as_ref())?
             .try_for_each(|cell| {
                 pipeline.meter_write(array.array, cell, rates)?;
-                if clear {
-                    pipeline.meter_clear(array.array, cell)
-                } else {
-                    Ok(())
+                match counts {
+                    Some(counts) => pipeline.meter_count(array.array, cell, counts),
+                    None => Ok(()),
                 }
             })
             .map_err(refusal)

@@ -1,18 +1,20 @@
 //! Batches of updates, of which some are carried out as a whole or not at all.
 //!
-//! P4Runtime specification, section "Batch Atomicity". A batch is taken back by updates that undo its own, the
+//! P4Runtime specification, section "Batch Atomicity". A batch is taken back by steps that undo its updates, the
 //! last first.
 
 use groupflow_base::Nanos;
+use groupflow_pipeline::TableId;
 
+use super::digest::Learner;
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
-use super::update::{self, Found, UpdateKind};
+use super::update::{self, Found, Purpose, Setting, UpdateKind};
 use super::{table_read, Runtime};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::write_request::Atomicity;
-use crate::proto::p4::v1::{DirectMeterEntry, Entity, MeterConfig, MeterEntry, TableEntry, Update};
+use crate::proto::p4::v1::{Entity, MeterConfig, TableEntry, Update};
 
 /// The most entities that are kept to take a batch back: a register has millions of cells.
 const UNDO_LIMIT: usize = 1 << 18;
@@ -24,9 +26,20 @@ pub struct Batch {
     /// The role of the client.
     role: String,
     results: Vec<Result<(), Refusal>>,
-    /// The updates that take back those carried out.
-    undo: Vec<Update>,
+    /// The steps that take back the updates carried out.
+    undo: Vec<Step>,
     failed: bool,
+}
+
+/// A step that takes back a part of an update.
+#[derive(Debug)]
+enum Step {
+    /// Writes an entity as it was.
+    Write(Box<Update>),
+    /// Forgets that a default entry was modified.
+    Untouch(TableId),
+    /// Enables a digest with its lists.
+    Enable(u32, Box<Learner>),
 }
 
 impl Batch {
@@ -86,9 +99,24 @@ impl Batch {
 
     fn take_back(&mut self, runtime: &mut Runtime, switch: &mut Switch) {
         self.failed = true;
-        for update in std::mem::take(&mut self.undo).iter().rev() {
-            let outcome = runtime.apply(switch, update);
-            debug_assert_eq!(outcome, Ok(()), "{update:?}");
+        let setting = Setting::of(switch, Purpose::Undo);
+        for step in std::mem::take(&mut self.undo).into_iter().rev() {
+            let outcome = runtime.change(switch, |state, forwarding| match step {
+                Step::Write(update) => update::write(state, forwarding, &update, setting),
+                Step::Untouch(table) => {
+                    state.default_notes.remove(&table);
+                    Ok(())
+                }
+                Step::Enable(digest, learner) => {
+                    state.digests.restore(digest, *learner);
+                    Ok(())
+                }
+            });
+            #[cfg(feature = "shell")]
+            if let Err(refusal) = &outcome {
+                tracing::error!(reason = refusal.message, "a part of a batch was not taken back");
+            }
+            debug_assert_eq!(outcome, Ok(()));
         }
         for result in self.results.iter_mut().filter(|result| result.is_ok()) {
             *result = Err(aborted());
@@ -100,22 +128,30 @@ fn aborted() -> Refusal {
     Refusal::new(Code::Aborted, "not carried out, since another update of the batch failed")
 }
 
-/// The updates that undo an update; none for one that will be refused.
-fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Update>, Refusal> {
+/// The steps that undo an update, the last first; none for one that will be refused.
+fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Refusal> {
     let Some(entity) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) else {
         return Ok(Vec::new());
     };
     let back = match UpdateKind::of(update)? {
-        UpdateKind::Insert => return Ok(vec![update::of(UpdateKind::Delete, entity.clone())]),
+        UpdateKind::Insert => {
+            return Ok(vec![Step::Write(Box::new(update::of(UpdateKind::Delete, entity.clone())))])
+        }
         UpdateKind::Modify => UpdateKind::Modify,
         UpdateKind::Delete => UpdateKind::Insert,
     };
-    let mut found = Before(Vec::new());
+    let (mut found, mut steps) = (Before(Vec::new()), Vec::new());
     match entity {
+        Kinds::DigestEntry(entry) if back == UpdateKind::Insert => {
+            let enabled = state.digests.get(entry.digest_id).cloned();
+            steps.extend(enabled.map(|learner| Step::Enable(entry.digest_id, Box::new(learner))));
+        }
         Kinds::TableEntry(entry) if !entry.is_default_action => {
             // A deleted entry loses its counter; one that is changed keeps it.
             let counted = entry.counter_data.is_some() || back == UpdateKind::Insert;
-            found.0.extend(table_read::to_write(state, forwarding, entry, counted).map(Kinds::from));
+            let coloured = entry.meter_counter_data.is_some() || back == UpdateKind::Insert;
+            let before = table_read::to_write(state, forwarding, entry, (counted, coloured));
+            found.0.extend(before.map(Kinds::from));
         }
         _ => {
             // An entity that cannot be read will not be written either.
@@ -123,18 +159,26 @@ fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Re
             let _ = update::read(state, forwarding, &request, Nanos::ZERO, &mut found);
         }
     }
-    Ok(found.0.into_iter().map(|entity| update::of(back, entity)).collect())
+    if let Kinds::TableEntry(TableEntry { is_default_action: true, table_id, .. }) = entity {
+        let table = state.config.binding.tables.get(table_id).map(|table| table.table);
+        let table = table.filter(|table| !state.default_notes.contains_key(table));
+        steps.extend(table.map(Step::Untouch));
+    }
+    steps.extend(found.0.into_iter().map(|entity| Step::Write(Box::new(update::of(back, entity)))));
+    Ok(steps)
 }
 
 /// The request that reads what an update changes.
 fn filter(entity: &Kinds) -> Kinds {
     match entity.clone() {
         Kinds::TableEntry(entry) => {
-            TableEntry { action: None, meter_config: Some(MeterConfig::default()), ..entry }.into()
+            // A default entry that is reset loses its counts.
+            let reset = entry.action.is_none();
+            let meter_config = Some(MeterConfig::default());
+            let counter_data = entry.counter_data.or(reset.then(Default::default));
+            let meter_counter_data = entry.meter_counter_data.or(reset.then(Default::default));
+            TableEntry { action: None, meter_config, counter_data, meter_counter_data, ..entry }.into()
         }
-        // The counts by colour can only be set to zero.
-        Kinds::MeterEntry(entry) => MeterEntry { counter_data: None, ..entry }.into(),
-        Kinds::DirectMeterEntry(entry) => DirectMeterEntry { counter_data: None, ..entry }.into(),
         other => other,
     }
 }

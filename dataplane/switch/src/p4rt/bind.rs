@@ -12,12 +12,10 @@ use super::binding::{
 use super::digest_type::{self, DataType};
 use super::restriction::Restriction;
 use super::restriction_text::Parser;
-use super::translation::Names;
+use super::translation::Types;
 use crate::proto::p4::config::v1 as info;
 use info::action_profile::SelectorSizeSemantics;
 use info::match_field::{Match, MatchType};
-use info::p4_new_type_spec::Representation;
-use info::p4_new_type_translation::SdnType;
 
 /// The size of an action profile that has none of its own.
 const PROFILE_SIZE: usize = 1024;
@@ -88,28 +86,6 @@ struct Context<'a> {
     types: Types<'a>,
     p4info: &'a info::P4Info,
     program: &'a Program,
-}
-
-/// The types of P4Info whose values the controller writes as strings. Types of one URI share their strings.
-struct Types<'a>(BTreeMap<&'a str, Names>);
-
-impl<'a> Types<'a> {
-    fn of(p4info: &'a info::P4Info, of_uri: &mut BTreeMap<String, Names>) -> Types<'a> {
-        let mut strings = BTreeMap::new();
-        for (name, kind) in p4info.type_info.iter().flat_map(|types| &types.new_types) {
-            if let Some(Representation::TranslatedType(to)) = &kind.representation {
-                if matches!(to.sdn_type, Some(SdnType::SdnString(_))) {
-                    let names = of_uri.entry(to.uri.clone()).or_default();
-                    strings.insert(name.as_str(), names.clone());
-                }
-            }
-        }
-        Types(strings)
-    }
-
-    fn names(&self, name: &Option<info::P4NamedType>) -> Option<Names> {
-        self.0.get(name.as_ref()?.name.as_str()).cloned()
-    }
 }
 
 fn actions_by_id(p4info: &info::P4Info) -> Result<BTreeMap<u32, &info::Action>, BindingError> {
@@ -389,11 +365,16 @@ fn bind_header(
 ) -> Result<(), BindingError> {
     let named = preamble(&header.preamble, "a controller header")?;
     // P4Info has the controller's widths, which of a translated type are not those of the packet.
-    let widths = context.program.header_of(header.metadata.iter().map(|field| field.name.as_str()));
+    let width =
+        |field: &info::controller_packet_metadata::Metadata| u32::try_from(field.bitwidth).unwrap_or(0);
+    let known = header
+        .metadata
+        .iter()
+        .map(|field| (field.name.as_str(), field.type_name.is_none().then(|| width(field))));
+    let widths = context.program.header_of(&known.collect::<Vec<_>>());
     let mut fields = Vec::new();
     for (place, field) in header.metadata.iter().enumerate() {
-        let said = u32::try_from(field.bitwidth).unwrap_or(0);
-        let width = widths.as_ref().map_or(said, |widths| widths[place]);
+        let width = widths.as_ref().map_or_else(|| width(field), |widths| widths[place]);
         if !(1..=128).contains(&width) {
             let place = format!("{}.{}", named.name, field.name);
             return Err(BindingError(format!("{place}: {width} bits are not supported")));

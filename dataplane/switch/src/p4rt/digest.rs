@@ -27,9 +27,9 @@ pub struct Digests {
     next_list: u64,
 }
 
-/// One digest: the data that waits to be sent, and the lists sent but not acknowledged.
-#[derive(Debug)]
-struct Learner {
+/// One digest that is enabled: the data that waits to be sent, and the lists sent but not acknowledged.
+#[derive(Debug, Clone)]
+pub struct Learner {
     config: Config,
     data: DataType,
     waiting: Vec<Vec<u128>>,
@@ -39,6 +39,16 @@ struct Learner {
 }
 
 impl Digests {
+    /// A digest with its lists, if it is enabled.
+    pub fn get(&self, id: u32) -> Option<&Learner> {
+        self.enabled.get(&id)
+    }
+
+    /// Puts a digest back with its lists.
+    pub fn restore(&mut self, id: u32, learner: Learner) {
+        self.enabled.insert(id, learner);
+    }
+
     /// Takes a message of the data plane; returns a list if the message completes one.
     pub fn learn(&mut self, now: Nanos, binding: &Binding, message: Digest) -> Option<DigestList> {
         let id = binding.digest(message.digest)?.id;

@@ -9,7 +9,7 @@ use super::matching;
 use super::state::ControlState;
 use super::status::Refusal;
 use super::table;
-use super::update::{Found, UpdateKind};
+use super::update::{Found, Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
 
@@ -19,19 +19,20 @@ pub struct DirectResources {
     counter: Option<CounterValue>,
     /// The new rates; an entry without any passes everything.
     meter: Option<MeterConfig>,
-    /// Whether the counts by colour start again.
-    clear: bool,
+    /// The new counts by colour.
+    colours: Option<[CounterValue; 3]>,
 }
 
 impl Default for DirectResources {
     fn default() -> DirectResources {
-        DirectResources { counter: Some(CounterValue::default()), meter: None, clear: true }
+        let colours = Some(Default::default());
+        DirectResources { counter: Some(CounterValue::default()), meter: None, colours }
     }
 }
 
 impl DirectResources {
     /// Checks the counter and meter of an entry.
-    pub fn of(table: &BoundTable, entry: &TableEntry) -> Result<DirectResources, Refusal> {
+    pub fn of(table: &BoundTable, entry: &TableEntry, purpose: Purpose) -> Result<DirectResources, Refusal> {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Refusal::invalid("counter_data: the table has no direct counter"));
         }
@@ -43,13 +44,13 @@ impl DirectResources {
             };
             return match field {
                 Some(field) => Err(Refusal::invalid(format!("{field}: the table has no direct meter"))),
-                None => Ok(DirectResources { counter: counter(entry)?, meter: None, clear: false }),
+                None => Ok(DirectResources { counter: counter(entry)?, meter: None, colours: None }),
             };
         };
         Ok(DirectResources {
             counter: counter(entry)?,
             meter: entry.meter_config.as_ref().map(|config| meter_rates(kind, config)).transpose()?,
-            clear: clears(&entry.meter_counter_data)?,
+            colours: colours(&entry.meter_counter_data, purpose)?,
         })
     }
 
@@ -63,8 +64,8 @@ impl DirectResources {
         if table.direct_meter.is_some() {
             pipeline.direct_meter_write(table.table, key, self.meter).map_err(table::refusal)?;
         }
-        if self.clear && table.direct_meter.is_some() {
-            pipeline.direct_meter_clear(table.table, key).map_err(table::refusal)?;
+        if let Some(colours) = self.colours.filter(|_| table.direct_meter.is_some()) {
+            pipeline.direct_meter_count(table.table, key, colours).map_err(table::refusal)?;
         }
         Ok(())
     }
@@ -94,17 +95,18 @@ pub fn write_counter(
 /// Sets an entry's meter.
 pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectMeterEntry,
+    setting: Setting,
 ) -> Result<(), Refusal> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_meter_entry")?;
     let none = || Refusal::invalid(format!("table {} has no direct meter", table.name));
     let kind = table.direct_meter.ok_or_else(none)?;
     let rates = entry.config.as_ref().map(|config| meter_rates(kind, config)).transpose()?;
-    let clear = clears(&entry.counter_data)?;
+    let counts = colours(&entry.counter_data, setting.purpose)?;
     let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
     pipeline.direct_meter_write(table.table, key, rates).map_err(table::refusal)?;
-    match clear {
-        true => pipeline.direct_meter_clear(table.table, key).map_err(table::refusal),
-        false => Ok(()),
+    match counts {
+        Some(counts) => pipeline.direct_meter_count(table.table, key, counts).map_err(table::refusal),
+        None => Ok(()),
     }
 }
 
@@ -192,14 +194,22 @@ pub fn colour_counts([green, yellow, red]: [CounterValue; 3]) -> v1::MeterCounte
     v1::MeterCounterData { green, yellow, red }
 }
 
-/// Whether a write sets the counts by colour, which can only be set to zero.
-pub fn clears(data: &Option<v1::MeterCounterData>) -> Result<bool, Refusal> {
-    let Some(data) = data else { return Ok(false) };
-    let counts = [&data.green, &data.yellow, &data.red];
-    match counts.into_iter().flatten().all(|count| *count == v1::CounterData::default()) {
-        true => Ok(true),
-        false => Err(Refusal::invalid("counter_data: the counts by colour can only be set to zero")),
+/// The counts by colour in a write, which clients can only set to zero.
+pub fn colours(
+    data: &Option<v1::MeterCounterData>, purpose: Purpose,
+) -> Result<Option<[CounterValue; 3]>, Refusal> {
+    let Some(data) = data else { return Ok(None) };
+    if purpose == Purpose::Client && !is_zero(data) {
+        return Err(Refusal::invalid("counter_data: the counts by colour can only be set to zero"));
     }
+    let value = |data: &Option<v1::CounterData>| counter_value(&data.unwrap_or_default());
+    Ok(Some([value(&data.green)?, value(&data.yellow)?, value(&data.red)?]))
+}
+
+/// Whether no packet was counted.
+pub fn is_zero(data: &v1::MeterCounterData) -> bool {
+    let counts = [&data.green, &data.yellow, &data.red];
+    counts.into_iter().flatten().all(|count| *count == v1::CounterData::default())
 }
 
 fn signed(count: u64) -> i64 {

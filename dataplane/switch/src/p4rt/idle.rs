@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{EntryKey, Pipeline, TableId};
+use prost::Message;
 
 use super::binding::BoundTable;
 use super::matching;
@@ -16,17 +17,44 @@ use crate::proto::p4::v1::TableEntry;
 
 /// The shortest timeout; a shorter one is rounded up.
 const SHORTEST: Nanos = Nanos::from_millis(10);
-/// The most entries of a notification, which must not be longer than a message of gRPC.
+/// The time in which no more than [`AT_ONCE`] entries and [`SIZE`] bytes are told: packets come first.
+const PACE: Nanos = Nanos::from_millis(10);
+/// The most entries that are looked at in that time.
 const AT_ONCE: usize = 1024;
+/// The bytes of entries that fill a notification; clients take messages of up to 4 MiB.
+const SIZE: usize = 256 << 10;
 
-/// The entries with a timeout, by the time at which each is to be looked at.
+/// The entries with a timeout.
 #[derive(Debug, Default)]
-pub struct IdleTimers(BTreeSet<(Nanos, TableId, EntryKey)>);
+pub struct IdleTimers {
+    /// By the time at which each is to be looked at.
+    by_time: BTreeSet<(Nanos, TableId, EntryKey)>,
+    /// When the current span of [`PACE`] began.
+    since: Nanos,
+    /// The entries, and bytes of entries, that are left in it.
+    left: (usize, usize),
+}
 
 impl IdleTimers {
     /// When the next entry is to be looked at.
     pub fn deadline(&self) -> Option<Nanos> {
-        self.0.first().map(|(due, ..)| *due)
+        let (due, ..) = self.by_time.first()?;
+        let may_be = if self.is_spent() { self.since + PACE } else { Nanos::ZERO };
+        Some(may_be.max(*due))
+    }
+
+    fn is_spent(&self) -> bool {
+        self.left.0 == 0 || self.left.1 == 0
+    }
+
+    /// The next entry that is to be looked at by now.
+    fn pop(&mut self, now: Nanos) -> Option<(TableId, EntryKey)> {
+        self.deadline().filter(|deadline| *deadline <= now)?;
+        if now >= self.since + PACE {
+            (self.since, self.left) = (now, (AT_ONCE, SIZE));
+        }
+        self.left.0 -= 1;
+        self.by_time.pop_first().map(|(_, table, key)| (table, key))
     }
 
     /// Starts the timer of an entry that was used at `since`, if it has a timeout.
@@ -34,14 +62,14 @@ impl IdleTimers {
         self.stop(note, table, key);
         if note.idle_timeout != Nanos::ZERO {
             note.due = since + note.idle_timeout.max(SHORTEST);
-            self.0.insert((note.due, table, key.clone()));
+            self.by_time.insert((note.due, table, key.clone()));
         }
     }
 
     /// Stops the timer of an entry.
     pub fn stop(&mut self, note: &EntryNote, table: TableId, key: &EntryKey) {
         if note.idle_timeout != Nanos::ZERO {
-            self.0.remove(&(note.due, table, key.clone()));
+            self.by_time.remove(&(note.due, table, key.clone()));
         }
     }
 }
@@ -63,34 +91,30 @@ pub fn check(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
 }
 
 /// The entries that have grown idle, whose timers start again.
-pub fn due(state: &mut ControlState, pipeline: &mut Pipeline, now: Nanos) -> Vec<TableEntry> {
+pub fn due(state: &mut ControlState, pipeline: &Pipeline, now: Nanos) -> Vec<TableEntry> {
     let mut found = Vec::new();
-    let mut left = AT_ONCE;
-    while left > 0 && state.idle.deadline().is_some_and(|due| due <= now) {
-        left -= 1;
-        let Some((_, table, key)) = state.idle.0.pop_first() else { break };
+    while let Some((table, key)) = state.idle.pop(now) {
         let Some(note) = state.notes.get_mut(&(table, key.clone())) else { continue };
         let hit = pipeline.table_get(table, &key).map_or(now, |view| view.hit);
         state.idle.start(note, table, &key, hit);
         if note.due > now {
             continue;
         }
-        // The entry is there, so that this cannot fail.
-        let _ = pipeline.table_touch(table, &key, now);
         state.idle.start(note, table, &key, now);
         let bound = state.config.binding.tables.iter().find(|(_, bound)| bound.table == table);
-        found.extend(bound.map(|(id, bound)| {
-            #[allow(deprecated)]
-            TableEntry {
-                table_id: *id,
-                r#match: matching::fields(bound, &key),
-                priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
-                controller_metadata: note.cookie,
-                metadata: note.metadata.clone(),
-                idle_timeout_ns: i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX),
-                ..TableEntry::default()
-            }
-        }));
+        let Some((id, bound)) = bound else { continue };
+        #[allow(deprecated)]
+        let entry = TableEntry {
+            table_id: *id,
+            r#match: matching::fields(bound, &key),
+            priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
+            controller_metadata: note.cookie,
+            metadata: note.metadata.clone(),
+            idle_timeout_ns: i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX),
+            ..TableEntry::default()
+        };
+        state.idle.left.1 = state.idle.left.1.saturating_sub(entry.encoded_len());
+        found.push(entry);
     }
     found
 }

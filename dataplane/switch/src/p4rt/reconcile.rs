@@ -4,15 +4,16 @@
 //! configuration has no place for is an error, unless it is as it was when the old configuration was set.
 
 use super::state::ControlState;
-use super::status::{Refusal, Status};
+use super::status::{Code, Refusal, Status};
 use super::update::{self, Found, Setting, UpdateKind};
-use super::{matching, table};
+use super::{direct, matching, table};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::{
-    p4_data, ActionProfileGroup, ActionProfileMember, CounterData, CounterEntry, DigestEntry, Entity,
-    MeterEntry, PacketReplicationEngineEntry, RegisterEntry, TableEntry, ValueSetEntry,
+    p4_data, ActionProfileGroup, ActionProfileMember, CounterData, CounterEntry, DigestEntry,
+    DirectCounterEntry, DirectMeterEntry, Entity, MeterEntry, PacketReplicationEngineEntry, RegisterEntry,
+    TableEntry, ValueSetEntry,
 };
 
 /// Writes the state of `old` to `new`, which was just made.
@@ -44,14 +45,20 @@ pub fn move_state(
         engine(Type::CloneSessionEntry(Default::default())).into(),
         DigestEntry::default().into(),
     ];
+    let default = || Some(TableEntry { is_default_action: true, ..TableEntry::default() });
+    let resources: [Kinds; 2] = [
+        DirectCounterEntry { table_entry: default(), data: None }.into(),
+        DirectMeterEntry { table_entry: default(), config: None, counter_data: Some(Default::default()) }
+            .into(),
+    ];
     let changes: [Kinds; 4] = [
         ValueSetEntry::default().into(),
         RegisterEntry::default().into(),
         CounterEntry::default().into(),
-        MeterEntry::default().into(),
+        MeterEntry { counter_data: Some(Default::default()), ..MeterEntry::default() }.into(),
     ];
     let inserts = inserts.into_iter().map(|filter| (UpdateKind::Insert, filter));
-    let changes = changes.into_iter().chain(defaults.map(Kinds::from));
+    let changes = changes.into_iter().chain(defaults.map(Kinds::from)).chain(resources);
     for (kind, filter) in inserts.chain(changes.map(|filter| (UpdateKind::Modify, filter))) {
         replay.kind = kind;
         let found = update::read(old.0, old.1, &Entity { entity: Some(filter) }, setting.now, &mut replay);
@@ -66,19 +73,21 @@ pub fn move_state(
 }
 
 fn with_meter() -> TableEntry {
-    TableEntry { meter_config: Some(Default::default()), ..TableEntry::default() }
+    let meter_counter_data = Some(Default::default());
+    TableEntry { meter_config: Some(Default::default()), meter_counter_data, ..TableEntry::default() }
 }
 
-/// The new program brings entries that the controller may have removed from the old one.
+/// The new program brings entries that the controller may have removed from the old one, if it could.
 fn forget_initial_entries(
     old: &ControlState, state: &mut ControlState, forwarding: &mut Forwarding, setting: Setting,
 ) -> Result<(), Status> {
     let config = state.config.clone();
+    let old_tables = &old.config.binding.tables;
     let kept = config
         .binding
         .tables
         .iter()
-        .filter(|(id, table)| !table.is_const && old.config.binding.tables.contains_key(*id));
+        .filter(|(id, table)| !table.is_const && old_tables.get(*id).is_some_and(|old| !old.is_const));
     for (id, table) in kept {
         let entries = forwarding.pipeline.table_entries(table.table).map_err(table::refusal)?;
         let entries: Vec<TableEntry> = entries
@@ -107,23 +116,57 @@ struct Replay<'a> {
 
 impl Found for Replay<'_> {
     fn push(&mut self, entity: Entity) {
-        let Some(entity) = entity.entity.filter(|entity| self.outcome.is_ok() && !is_untouched(entity))
-        else {
+        let entity = entity.entity.map(without_zeros);
+        let Some(mut entity) = entity.filter(|entity| self.outcome.is_ok() && !is_untouched(entity)) else {
             return;
         };
-        let update = update::of(self.kind, entity);
-        self.outcome = update::write(self.state, self.forwarding, &update, self.setting);
+        let (mut kind, mut is_const) = (self.kind, false);
+        if let Kinds::TableEntry(entry) = &mut entity {
+            is_const = std::mem::take(&mut entry.is_const);
+            if is_const {
+                (kind, entry.action) = (UpdateKind::Modify, None);
+            }
+        }
+        let outcome = update::write(self.state, self.forwarding, &update::of(kind, entity), self.setting);
+        // The new program may lack constant entries of the old one.
+        self.outcome = outcome.or_else(|refusal| match refusal.code {
+            Code::NotFound if is_const => Ok(()),
+            _ => Err(refusal),
+        });
     }
+}
+
+/// An entity without counts that are zero, as they are in the new program anyway.
+fn without_zeros(mut entity: Kinds) -> Kinds {
+    let counts = match &mut entity {
+        Kinds::TableEntry(entry) => {
+            entry.counter_data = entry.counter_data.filter(|data| *data != CounterData::default());
+            &mut entry.meter_counter_data
+        }
+        Kinds::MeterEntry(entry) => &mut entry.counter_data,
+        Kinds::DirectMeterEntry(entry) => &mut entry.counter_data,
+        _ => return entity,
+    };
+    *counts = counts.filter(|data| !direct::is_zero(data));
+    entity
 }
 
 /// Whether an entity is as it is when its program starts.
 fn is_untouched(entity: &Kinds) -> bool {
     let zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     match entity {
-        Kinds::TableEntry(entry) => entry.is_const,
+        #[allow(deprecated)]
+        Kinds::TableEntry(entry) => {
+            let noted = entry.controller_metadata != 0 || !entry.metadata.is_empty();
+            let counted = entry.counter_data.is_some() || entry.meter_counter_data.is_some();
+            let metered = entry.meter_config.is_some() || entry.idle_timeout_ns != 0;
+            entry.is_const && !noted && !counted && !metered
+        }
+        Kinds::DirectCounterEntry(counter) => counter.data == Some(CounterData::default()),
+        Kinds::DirectMeterEntry(meter) => meter.config.is_none() && meter.counter_data.is_none(),
         Kinds::ValueSetEntry(set) => set.members.is_empty(),
         Kinds::CounterEntry(counter) => counter.data == Some(CounterData::default()),
-        Kinds::MeterEntry(meter) => meter.config.is_none(),
+        Kinds::MeterEntry(meter) => meter.config.is_none() && meter.counter_data.is_none(),
         Kinds::RegisterEntry(register) => match register.data.as_ref().and_then(|data| data.data.as_ref()) {
             Some(p4_data::Data::Bitstring(bytes)) => zero(bytes),
             _ => false,

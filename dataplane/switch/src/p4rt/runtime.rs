@@ -11,7 +11,7 @@ use super::config::PipelineConfig;
 use super::roles::{OfRole, Scope};
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
-use super::update::{Found, Setting};
+use super::update::{Found, Purpose, Setting};
 use super::{externs, idle, packet_io, reconcile, update};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
@@ -155,8 +155,8 @@ impl Runtime {
     pub fn due(&mut self, switch: &mut Switch, now: Nanos) -> Vec<ClientMessage> {
         let Some(state) = self.committed.as_mut() else { return Vec::new() };
         let lists = state.digests.due(now);
-        let idle = match switch.forwarding_mut() {
-            Some(forwarding) => idle::due(state, &mut forwarding.pipeline, now),
+        let idle = match switch.forwarding() {
+            Some(forwarding) => idle::due(state, &forwarding.pipeline, now),
             None => Vec::new(),
         };
         let mut notices = self.digest_notices(lists);
@@ -257,7 +257,7 @@ impl Runtime {
                 let mut state = ControlState::new(config);
                 if let (Some(old), Some(from)) = (&self.committed, switch.forwarding()) {
                     let new = (&mut state, &mut forwarding);
-                    reconcile::move_state((old, from), new, setting(switch))?;
+                    reconcile::move_state((old, from), new, Setting::of(switch, Purpose::Move))?;
                 }
                 switch.install(forwarding);
                 (self.saved, self.committed) = (None, Some(state));
@@ -309,15 +309,22 @@ impl Runtime {
             let saved = self.saved.as_mut().map(|saved| &mut saved.forwarding.generators);
             return externs::write(switch, saved, update::UpdateKind::of(update)?, entry);
         }
-        let setting = setting(switch);
+        let setting = Setting::of(switch, Purpose::Client);
+        self.change(switch, |state, forwarding| update::write(state, forwarding, update, setting))
+    }
+
+    /// Changes the state that reads and writes are about.
+    pub fn change(
+        &mut self, switch: &mut Switch,
+        change: impl FnOnce(&mut ControlState, &mut Forwarding) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
         if let Some(saved) = &mut self.saved {
-            let Saved { state, forwarding } = &mut **saved;
             // Queues get the rates when the saved configuration is committed.
-            return update::write(state, forwarding, update, setting);
+            return change(&mut saved.state, &mut saved.forwarding);
         }
         match (&mut self.committed, switch.forwarding_mut()) {
             (Some(state), Some(forwarding)) => {
-                update::write(state, forwarding, update, setting)?;
+                change(state, forwarding)?;
                 switch.obey_controller();
                 Ok(())
             }
@@ -417,11 +424,6 @@ impl Runtime {
 }
 
 const NO_CONFIG: &str = "no forwarding pipeline configuration is set yet";
-
-/// The state of a switch that updates depend on.
-fn setting(switch: &Switch) -> Setting {
-    Setting { priorities: switch.config().priorities, now: switch.reached() }
-}
 
 fn packet_out_error(refusal: Refusal, packet: PacketOut) -> StreamError {
     let details = PacketOutError { packet_out: Some(packet) };

@@ -12,7 +12,7 @@ use super::matching;
 use super::restriction::Subject;
 use super::state::{ControlState, EntryNote};
 use super::status::{Code, Refusal};
-use super::update::{Setting, UpdateKind};
+use super::update::{Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
 
@@ -27,9 +27,9 @@ pub fn write(
     let config = state.config.clone();
     let table = find(&config.binding.tables, entry.table_id)?;
     let result = match (entry.is_default_action, kind) {
-        (true, kind) => write_default(state, &mut forwarding.pipeline, kind, table, entry),
+        (true, kind) => write_default(state, &mut forwarding.pipeline, kind, table, entry, setting.purpose),
         (false, UpdateKind::Delete) => delete(state, &mut forwarding.pipeline, table, entry),
-        (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry, setting.now),
+        (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry, setting),
     };
     result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
 }
@@ -53,7 +53,7 @@ pub fn refusal(error: TableError) -> Refusal {
 
 fn insert_or_modify(
     state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
-    entry: &TableEntry, now: Nanos,
+    entry: &TableEntry, Setting { purpose, now, .. }: Setting,
 ) -> Result<(), Refusal> {
     check_common(table, entry)?;
     if kind == UpdateKind::Insert && table.fields.is_empty() {
@@ -63,16 +63,16 @@ fn insert_or_modify(
         return Err(Refusal::denied("its entries are constant"));
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
-    if let Some(restriction) = &table.restriction {
+    if let Some(restriction) = table.restriction.as_ref().filter(|_| purpose != Purpose::Undo) {
         restriction.check(Subject { matches: &key.matches, arguments: &[], priority: key.priority })?;
     }
-    let resources = direct::DirectResources::of(table, entry)?;
+    let resources = direct::DirectResources::of(table, entry, purpose)?;
     let (call, used) = match &entry.action {
         Some(action) if table.profile != 0 => {
             let (call, used) = state.profiles.resolve(pipeline, table, action)?;
             (Some(call), Some(used))
         }
-        Some(action) => (Some(call(table, action, ActionScope::DefaultOnly)?), None),
+        Some(action) => (Some(call(table, action, ActionScope::DefaultOnly, purpose)?), None),
         None => (None, None),
     };
     let done = match (kind, call) {
@@ -117,7 +117,7 @@ fn delete(
 
 fn write_default(
     state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
-    entry: &TableEntry,
+    entry: &TableEntry, purpose: Purpose,
 ) -> Result<(), Refusal> {
     if kind != UpdateKind::Modify {
         return Err(Refusal::invalid("the default entry is always there: it can only be modified"));
@@ -129,19 +129,23 @@ fn write_default(
         return Err(Refusal::invalid("priority: the default entry has none"));
     }
     check_common(table, entry)?;
-    let resources = direct::DirectResources::of(table, entry)?;
+    let resources = direct::DirectResources::of(table, entry, purpose)?;
     if table.const_default {
         return Err(Refusal::denied("its default action is constant"));
     }
-    let call = entry.action.as_ref().map(|action| call(table, action, ActionScope::TableOnly)).transpose()?;
+    let call = |action| call(table, action, ActionScope::TableOnly, purpose);
+    let call = entry.action.as_ref().map(call).transpose()?;
     let reset = call.is_none();
     pipeline.table_set_default(table.table, call).map_err(refusal)?;
     if reset {
         state.default_notes.remove(&table.table);
-        return direct::DirectResources::default().apply(pipeline, table, None);
+    } else {
+        state.default_notes.insert(table.table, note(entry));
     }
-    state.default_notes.insert(table.table, note(entry));
-    resources.apply(pipeline, table, None)
+    match (reset, purpose) {
+        (true, Purpose::Client) => direct::DirectResources::default().apply(pipeline, table, None),
+        _ => resources.apply(pipeline, table, None),
+    }
 }
 
 fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
@@ -158,9 +162,11 @@ fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
 }
 
 /// The action of an entry as the pipeline takes it.
-fn call(table: &BoundTable, action: &TableAction, forbidden: ActionScope) -> Result<ActionCall, Refusal> {
+fn call(
+    table: &BoundTable, action: &TableAction, forbidden: ActionScope, purpose: Purpose,
+) -> Result<ActionCall, Refusal> {
     match &action.r#type {
-        Some(table_action::Type::Action(action)) => call_of(table, action, forbidden),
+        Some(table_action::Type::Action(action)) => call_of(table, action, forbidden, purpose),
         Some(_) => Err(Refusal::invalid("action: the table has no action profile")),
         None => Err(Refusal::invalid("action: it is missing")),
     }
@@ -168,10 +174,12 @@ fn call(table: &BoundTable, action: &TableAction, forbidden: ActionScope) -> Res
 
 /// The action of a member or of a one-shot group as the pipeline takes it.
 pub fn action_call(table: &BoundTable, action: &Action) -> Result<ActionCall, Refusal> {
-    call_of(table, action, ActionScope::DefaultOnly)
+    call_of(table, action, ActionScope::DefaultOnly, Purpose::Client)
 }
 
-fn call_of(table: &BoundTable, action: &Action, forbidden: ActionScope) -> Result<ActionCall, Refusal> {
+fn call_of(
+    table: &BoundTable, action: &Action, forbidden: ActionScope, purpose: Purpose,
+) -> Result<ActionCall, Refusal> {
     let known = table.actions.get(&action.action_id);
     let known = known.ok_or_else(|| {
         Refusal::invalid(format!("action_id: the table has no action {}", action.action_id))
@@ -182,7 +190,7 @@ fn call_of(table: &BoundTable, action: &Action, forbidden: ActionScope) -> Resul
         return Err(Refusal::denied(format!("action {}: not for {place}", known.name)));
     }
     let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;
-    if let Some(restriction) = &known.restriction {
+    if let Some(restriction) = known.restriction.as_ref().filter(|_| purpose != Purpose::Undo) {
         let checked = restriction.check(Subject { matches: &[], arguments: &arguments, priority: 0 });
         checked.map_err(|refusal| refusal.within(&format!("action {}", known.name)))?;
     }

@@ -119,13 +119,14 @@ fn read_default(
 
 /// An entry as it would be written to be as it is, if it is there and can change.
 pub fn to_write(
-    state: &ControlState, forwarding: &Forwarding, entry: &TableEntry, counted: bool,
+    state: &ControlState, forwarding: &Forwarding, entry: &TableEntry, (counted, coloured): (bool, bool),
 ) -> Option<TableEntry> {
     let table = state.config.binding.tables.get(&entry.table_id)?;
     let key = matching::key(table, &entry.r#match, entry.priority).ok()?;
     let view = forwarding.pipeline.table_get(table.table, &key).ok()?;
     let filter = TableEntry {
         counter_data: counted.then(Default::default),
+        meter_counter_data: coloured.then(Default::default),
         meter_config: Some(Default::default()),
         ..TableEntry::default()
     };

@@ -4,11 +4,14 @@
 //! string stands for the lowest number, from 1 on, that stands for nothing yet. Only strings of accepted writes
 //! are kept. Translations to other widths need nothing: the number is the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::bytestring;
 use super::status::{Code, Refusal};
+use crate::proto::p4::config::v1 as info;
+use info::p4_new_type_spec::Representation;
+use info::p4_new_type_translation::SdnType;
 
 /// The most strings of one type.
 const LIMIT: usize = 65_536;
@@ -110,6 +113,30 @@ impl Known {
         if number > 0 {
             self.last = self.last.min(number - 1);
         }
+    }
+}
+
+/// The types of P4Info whose values the controller writes as strings. Types of one URI share their strings.
+pub struct Types<'a>(BTreeMap<&'a str, Names>);
+
+impl<'a> Types<'a> {
+    /// The types of P4Info, whose strings are those of their URIs.
+    pub fn of(p4info: &'a info::P4Info, of_uri: &mut BTreeMap<String, Names>) -> Types<'a> {
+        let mut strings = BTreeMap::new();
+        for (name, kind) in p4info.type_info.iter().flat_map(|types| &types.new_types) {
+            if let Some(Representation::TranslatedType(to)) = &kind.representation {
+                if matches!(to.sdn_type, Some(SdnType::SdnString(_))) {
+                    let names = of_uri.entry(to.uri.clone()).or_default();
+                    strings.insert(name.as_str(), names.clone());
+                }
+            }
+        }
+        Types(strings)
+    }
+
+    /// The strings of a type.
+    pub fn names(&self, name: &Option<info::P4NamedType>) -> Option<Names> {
+        self.0.get(name.as_ref()?.name.as_str()).cloned()
     }
 }
 

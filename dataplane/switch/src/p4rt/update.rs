@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 use super::state::ControlState;
 use super::status::Refusal;
 use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
-use crate::core::Forwarding;
+use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
@@ -44,13 +44,33 @@ impl UpdateKind {
     }
 }
 
+/// The reason for an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A client wants it.
+    Client,
+    /// It is of another configuration's state: the counts of a meter by colour may be set.
+    Move,
+    /// It takes an update back: what was there may break rules of entries and actions, too.
+    Undo,
+}
+
 /// The state of the switch that an update depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
+    /// The reason for the update.
+    pub purpose: Purpose,
     /// The number of queues of each port.
     pub priorities: u8,
     /// The time.
     pub now: Nanos,
+}
+
+impl Setting {
+    /// The state of a switch.
+    pub fn of(switch: &Switch, purpose: Purpose) -> Setting {
+        Setting { purpose, priorities: switch.config().priorities, now: switch.reached() }
+    }
 }
 
 /// An update.
@@ -103,9 +123,9 @@ fn write_entity(
         Kinds::PacketReplicationEngineEntry(entry) => pre::write(state, forwarding, kind, entry, setting),
         Kinds::RegisterEntry(entry) => arrays::write_register(state, forwarding, kind, entry),
         Kinds::CounterEntry(entry) => arrays::write_counter(state, forwarding, kind, entry),
-        Kinds::MeterEntry(entry) => arrays::write_meter(state, forwarding, kind, entry),
+        Kinds::MeterEntry(entry) => arrays::write_meter(state, forwarding, kind, entry, setting),
         Kinds::DirectCounterEntry(entry) => direct::write_counter(state, forwarding, kind, entry),
-        Kinds::DirectMeterEntry(entry) => direct::write_meter(state, forwarding, kind, entry),
+        Kinds::DirectMeterEntry(entry) => direct::write_meter(state, forwarding, kind, entry, setting),
         Kinds::DigestEntry(entry) => digest::write(state, kind, entry),
         Kinds::ActionProfileMember(member) => profiles::write_member(state, forwarding, kind, member),
         Kinds::ActionProfileGroup(group) => profiles::write_group(state, forwarding, kind, group),

@@ -16,6 +16,9 @@ use crate::proto::p4::v1::StreamMessageResponse;
 /// Messages that wait for a client that reads slowly.
 const WAITING: usize = 4096;
 
+/// Messages about idle entries are long: they wait only behind so few others.
+const IDLE_WAITING: usize = 16;
+
 /// A message to a client.
 pub type StreamReply = Result<StreamMessageResponse, Status>;
 
@@ -50,6 +53,10 @@ impl Streams {
                 Some(Update::Packet(_) | Update::Digest(_) | Update::IdleTimeoutNotification(_))
             );
             let Some((sender, _)) = open.get(&id) else { continue };
+            let is_idle = matches!(message.update, Some(Update::IdleTimeoutNotification(_)));
+            if is_idle && WAITING - sender.capacity() >= IDLE_WAITING {
+                continue;
+            }
             let full = matches!(sender.try_send(Ok(message)), Err(TrySendError::Full(_)));
             if full && !may_be_lost {
                 open.remove(&id);
@@ -70,6 +77,25 @@ impl Streams {
     pub fn close_all(&self, error: &Status) {
         for (_, (sender, _)) in lock(&self.open).drain() {
             drop(sender.try_send(Err(error.clone())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::p4::v1::{IdleTimeoutNotification, PacketIn};
+
+    #[test]
+    fn few_notifications_wait_for_a_client_that_reads_slowly() {
+        let streams = Streams::default();
+        let (id, mut receiver, _closed) = streams.open();
+        let idle = Update::IdleTimeoutNotification(IdleTimeoutNotification::default());
+        let cases = [(idle, 1000, IDLE_WAITING), (Update::Packet(PacketIn::default()), 5000, WAITING)];
+        for (update, sent, waiting) in cases {
+            let message = StreamMessageResponse { update: Some(update) };
+            streams.tell(vec![(id, message); sent]);
+            assert_eq!(std::iter::from_fn(|| receiver.try_recv().ok()).count(), waiting);
         }
     }
 }

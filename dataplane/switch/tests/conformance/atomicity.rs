@@ -1,34 +1,50 @@
 //! Batches that are carried out as a whole or not at all.
 
+use groupflow_base::Nanos;
 use groupflow_switch::p4rt::Code;
 use groupflow_switch::proto::p4::v1::{
-    entity::Entity as Kinds, p4_data::Data, update::Type, write_request::Atomicity, CounterData,
-    CounterEntry, DigestEntry, Entity, ExternEntry, Index, MeterConfig, MeterEntry, P4Data,
-    PacketReplicationEngineEntry, ReadRequest, RegisterEntry, TableEntry, Update, WriteRequest,
+    entity::Entity as Kinds, p4_data::Data, set_forwarding_pipeline_config_request::Action, update::Type,
+    write_request::Atomicity, ActionProfileGroup, ActionProfileMember, CounterData, CounterEntry,
+    DigestEntry, DirectMeterEntry, Entity, ExternEntry, Index, MeterConfig, MeterCounterData, MeterEntry,
+    P4Data, PacketReplicationEngineEntry, ReadRequest, RegisterEntry, TableEntry, Update, ValueSetEntry,
+    WriteRequest,
 };
 use proptest::prelude::*;
+use serde_json::{json, Value};
 
 use crate::common::{
-    digest_entry, exact, frame, group, lpm, optional, replica, session, update, Testbed, DEVICE,
+    changed, digest_entry, exact, frame, group, info_table, json_table, lpm, optional, replica, session,
+    update, Testbed, DEVICE,
 };
 
 const DESTINATIONS: &str = "TestIngress.destinations";
+const FIXED: &str = "TestIngress.fixed";
+const PREFIXES: &str = "TestIngress.prefixes";
+const RULES: &str = "TestIngress.rules";
 
 /// Everything that can be read.
 fn state(bed: &Testbed) -> Vec<String> {
-    let counted = TableEntry { counter_data: Some(CounterData::default()), ..TableEntry::default() };
+    let counted = TableEntry {
+        counter_data: Some(CounterData::default()),
+        meter_config: Some(MeterConfig::default()),
+        meter_counter_data: Some(MeterCounterData::default()),
+        ..TableEntry::default()
+    };
     let defaults = bed.binding().tables.keys().map(|id| TableEntry {
         table_id: *id,
         is_default_action: true,
         ..counted.clone()
     });
-    let filters: [Kinds; 7] = [
-        TableEntry { meter_config: Some(MeterConfig::default()), ..counted.clone() }.into(),
+    let filters: [Kinds; 10] = [
+        ActionProfileMember::default().into(),
+        ActionProfileGroup::default().into(),
+        ValueSetEntry::default().into(),
+        counted.clone().into(),
         group(0, &[]).into(),
         session(0, &[], 0, 0).into(),
         RegisterEntry::default().into(),
         CounterEntry::default().into(),
-        MeterEntry::default().into(),
+        MeterEntry { counter_data: Some(MeterCounterData::default()), ..MeterEntry::default() }.into(),
         DigestEntry::default().into(),
     ];
     let filters = filters.into_iter().chain(defaults.map(Kinds::from));
@@ -90,7 +106,7 @@ fn updates(bed: &Testbed) -> Vec<Update> {
     all(to(2, 3).into());
     all(TableEntry { counter_data: Some(CounterData::default()), ..rule("tag") }.into());
     all(rule("keep").into());
-    all(prefix.into());
+    all(prefix.clone().into());
     all(default.clone().into());
     all(group(1, &[replica(3, 1), replica(4, 1)]).into());
     all(group(2, &[replica(3, 1)]).into());
@@ -100,7 +116,10 @@ fn updates(bed: &Testbed) -> Vec<Update> {
     all(register(bed, None, 2).into());
     all(counter(Some(0)).into());
     all(counter(None).into());
+    let cleared = Some(MeterCounterData::default());
+    all(MeterEntry { counter_data: cleared, ..meter.clone() }.into());
     all(meter.into());
+    all(TableEntry { meter_counter_data: cleared, ..prefix.clone() }.into());
     all(digest_entry(bed.digest(), 5, 6, 7).into());
     updates.push(update(Type::Modify, TableEntry { action: None, ..default }));
     updates.push(update(Type::Modify, PacketReplicationEngineEntry::default()));
@@ -137,6 +156,142 @@ fn a_batch_that_fails_is_taken_back() {
         bed.inject(1, 1, &frame(1, 0x0800, 60));
         assert_eq!(bed.left(1).last(), Some(&(1, 4)));
     }
+}
+
+/// Frames for which `destinations` has no entry leave by port 0.
+fn forward_by_default(program: &mut Value) {
+    let actions = program["actions"].as_array().unwrap();
+    let forward = actions.iter().find(|action| action["name"] == "TestIngress.forward").unwrap();
+    let id = forward["id"].clone();
+    json_table(program, DESTINATIONS)["default_entry"] = json!({
+        "action_id": id, "action_const": false, "action_data": ["0x0", "0x0"], "action_entry_const": false
+    });
+}
+
+/// A testbed whose program has what its own rules forbid.
+fn with_rules() -> Testbed {
+    let mut bed = Testbed::with(changed(|program, info| {
+        forward_by_default(program);
+        json_table(program, RULES)["default_entry"]["action_const"] = false.into();
+        json_table(program, RULES)["default_entry"]["action_entry_const"] = false.into();
+        info_table(info, RULES).const_default_action_id = 0;
+        let fixed = info_table(info, FIXED);
+        (fixed.is_const_table, fixed.has_initial_entries, fixed.size) = (false, true, 3);
+        let rule = "@entry_restriction(\"hdr.ethernet.ethertype != 0x1234\")";
+        fixed.preamble.as_mut().unwrap().annotations.push(rule.into());
+        let mut forward = info.actions.iter_mut().filter_map(|action| action.preamble.as_mut());
+        let forward = forward.find(|preamble| preamble.name == "TestIngress.forward").unwrap();
+        forward.annotations.push("@action_restriction(\"port > 0\")".into());
+    }));
+    let rates = Some(MeterConfig { cir: 1, cburst: 70, pir: 1, pburst: 70, eburst: 0 });
+    let prefix = bed.entry(PREFIXES, &[lpm(1, 0x0200_0000_0000, 8)], "metered", &[]);
+    bed.apply(Type::Insert, TableEntry { meter_config: rates, ..prefix }).unwrap();
+    let default = TableEntry { is_default_action: true, ..bed.entry(PREFIXES, &[], "metered", &[]) };
+    bed.apply(Type::Modify, TableEntry { meter_config: rates, ..default }).unwrap();
+    let meter = MeterEntry {
+        meter_id: bed.meter("TestIngress.policers"),
+        index: Some(Index { index: 1 }),
+        config: rates,
+        counter_data: None,
+    };
+    bed.apply(Type::Modify, meter).unwrap();
+    for source in [0x02, 0x04, 0x02, 0x04] {
+        let mut bytes = frame(1, 0x0800, 60);
+        bytes[6] = source;
+        bed.inject(0, 1, &bytes);
+    }
+    bed
+}
+
+#[test]
+fn all_that_an_update_takes_away_comes_back() {
+    type Case = fn(&Testbed) -> Update;
+    let cases: [(&str, Case); 9] = [
+        ("a default action that breaks a rule", |bed| {
+            let entry = bed.entry(DESTINATIONS, &[], "forward", &[2, 0]);
+            update(Type::Modify, TableEntry { is_default_action: true, ..entry })
+        }),
+        ("an initial entry that breaks a rule", |bed| {
+            update(Type::Delete, bed.entry(FIXED, &[exact(1, 0x1234)], "NoAction", &[]))
+        }),
+        ("the counter of a default entry", |bed| {
+            let table_id = bed.table(RULES);
+            update(Type::Modify, TableEntry { table_id, is_default_action: true, ..TableEntry::default() })
+        }),
+        ("the meter of a default entry", |bed| {
+            let table_id = bed.table(PREFIXES);
+            update(Type::Modify, TableEntry { table_id, is_default_action: true, ..TableEntry::default() })
+        }),
+        ("the counts of a meter by colour", |bed| update(Type::Delete, prefix(bed))),
+        ("counts that are cleared with the entry", |bed| {
+            let cleared = Some(MeterCounterData::default());
+            update(Type::Modify, TableEntry { meter_counter_data: cleared, ..prefix(bed) })
+        }),
+        ("counts that are cleared alone", |bed| {
+            let counter_data = Some(MeterCounterData::default());
+            let table_entry = Some(prefix(bed));
+            update(Type::Modify, DirectMeterEntry { table_entry, config: None, counter_data })
+        }),
+        ("counts of a default entry", |bed| {
+            let counter_data = Some(MeterCounterData::default());
+            let table_id = bed.table(PREFIXES);
+            let table_entry = Some(TableEntry { table_id, is_default_action: true, ..TableEntry::default() });
+            update(Type::Modify, DirectMeterEntry { table_entry, config: None, counter_data })
+        }),
+        ("counts of an array", |bed| {
+            let counter_data = Some(MeterCounterData::default());
+            let meter_id = bed.meter("TestIngress.policers");
+            update(Type::Modify, MeterEntry { meter_id, counter_data, ..MeterEntry::default() })
+        }),
+    ];
+    for (what, case) in cases {
+        let mut bed = with_rules();
+        let before = state(&bed);
+        let changed = case(&bed);
+        assert_eq!(bed.runtime.apply(&mut bed.switch, &changed), Ok(()), "{what}");
+        assert_ne!(state(&bed), before, "{what} is there");
+        let mut bed = with_rules();
+        let atomicity = Atomicity::RollbackOnError.into();
+        let batch = vec![changed, update(Type::Insert, group(0, &[]))];
+        let request = WriteRequest { atomicity, ..bed.write_request(batch) };
+        assert_eq!(bed.write(&request).expect_err("the second fails").errors.len(), 2);
+        assert_eq!(state(&bed), before, "{what}");
+    }
+}
+
+#[test]
+fn a_default_entry_that_is_taken_back_is_the_next_programs() {
+    let mut bed = Testbed::new(&[]);
+    let entry = TableEntry { is_default_action: true, ..bed.entry(DESTINATIONS, &[], "forward", &[2, 0]) };
+    let batch = vec![update(Type::Modify, entry.clone()), update(Type::Insert, group(0, &[]))];
+    let request = WriteRequest { atomicity: Atomicity::RollbackOnError.into(), ..bed.write_request(batch) };
+    assert!(bed.write(&request).is_err());
+    let next = changed(|program, _| forward_by_default(program));
+    bed.runtime.set_config(&mut bed.switch, Action::ReconcileAndCommit, Some(next)).unwrap();
+    let action = bed.action(DESTINATIONS, "forward", &[0, 0]);
+    let read = bed.read(TableEntry { action: None, ..entry.clone() }).unwrap();
+    assert_eq!(read, [Kinds::from(TableEntry { action: Some(action), ..entry })]);
+}
+
+fn prefix(bed: &Testbed) -> TableEntry {
+    bed.entry(PREFIXES, &[lpm(1, 0x0200_0000_0000, 8)], "metered", &[])
+}
+
+#[test]
+fn a_digest_whose_removal_is_taken_back_keeps_its_lists() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "learn", &[2]);
+    let entry = digest_entry(bed.digest(), 10, 5, 0);
+    bed.apply(Type::Insert, entry.clone()).unwrap();
+    bed.inject(0, 1, &frame(1, 0x0800, 60));
+    bed.advance(0);
+    for (time, digest) in std::mem::take(&mut bed.emitted.digests) {
+        assert!(bed.runtime.digest(time, digest).is_empty(), "it waits");
+    }
+    let batch = vec![update(Type::Delete, entry), update(Type::Insert, group(0, &[]))];
+    let request = WriteRequest { atomicity: Atomicity::RollbackOnError.into(), ..bed.write_request(batch) };
+    assert!(bed.write(&request).is_err());
+    assert_eq!(bed.runtime.due(&mut bed.switch, Nanos(5)).len(), 1);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Setting and reading the forwarding pipeline configuration.
 
 use groupflow_switch::p4rt::{parse_p4info, Code, ConfigurationError, PipelineConfig, Status};
-use groupflow_switch::proto::p4::config::v1::{Digest, P4Info, Table};
+use groupflow_switch::proto::p4::config::v1::{Digest, P4Info, P4NamedType, Table};
 use groupflow_switch::proto::p4::v1::p4_data::Data;
 use groupflow_switch::proto::p4::v1::{
     entity::Entity as Kinds, forwarding_pipeline_config::Cookie,
@@ -10,8 +10,11 @@ use groupflow_switch::proto::p4::v1::{
     Index, P4Data, RegisterEntry, SetForwardingPipelineConfigRequest, TableEntry, Uint128,
 };
 
+use serde_json::{json, Value};
+
 use crate::common::{
-    digest_entry, exact, frame, group, optional, replica, Testbed, DEVICE, ELECTION, JSON, P4INFO,
+    changed, digest_entry, exact, frame, group, json_table, optional, replica, Testbed, DEVICE, ELECTION,
+    JSON, P4INFO,
 };
 
 fn message() -> ForwardingPipelineConfig {
@@ -113,7 +116,9 @@ fn a_reconciliation_keeps_the_forwarding_state() {
     bed.apply(Type::Insert, digest.clone()).unwrap();
     // The new program has other constant entries, and a larger table.
     let mut changed = message();
-    changed.p4_device_config = JSON.replace("0x5678", "0x5679").into_bytes();
+    let mut program: Value = serde_json::from_str(&JSON.replace("0x5678", "0x5679")).unwrap();
+    json_table(&mut program, "TestIngress.destinations")["max_size"] = 100.into();
+    changed.p4_device_config = program.to_string().into_bytes();
     assert_eq!(set(&mut bed, Action::ReconcileAndCommit, Some(changed.clone())), Ok(()));
     assert_eq!(get(&bed, ResponseType::All), Some(changed));
     let asked = TableEntry { table_id: rule.table_id, counter_data: counted, ..TableEntry::default() };
@@ -125,6 +130,28 @@ fn a_reconciliation_keeps_the_forwarding_state() {
     bed.inject(0, 1, &frame(1, 0x0800, 60));
     bed.inject(0, 1, &frame(9, 0x0800, 60));
     assert_eq!(bed.left(0), [(0, 2), (0, 3)]);
+    (2..=100).for_each(|mac| bed.when_to(mac, "forward", &[2, 0]));
+}
+
+/// Where P4Info has no width, a header of the program does, but only one with P4Info's other widths.
+#[test]
+fn a_header_of_other_widths_is_not_the_controllers() {
+    for typed in [false, true] {
+        let config = changed(|program, info| {
+            let decoy = json!({"name": "d_t", "id": 99,
+                "fields": [["ingress_port", 16, false], ["reason", 8, false]]});
+            program["header_types"].as_array_mut().unwrap().insert(0, decoy);
+            let decoy =
+                json!({"name": "d", "id": 99, "header_type": "d_t", "metadata": false, "pi_omit": true});
+            program["headers"].as_array_mut().unwrap().insert(0, decoy);
+            if typed {
+                let field = &mut info.controller_packet_metadata[0].metadata[0];
+                (field.bitwidth, field.type_name) = (0, Some(P4NamedType { name: "port_t".into() }));
+            }
+        });
+        let widths: Vec<u32> = config.binding.packet_in.iter().map(|field| field.width).collect();
+        assert_eq!(widths, [9, 7], "{typed}");
+    }
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod config;
 mod digests;
 mod externs;
 mod profiles;
+mod reconcile;
 mod replication;
 mod restrictions;
 mod robustness;

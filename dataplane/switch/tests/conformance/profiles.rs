@@ -260,14 +260,14 @@ fn the_parser_takes_the_members_of_a_value_set() {
 fn an_action_is_left_out_while_the_port_that_it_watches_is_down() {
     let mut bed = bed();
     let (first, second) = (member(&bed, 1, 2), member(&bed, 2, 3));
-    bed.apply(Type::Insert, first).unwrap();
-    bed.apply(Type::Insert, second).unwrap();
+    bed.apply(Type::Insert, first.clone()).unwrap();
+    bed.apply(Type::Insert, second.clone()).unwrap();
     let mut watching = group(&[(1, 1), (2, 1)]);
     let port = |bytes: &[u8]| Some(action_profile_group::member::WatchKind::WatchPort(bytes.to_vec()));
     watching.members[0].watch_kind = port(&[2]);
     bed.apply(Type::Insert, watching.clone()).unwrap();
     let to_group = entry(&bed, 1, table_action::Type::ActionProfileGroupId(5));
-    bed.apply(Type::Insert, to_group).unwrap();
+    bed.apply(Type::Insert, to_group.clone()).unwrap();
     let set = |watch_kind| {
         let part = |port, watch_kind| ActionProfileAction {
             action: Some(forward(&bed, port)),
@@ -293,6 +293,11 @@ fn an_action_is_left_out_while_the_port_that_it_watches_is_down() {
     // A group that is written meanwhile, and a program that is installed meanwhile, know it too.
     bed.apply(Type::Modify, watching.clone()).unwrap();
     assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);
+    bed.runtime.install(&mut bed.switch, config());
+    let again: [Kinds; 5] =
+        [first.into(), second.into(), watching.clone().into(), to_group.into(), one_shot.into()];
+    again.into_iter().for_each(|entity| bed.apply(Type::Insert, entity).unwrap());
+    assert_eq!([ports(&mut bed, 1, 2 * MS), ports(&mut bed, 2, 2 * MS)], [vec![3; 30], vec![3; 30]]);
     link(&mut bed, "2:up");
     assert!(ports(&mut bed, 1, 3 * MS).contains(&2) && ports(&mut bed, 2, 3 * MS).contains(&2));
     assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), [Kinds::from(watching.clone())]);

@@ -465,8 +465,11 @@ fn an_entry_without_packets_is_told_to_be_idle_again_and_again() {
     };
     bed.inject(70 * MS, 1, &frame(1, 0x0800, 60));
     bed.advance(72 * MS);
-    let elapsed = read(&bed, since).remove(0).time_since_last_hit;
+    let elapsed = read(&bed, since.clone()).remove(0).time_since_last_hit;
     assert_eq!(elapsed, Some(IdleTimeout { elapsed_ns: 2_000_000 }));
+    let since = TableEntry { r#match: vec![exact(1, 2)], ..since };
+    let elapsed = read(&bed, since).remove(0).time_since_last_hit;
+    assert_eq!(elapsed, Some(IdleTimeout { elapsed_ns: 72_000_000 }), "a notification is no packet");
     // Without its timeout, and without the entry, nothing is due.
     bed.apply(Type::Modify, TableEntry { idle_timeout_ns: 0, ..first }).unwrap();
     bed.apply(Type::Delete, second.clone()).unwrap();
@@ -476,6 +479,29 @@ fn an_entry_without_packets_is_told_to_be_idle_again_and_again() {
     assert_eq!(bed.runtime.deadline(), Some(Nanos(82 * MS)));
     let negative = entry(&bed, 3, -1);
     assert_eq!(bed.refused(Type::Insert, negative).0, Code::InvalidArgument);
+}
+
+#[test]
+fn idle_entries_are_told_a_few_at_a_time() {
+    const MS: u64 = 1_000_000;
+    // By their bytes, and by their number.
+    for (metadata, entries, told) in [(4096, 100, 63..=64), (0, 2000, 1024..=1024)] {
+        let mut bed = Testbed::with(changed(|program, info| {
+            let table = json_table(program, DESTINATIONS);
+            (table["support_timeout"], table["max_size"]) = (true.into(), (entries as u64).into());
+            info_table(info, DESTINATIONS).idle_timeout_behavior = 1;
+        }));
+        for mac in 1..=entries {
+            let entry = bed.entry(DESTINATIONS, &[exact(1, mac)], "forward", &[2, 0]);
+            let entry = TableEntry { idle_timeout_ns: 1_000_000_000, metadata: vec![1; metadata], ..entry };
+            bed.apply(Type::Insert, entry).unwrap();
+        }
+        let first = idle(&mut bed, 1000 * MS).len();
+        assert!(told.contains(&first), "{first}");
+        assert_eq!(idle(&mut bed, 1009 * MS).len(), 0);
+        assert_eq!(bed.runtime.deadline(), Some(Nanos(1010 * MS)));
+        assert_eq!(idle(&mut bed, 1010 * MS).len(), entries as usize - first);
+    }
 }
 
 #[test]
