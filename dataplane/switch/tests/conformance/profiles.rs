@@ -3,13 +3,13 @@
 use groupflow_switch::p4rt::{Code, PipelineConfig};
 use groupflow_switch::proto::p4::config::v1 as info;
 use groupflow_switch::proto::p4::v1::{
-    action_profile_action, action_profile_group, entity::Entity as Kinds, table_action, update::Type, Action,
-    ActionProfileAction, ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch,
-    TableAction, TableEntry, ValueSetEntry, ValueSetMember,
+    action_profile_action, action_profile_group, entity::Entity as Kinds, table_action, update::Type,
+    write_request::Atomicity, Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
+    ActionProfileMember, FieldMatch, TableAction, TableEntry, ValueSetEntry, ValueSetMember, WriteRequest,
 };
 use serde_json::{json, Value};
 
-use crate::common::{changed, exact, frame, info_table, json_table, Testbed};
+use crate::common::{changed, exact, frame, info_table, json_table, update, Testbed};
 
 const PROFILE: u32 = 77;
 const SET: u32 = 78;
@@ -254,6 +254,57 @@ fn the_parser_takes_the_members_of_a_value_set() {
     assert_eq!(bed.refused(Type::Modify, bad).0, Code::InvalidArgument);
     bed.apply(Type::Modify, of_ports(&[])).unwrap();
     assert!(ports(&mut bed, 9, 2 * MS).is_empty());
+}
+
+#[test]
+fn a_batch_about_profiles_and_value_sets_is_taken_back() {
+    let mut bed = bed();
+    let set = |port| {
+        let members = vec![ValueSetMember { r#match: vec![exact(1, port)] }];
+        ValueSetEntry { value_set_id: SET, members }
+    };
+    let (to_group, to_member) = (
+        entry(&bed, 1, table_action::Type::ActionProfileGroupId(5)),
+        entry(&bed, 2, table_action::Type::ActionProfileMemberId(1)),
+    );
+    let members = [member(&bed, 1, 1), member(&bed, 2, 2)];
+    let [first, second] = members.clone().map(Kinds::from);
+    let all: [Kinds; 5] =
+        [first, second, group(&[(1, 1), (2, 2)]).into(), to_group.clone().into(), to_member.clone().into()];
+    all.into_iter().for_each(|entity| bed.apply(Type::Insert, entity).unwrap());
+    bed.apply(Type::Modify, set(1)).unwrap();
+    let state = |bed: &mut Testbed, time| {
+        let filters: [Kinds; 4] = [
+            ActionProfileMember::default().into(),
+            ActionProfileGroup::default().into(),
+            ValueSetEntry::default().into(),
+            TableEntry { table_id: to_group.table_id, ..TableEntry::default() }.into(),
+        ];
+        let found = filters.map(|filter| bed.read(filter).unwrap());
+        (found, ports(bed, 1, time), ports(bed, 2, time))
+    };
+    let before = state(&mut bed, 0);
+    let changed = TableEntry { action: to_member.action.clone(), ..to_group.clone() };
+    let batch = vec![
+        update(Type::Modify, set(2)),
+        update(Type::Modify, member(&bed, 1, 3)),
+        update(Type::Modify, group(&[(1, 1)])),
+        update(Type::Modify, changed),
+        update(Type::Delete, group(&[])),
+        update(Type::Delete, to_group.clone()),
+        update(Type::Delete, to_member),
+        update(Type::Delete, members[0].clone()),
+        update(Type::Delete, member(&bed, 9, 1)),
+    ];
+    let atomicity = Atomicity::RollbackOnError.into();
+    let request = WriteRequest { atomicity, ..bed.write_request(batch) };
+    let status = bed.write(&request).expect_err("there is no member 9");
+    let codes: Vec<i32> = status.errors.iter().map(|error| error.canonical_code).collect();
+    assert_eq!(
+        (codes[0], codes[7], codes[8]),
+        (Code::Aborted as i32, Code::Aborted as i32, Code::NotFound as i32)
+    );
+    assert_eq!(state(&mut bed, MS), before);
 }
 
 #[test]
