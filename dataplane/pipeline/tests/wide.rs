@@ -156,7 +156,7 @@ fn wide_fields_are_looked_at_ahead_and_select() {
 }
 
 /// A union `u` of `u.a` (8 bits) and `u.b` (16), and a stack `s` of three such unions.
-fn unions() -> P4 {
+pub fn unions() -> P4 {
     let mut p4 = P4::new();
     let kinds = [p4.json["headers"].as_array().unwrap().len(), 0];
     let mut ids = Vec::new();

@@ -76,6 +76,15 @@ impl<'n> Call<'n, '_> {
         header_ref(self.parameter(i)?, self.scope, self.params)
     }
 
+    /// The type of a header.
+    fn kind(&self, header: &HeaderRef) -> usize {
+        let layout = &self.scope.layout;
+        match header {
+            HeaderRef::Fixed(header) => layout.header(*header).kind,
+            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]).kind,
+        }
+    }
+
     fn stack(&self, i: usize) -> Result<u32, LoadError> {
         self.scope.stack(&self.parameter(i)?.get("value")?)
     }
@@ -180,8 +189,11 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
         }
         "assign_union" => {
             let union = |i| union_of(call.parameter(i)?, scope, params);
-            let pairs = union(0)?.into_iter().zip(union(1)?).collect();
-            Op::CopyHeaders { pairs, next: None }
+            let (targets, sources) = (union(0)?, union(1)?);
+            if !targets.iter().map(|to| call.kind(to)).eq(sources.iter().map(|from| call.kind(from))) {
+                return Err(node.invalid("the header unions have different types"));
+            }
+            Op::CopyHeaders { pairs: targets.into_iter().zip(sources).collect(), next: None }
         }
         "assign_VL" => match (call.target(0)?, call.target(1)?) {
             (AssignTarget::Wide(target), AssignTarget::Wide(source)) if source.width <= target.width => {
@@ -261,14 +273,7 @@ fn mark_to_drop(call: &Call<'_, '_>) -> Result<Op, LoadError> {
 
 fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     let (target, source) = (call.header(0)?, call.header(1)?);
-    let kind = |header: &HeaderRef| {
-        let layout = &call.scope.layout;
-        match header {
-            HeaderRef::Fixed(header) => layout.header(*header).kind,
-            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]).kind,
-        }
-    };
-    if kind(&target) != kind(&source) {
+    if call.kind(&target) != call.kind(&source) {
         return Err(call.node.invalid("the headers have different types"));
     }
     Ok(Op::CopyHeader { target, source })

@@ -329,6 +329,9 @@ fn element(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderR
     Ok(HeaderRef::Element { stack, index: exact(&node.get("right")?, scope, params)? })
 }
 
+/// The most nodes of the copies of an index, one a kind of header: copies of copies grow exponentially.
+const MOST_NODES: usize = 4096;
+
 /// The headers of a union, or of an element of a stack of unions.
 pub(crate) fn union_of(
     node: &Json<'_>, scope: &Scope, params: Params<'_>,
@@ -341,7 +344,11 @@ pub(crate) fn union_of(
         "expression" if value.opt("op").is_none() => union_of(&value, scope, params),
         "expression" if value.get("op")?.str()? == "dereference_union_stack" => {
             let stacks = scope.union_stack(&value.get("left")?.get("value")?)?;
-            let index = exact(&value.get("right")?, scope, params)?;
+            let right = value.get("right")?;
+            let index = exact(&right, scope, params)?;
+            if index.nodes().saturating_mul(stacks.len()) > MOST_NODES {
+                return Err(right.unsupported("an index this long in a stack of unions"));
+            }
             let element = |&stack: &u32| HeaderRef::Element { stack, index: index.clone() };
             Ok(stacks.iter().map(element).collect())
         }

@@ -75,11 +75,13 @@ impl Scope {
         for node in root.get("headers")?.items()? {
             let index = scope.add_header(&node, &types, &type_names, &mut slots)?;
             ids.insert(node.get("id")?.int::<u64>()?, index);
+            bounded(&node, slots)?;
         }
         for node in root.list("header_stacks")? {
             scope.add_stack(&node, &ids, &mut slots)?;
         }
         scope.add_unions(root, &ids, &mut slots)?;
+        bounded(root, slots)?;
         let mut initial = vec![0; slots as usize];
         for header in scope.layout.headers.iter().filter(|h| h.metadata) {
             initial[header.valid as usize] = 1;
@@ -218,7 +220,11 @@ impl Scope {
                     }
                 }
             }
-            if unions.is_empty() || kinds.is_empty() || unions.iter().any(|u| u.len() != kinds.len()) {
+            let types = |union: &[u32]| -> Vec<usize> {
+                union.iter().map(|&header| self.layout.header(header).kind).collect()
+            };
+            let first = unions.first().map(|union| types(union)).unwrap_or_default();
+            if kinds.is_empty() || kinds.len() != first.len() || unions.iter().any(|u| types(u) != first) {
                 return Err(node.invalid("the unions of a stack differ from their type"));
             }
             let first = self.layout.stacks.len() as u32;
@@ -374,6 +380,16 @@ impl Scope {
     pub fn named(map: &HashMap<String, u32>, kind: &'static str, node: &Json<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
         map.get(name).copied().ok_or_else(|| node.dangling(kind, name))
+    }
+}
+
+/// The most values of a packet: bounds the memory a file can ask for. A value takes 16 bytes.
+const MOST_SLOTS: u32 = 1 << 16;
+
+fn bounded(node: &Json<'_>, slots: u32) -> Result<(), LoadError> {
+    match slots {
+        0..=MOST_SLOTS => Ok(()),
+        _ => Err(node.unsupported(format!("a program of more than {MOST_SLOTS} fields, headers and stacks"))),
     }
 }
 

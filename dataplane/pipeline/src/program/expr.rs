@@ -175,6 +175,19 @@ impl Expr {
         }
     }
 
+    /// The number of expressions that it consists of.
+    pub fn nodes(&self) -> usize {
+        1 + match self {
+            Expr::StackField { index: part, .. }
+            | Expr::StackValid { index: part, .. }
+            | Expr::Unary(_, part)
+            | Expr::Big(part) => part.nodes(),
+            Expr::Binary(_, sides) => sides.0.nodes() + sides.1.nodes(),
+            Expr::Select(parts) => parts.0.nodes() + parts.1.nodes() + parts.2.nodes(),
+            _ => 0,
+        }
+    }
+
     pub fn is_true(&self, env: Env<'_>) -> bool {
         self.eval(env) != 0
     }
