@@ -35,6 +35,21 @@ fn hostile_programs_are_refused() {
         (|p4| assigned_from_another_type(p4, 2), "the header unions have different types"),
         (|p4| assigned_from_another_type(p4, 1), "the header unions have different types"),
         (
+            |p4| p4.json["header_unions"][0]["header_ids"] = json!([3, 3]),
+            "header_unions[0].header_ids[1]: the header is in a union already",
+        ),
+        (
+            |p4| {
+                let members = p4.json["header_unions"][1]["header_ids"].clone();
+                p4.add(
+                    "header_unions",
+                    json!({"name": "o", "id": 9, "union_type": "U", "header_ids": members}),
+                );
+            },
+            "header_unions[4].header_ids[0]: the header is in a union already",
+        ),
+        (|p4| other_union(p4, 65), "header_unions[4]: a union of more than 64 headers is not supported"),
+        (
             |p4| p4.json["header_unions"][2]["header_ids"].as_array_mut().unwrap().reverse(),
             "header_union_stacks[0]: the unions of a stack differ from their type",
         ),

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::expr::{accessed, exact, expression, header_ref, union_of, Params};
+use super::expr::{accessed, exact, expression, header_ref, operation_of, union_of, Params};
 use super::json::Json;
 use super::names::place;
 use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{Action, AssignTarget, HeaderRef, Op};
-use crate::program::expr::{Binary, Expr};
+use crate::program::expr::Expr;
 use crate::program::info::{ActionId, ActionInfo, ParamInfo};
 
 /// Reads `actions`: the declarations and, in the same order, the bodies.
@@ -153,18 +153,18 @@ fn assigned(place: Place) -> AssignTarget {
     }
 }
 
-/// The arithmetic primitives of P4_14, which older compilers write.
-fn arithmetic(name: &str) -> Option<(Binary, bool)> {
+/// The operators of P4_14's arithmetic primitives, which older compilers write, and whether in place.
+fn arithmetic(name: &str) -> Option<(&'static str, bool)> {
     Some(match name {
-        "add_to_field" => (Binary::Add, true),
-        "subtract_from_field" => (Binary::Sub, true),
-        "add" => (Binary::Add, false),
-        "subtract" => (Binary::Sub, false),
-        "bit_and" => (Binary::And, false),
-        "bit_or" => (Binary::Or, false),
-        "bit_xor" => (Binary::Xor, false),
-        "shift_left" => (Binary::Shl, false),
-        "shift_right" => (Binary::ShrUnsigned, false),
+        "add_to_field" => ("+", true),
+        "subtract_from_field" => ("-", true),
+        "add" => ("+", false),
+        "subtract" => ("-", false),
+        "bit_and" => ("&", false),
+        "bit_or" => ("|", false),
+        "bit_xor" => ("^", false),
+        "shift_left" => ("<<", false),
+        "shift_right" => (">>", false),
         _ => return None,
     })
 }
@@ -174,7 +174,8 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
     let call = Call { parameters: node.list("parameters")?, node, scope, params };
     if let Some((op, in_place)) = arithmetic(name.str()?) {
         let first = usize::from(!in_place);
-        let value = Expr::Binary(op, Box::new((call.exact(first)?, call.exact(first + 1)?)));
+        let sides = [call.parameter(first)?, call.parameter(first + 1)?];
+        let value = operation_of(node, op, sides, scope, params)?;
         return Ok(Op::Assign { target: call.target(0)?, value });
     }
     Ok(match name.str()? {

@@ -1,6 +1,6 @@
 //! Header types, header instances, stacks and aliases: the names that everything else refers to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::json::Json;
 use super::types::{header_type, HeaderType};
@@ -186,13 +186,20 @@ impl Scope {
     fn add_unions(
         &mut self, root: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
     ) -> Result<(), LoadError> {
-        let mut by_id = HashMap::new();
+        let (mut by_id, mut taken) = (HashMap::new(), HashSet::new());
         for node in root.list("header_unions")? {
             let mut members = Vec::new();
             for id in node.get("header_ids")?.items()? {
                 let number: u64 = id.int()?;
                 let header = ids.get(&number).copied();
-                members.push(header.ok_or_else(|| id.dangling("header", number.to_string()))?);
+                let header = header.ok_or_else(|| id.dangling("header", number.to_string()))?;
+                if !taken.insert(header) {
+                    return Err(id.invalid("the header is in a union already"));
+                }
+                members.push(header);
+            }
+            if members.len() > MOST_MEMBERS {
+                return Err(node.unsupported(format!("a union of more than {MOST_MEMBERS} headers")));
             }
             let valid: Vec<u32> = members.iter().map(|&header| self.layout.header(header).valid).collect();
             for (at, &header) in members.iter().enumerate() {
@@ -382,6 +389,9 @@ impl Scope {
         map.get(name).copied().ok_or_else(|| node.dangling(kind, name))
     }
 }
+
+/// The most headers of a union: each knows the others.
+const MOST_MEMBERS: usize = 64;
 
 /// The most values of a packet: bounds the memory a file can ask for. A value takes 16 bytes.
 const MOST_SLOTS: u32 = 1 << 16;
