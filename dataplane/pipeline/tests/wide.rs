@@ -266,12 +266,22 @@ fn unions_are_assigned_and_their_stacks_pushed_and_popped() {
 
 #[test]
 fn actions_get_parameters_back_that_nothing_uses() {
-    let p4 = table_program(json!([["exact", "h", "a"]]));
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    let table = &mut p4.json["pipelines"][INGRESS]["tables"][0];
+    table["default_entry"] = json!({"action_id": 0, "action_const": false, "action_data": ["0x1f4"]});
+    table["entries"] = json!([{"priority": 1, "action_entry": {"action_id": 0, "action_data": ["0x5"]},
+        "match_key": [{"match_type": "exact", "key": "0x9"}]}]);
     let mut program = Program::from_json(&p4.json.to_string()).unwrap();
-    program.restore_parameter("hit", "port", 9);
-    program.restore_parameter("hit", "gone", 12);
+    program.open_table("t", 64);
+    program.restore_parameter("hit", "port", 9, 2);
+    program.restore_parameter("hit", "gone", 12, 2);
+    program.restore_parameter("hit", "one too many", 12, 2);
     let mut pipeline = Pipeline::new(Arc::new(program));
     insert(&mut pipeline, "t", vec![groupflow_pipeline::Match::Exact(7)], 0, "hit", &[3, 99]);
     assert_eq!(port(&mut pipeline, 7, 0, 0), 3);
     assert_eq!(port(&mut pipeline, 8, 0, 0), 500);
+    assert_eq!(port(&mut pipeline, 9, 0, 0), 5);
+    let id = table_id(&pipeline, "t");
+    let counts = pipeline.table_entries(id).unwrap().map(|view| view.entry.call.arguments.len());
+    assert_eq!(counts.collect::<Vec<_>>(), [2, 2]);
 }
