@@ -407,9 +407,10 @@ def compare(program: Program, ours: Target, theirs: Target, seed: int) -> tuple[
             if got[0] != got[1]:
                 if not program.steady:
                     return UNSTEADY_, ""
-                if b'"register_write"' not in program.json and agree(
+                alike = b'"register_write"' not in program.json and agree(
                     program, ours, theirs, updates, port, frame
-                ):
+                )
+                if alike == got[0]:
                     return PAST, f"{where}, {frame.hex()} on {port}"
                 shown = [{p: [f.hex() for f in fs][:2] for p, fs in out.items()} for out in got]
                 return DIFFER, f"{where}, {frame.hex()} on {port}: gfswitch {shown[0]}, BMv2 {shown[1]}"
@@ -422,16 +423,18 @@ def compare(program: Program, ours: Target, theirs: Target, seed: int) -> tuple[
 
 def agree(
     program: Program, ours: Target, theirs: Target, updates: list[p4r.Update], port: int, frame: bytes
-) -> bool:
-    """Whether both do the same to a frame that is the first. In BMv2, fields of invalid headers keep the
-    values of packets before, and a loop without end in one packet holds up all others."""
+) -> dict[int, list[bytes]] | None:
+    """What both do to a frame that is the first, if it is the same. In BMv2, fields of invalid headers keep
+    the values of packets before, and a loop without end in one packet holds up all others. gfswitch has no
+    such state: it has to do what it did before the restart."""
     for target in (ours, theirs):
         target.stop()
-        target.load(program)
+        if target.load(program):
+            return None
         for update in updates:
             target.write(update)
     got = answers(ours, theirs, port, frame)
-    return got[0] == got[1]
+    return got[0] if got[0] == got[1] else None
 
 
 def run(folders: list[Path], out: Path, seed: int, only: str = "") -> Findings:

@@ -19,5 +19,6 @@ FOLDERS = [Path(folder) for folder in os.environ.get("GROUPFLOW_P4_SAMPLES", "")
 def test_the_same_packets_leave_both_switches(tmp_path: Path) -> None:
     found = corpus.run(FOLDERS, tmp_path, seed=1)
     print(found)
-    assert found.loaded()[1]
+    ours, theirs = found.loaded()
+    assert ours >= theirs > 0, str(found)
     assert not found.of(corpus.DIFFER, corpus.COUNTERS, corpus.ENTRIES, corpus.ENDED), str(found)

@@ -153,7 +153,7 @@ fn the_full_width_is_exact() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn expressions_without_meaning_are_refused() {
     let negative = "a divisor, dividend or shift amount that can be negative is not supported";
     let cases = [
         (op("/", field("m", "s"), hex(3)), negative),

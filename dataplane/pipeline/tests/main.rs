@@ -8,6 +8,7 @@ mod common;
 mod expressions;
 mod externs;
 mod groupflow;
+mod hostile;
 mod loading;
 mod packets;
 mod parsing;

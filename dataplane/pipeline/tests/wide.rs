@@ -6,9 +6,18 @@ use crate::common::*;
 use groupflow_pipeline::{Engine, Pipeline, Program};
 use serde_json::{json, Value};
 
+/// Whether a header has a field of variable length, for which there is no machine code.
+fn varies(p4: &P4) -> bool {
+    p4.json["header_types"].as_array().unwrap().iter().any(|kind| kind.get("max_length").is_some())
+}
+
 /// The frame that leaves, which is the same with both engines.
 fn leaves(p4: &P4, bytes: &[u8]) -> Vec<u8> {
-    let on = |engine| through(&mut p4.load_on(engine), bytes);
+    let on = |engine| {
+        let mut pipeline = p4.load_on(engine);
+        assert!(engine != Engine::Native || varies(p4) || pipeline.engine() == Engine::Native);
+        through(&mut pipeline, bytes)
+    };
     let [one, other] = [Engine::Interpreter, Engine::Native].map(on);
     assert_eq!(one, other);
     one
@@ -137,6 +146,25 @@ fn wide_fields_are_computed_with() {
 }
 
 #[test]
+fn primitives_of_p4_14_compute_with_wide_and_signed_fields() {
+    let mut p4 = wide();
+    told(
+        &mut p4,
+        vec![
+            primitive("shift_right", json!([field("out", "x"), field("w", "g"), hex(200)])),
+            assign("m", "s", hex(0x90)),
+            primitive("shift_right", json!([field("m", "s"), field("m", "s"), hex(4)])),
+            assign("w", "k", field("m", "s")),
+            primitive("add_to_field", json!([field("w", "f"), hex(1)])),
+        ],
+    );
+    let frame: Vec<u8> = (0..58).collect();
+    let out = leaves(&p4, &frame);
+    assert_eq!(out[1..6], [29, 30, 31, 32, 0xf9], "bits 200 to 231 of w.g, and -112 >> 4");
+    assert_eq!(out[6..31], [&frame[1..25], &[26]].concat());
+}
+
+#[test]
 fn wide_fields_are_looked_at_ahead_and_select() {
     let mut p4 = wide();
     p4.add_header("big", json!([["f", 200]]), true);
@@ -156,7 +184,7 @@ fn wide_fields_are_looked_at_ahead_and_select() {
 }
 
 /// A union `u` of `u.a` (8 bits) and `u.b` (16), and a stack `s` of three such unions.
-fn unions() -> P4 {
+pub fn unions() -> P4 {
     let mut p4 = P4::new();
     let kinds = [p4.json["headers"].as_array().unwrap().len(), 0];
     let mut ids = Vec::new();
@@ -238,12 +266,22 @@ fn unions_are_assigned_and_their_stacks_pushed_and_popped() {
 
 #[test]
 fn actions_get_parameters_back_that_nothing_uses() {
-    let p4 = table_program(json!([["exact", "h", "a"]]));
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    let table = &mut p4.json["pipelines"][INGRESS]["tables"][0];
+    table["default_entry"] = json!({"action_id": 0, "action_const": false, "action_data": ["0x1f4"]});
+    table["entries"] = json!([{"priority": 1, "action_entry": {"action_id": 0, "action_data": ["0x5"]},
+        "match_key": [{"match_type": "exact", "key": "0x9"}]}]);
     let mut program = Program::from_json(&p4.json.to_string()).unwrap();
-    program.restore_parameter("hit", "port", 9);
-    program.restore_parameter("hit", "gone", 12);
+    program.open_table("t", 64);
+    program.restore_parameter("hit", "port", 9, 2);
+    program.restore_parameter("hit", "gone", 12, 2);
+    program.restore_parameter("hit", "one too many", 12, 2);
     let mut pipeline = Pipeline::new(Arc::new(program));
     insert(&mut pipeline, "t", vec![groupflow_pipeline::Match::Exact(7)], 0, "hit", &[3, 99]);
     assert_eq!(port(&mut pipeline, 7, 0, 0), 3);
     assert_eq!(port(&mut pipeline, 8, 0, 0), 500);
+    assert_eq!(port(&mut pipeline, 9, 0, 0), 5);
+    let id = table_id(&pipeline, "t");
+    let counts = pipeline.table_entries(id).unwrap().map(|view| view.entry.call.arguments.len());
+    assert_eq!(counts.collect::<Vec<_>>(), [2, 2]);
 }

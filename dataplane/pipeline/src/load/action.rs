@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::expr::{accessed, exact, expression, header_ref, union_of, Params};
+use super::expr::{accessed, exact, expression, header_ref, operation_of, union_of, Params};
 use super::json::Json;
 use super::names::place;
 use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{Action, AssignTarget, HeaderRef, Op};
-use crate::program::expr::{Binary, Expr};
+use crate::program::expr::Expr;
 use crate::program::info::{ActionId, ActionInfo, ParamInfo};
 
 /// Reads `actions`: the declarations and, in the same order, the bodies.
@@ -74,6 +74,15 @@ impl<'n> Call<'n, '_> {
 
     fn header(&self, i: usize) -> Result<HeaderRef, LoadError> {
         header_ref(self.parameter(i)?, self.scope, self.params)
+    }
+
+    /// The type of a header.
+    fn kind(&self, header: &HeaderRef) -> usize {
+        let layout = &self.scope.layout;
+        match header {
+            HeaderRef::Fixed(header) => layout.header(*header).kind,
+            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]).kind,
+        }
     }
 
     fn stack(&self, i: usize) -> Result<u32, LoadError> {
@@ -144,18 +153,18 @@ fn assigned(place: Place) -> AssignTarget {
     }
 }
 
-/// The arithmetic primitives of P4_14, which older compilers write.
-fn arithmetic(name: &str) -> Option<(Binary, bool)> {
+/// The operators of P4_14's arithmetic primitives, which older compilers write, and whether in place.
+fn arithmetic(name: &str) -> Option<(&'static str, bool)> {
     Some(match name {
-        "add_to_field" => (Binary::Add, true),
-        "subtract_from_field" => (Binary::Sub, true),
-        "add" => (Binary::Add, false),
-        "subtract" => (Binary::Sub, false),
-        "bit_and" => (Binary::And, false),
-        "bit_or" => (Binary::Or, false),
-        "bit_xor" => (Binary::Xor, false),
-        "shift_left" => (Binary::Shl, false),
-        "shift_right" => (Binary::ShrUnsigned, false),
+        "add_to_field" => ("+", true),
+        "subtract_from_field" => ("-", true),
+        "add" => ("+", false),
+        "subtract" => ("-", false),
+        "bit_and" => ("&", false),
+        "bit_or" => ("|", false),
+        "bit_xor" => ("^", false),
+        "shift_left" => ("<<", false),
+        "shift_right" => (">>", false),
         _ => return None,
     })
 }
@@ -165,7 +174,8 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
     let call = Call { parameters: node.list("parameters")?, node, scope, params };
     if let Some((op, in_place)) = arithmetic(name.str()?) {
         let first = usize::from(!in_place);
-        let value = Expr::Binary(op, Box::new((call.exact(first)?, call.exact(first + 1)?)));
+        let sides = [call.parameter(first)?, call.parameter(first + 1)?];
+        let value = operation_of(node, op, sides, scope, params)?;
         return Ok(Op::Assign { target: call.target(0)?, value });
     }
     Ok(match name.str()? {
@@ -180,8 +190,11 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
         }
         "assign_union" => {
             let union = |i| union_of(call.parameter(i)?, scope, params);
-            let pairs = union(0)?.into_iter().zip(union(1)?).collect();
-            Op::CopyHeaders { pairs, next: None }
+            let (targets, sources) = (union(0)?, union(1)?);
+            if !targets.iter().map(|to| call.kind(to)).eq(sources.iter().map(|from| call.kind(from))) {
+                return Err(node.invalid("the header unions have different types"));
+            }
+            Op::CopyHeaders { pairs: targets.into_iter().zip(sources).collect(), next: None }
         }
         "assign_VL" => match (call.target(0)?, call.target(1)?) {
             (AssignTarget::Wide(target), AssignTarget::Wide(source)) if source.width <= target.width => {
@@ -261,14 +274,7 @@ fn mark_to_drop(call: &Call<'_, '_>) -> Result<Op, LoadError> {
 
 fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     let (target, source) = (call.header(0)?, call.header(1)?);
-    let kind = |header: &HeaderRef| {
-        let layout = &call.scope.layout;
-        match header {
-            HeaderRef::Fixed(header) => layout.header(*header).kind,
-            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]).kind,
-        }
-    };
-    if kind(&target) != kind(&source) {
+    if call.kind(&target) != call.kind(&source) {
         return Err(call.node.invalid("the headers have different types"));
     }
     Ok(Op::CopyHeader { target, source })

@@ -209,12 +209,26 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedEx
     if left_node.is_null() {
         return Err(op_node.unsupported(format!("the unary operator {:?}", op_node.str()?)));
     }
-    let (a, b) = (operand(&left_node, scope, params)?, operand(&right_node, scope, params)?);
+    operator(&op_node, op_node.str()?, [&left_node, &right_node], scope, params)
+}
+
+/// As [`expression`], of an operator and its two sides.
+pub(crate) fn operation_of(
+    node: &Json<'_>, op: &str, sides: [&Json<'_>; 2], scope: &Scope, params: Params<'_>,
+) -> Result<Expr, LoadError> {
+    let RangedExpr { expr, big, .. } = operator(node, op, sides, scope, params)?;
+    Ok(whole(expr, big))
+}
+
+fn operator(
+    op_node: &Json<'_>, op: &str, [left_node, right_node]: [&Json<'_>; 2], scope: &Scope, params: Params<'_>,
+) -> Result<RangedExpr, LoadError> {
+    let (a, b) = (operand(left_node, scope, params)?, operand(right_node, scope, params)?);
     let exceeds = a.exceeds() || b.exceeds();
-    let natural = || require_natural(&a, &left_node).and_then(|()| require_natural(&b, &right_node));
+    let natural = || require_natural(&a, left_node).and_then(|()| require_natural(&b, right_node));
     let mut big = a.big || b.big;
     let mut swapped = false;
-    let (op, range) = match op_node.str()? {
+    let (op, range) = match op {
         "+" => (Binary::Add, a.range.add(b.range)),
         "-" => (Binary::Sub, Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1)),
         "*" => (Binary::Mul, a.range.mul(b.range)),
@@ -222,12 +236,12 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedEx
         "|" => (Binary::Or, a.range.join(b.range)),
         "^" => (Binary::Xor, a.range.join(b.range)),
         "<<" => {
-            require_natural(&b, &right_node)?;
+            require_natural(&b, right_node)?;
             big |= b.exceeds();
             (Binary::Shl, a.range.shl(&b.expr))
         }
         ">>" => {
-            require_natural(&b, &right_node)?;
+            require_natural(&b, right_node)?;
             big |= exceeds;
             let signed = matches!(a.range, Signed(_));
             (if signed { Binary::ShrSigned } else { Binary::ShrUnsigned }, a.range)
@@ -244,7 +258,7 @@ fn binary(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<RangedEx
         }
         "and" | "or" => {
             big |= exceeds;
-            let and = op_node.str()? == "and";
+            let and = op == "and";
             (if and { Binary::LogicalAnd } else { Binary::LogicalOr }, Unsigned(1))
         }
         comparison => {
@@ -329,6 +343,9 @@ fn element(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderR
     Ok(HeaderRef::Element { stack, index: exact(&node.get("right")?, scope, params)? })
 }
 
+/// The most nodes of the copies of an index, one a kind of header: copies of copies grow exponentially.
+const MOST_NODES: usize = 4096;
+
 /// The headers of a union, or of an element of a stack of unions.
 pub(crate) fn union_of(
     node: &Json<'_>, scope: &Scope, params: Params<'_>,
@@ -341,7 +358,11 @@ pub(crate) fn union_of(
         "expression" if value.opt("op").is_none() => union_of(&value, scope, params),
         "expression" if value.get("op")?.str()? == "dereference_union_stack" => {
             let stacks = scope.union_stack(&value.get("left")?.get("value")?)?;
-            let index = exact(&value.get("right")?, scope, params)?;
+            let right = value.get("right")?;
+            let index = exact(&right, scope, params)?;
+            if index.nodes().saturating_mul(stacks.len()) > MOST_NODES {
+                return Err(right.unsupported("an index this long in a stack of unions"));
+            }
             let element = |&stack: &u32| HeaderRef::Element { stack, index: index.clone() };
             Ok(stacks.iter().map(element).collect())
         }

@@ -1,6 +1,6 @@
 //! Header types, header instances, stacks and aliases: the names that everything else refers to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::json::Json;
 use super::types::{header_type, HeaderType};
@@ -75,11 +75,13 @@ impl Scope {
         for node in root.get("headers")?.items()? {
             let index = scope.add_header(&node, &types, &type_names, &mut slots)?;
             ids.insert(node.get("id")?.int::<u64>()?, index);
+            bounded(&node, slots)?;
         }
         for node in root.list("header_stacks")? {
             scope.add_stack(&node, &ids, &mut slots)?;
         }
         scope.add_unions(root, &ids, &mut slots)?;
+        bounded(root, slots)?;
         let mut initial = vec![0; slots as usize];
         for header in scope.layout.headers.iter().filter(|h| h.metadata) {
             initial[header.valid as usize] = 1;
@@ -184,13 +186,20 @@ impl Scope {
     fn add_unions(
         &mut self, root: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
     ) -> Result<(), LoadError> {
-        let mut by_id = HashMap::new();
+        let (mut by_id, mut taken) = (HashMap::new(), HashSet::new());
         for node in root.list("header_unions")? {
             let mut members = Vec::new();
             for id in node.get("header_ids")?.items()? {
                 let number: u64 = id.int()?;
                 let header = ids.get(&number).copied();
-                members.push(header.ok_or_else(|| id.dangling("header", number.to_string()))?);
+                let header = header.ok_or_else(|| id.dangling("header", number.to_string()))?;
+                if !taken.insert(header) {
+                    return Err(id.invalid("the header is in a union already"));
+                }
+                members.push(header);
+            }
+            if members.len() > MOST_MEMBERS {
+                return Err(node.unsupported(format!("a union of more than {MOST_MEMBERS} headers")));
             }
             let valid: Vec<u32> = members.iter().map(|&header| self.layout.header(header).valid).collect();
             for (at, &header) in members.iter().enumerate() {
@@ -218,7 +227,11 @@ impl Scope {
                     }
                 }
             }
-            if unions.is_empty() || kinds.is_empty() || unions.iter().any(|u| u.len() != kinds.len()) {
+            let types = |union: &[u32]| -> Vec<usize> {
+                union.iter().map(|&header| self.layout.header(header).kind).collect()
+            };
+            let first = unions.first().map(|union| types(union)).unwrap_or_default();
+            if kinds.is_empty() || kinds.len() != first.len() || unions.iter().any(|u| types(u) != first) {
                 return Err(node.invalid("the unions of a stack differ from their type"));
             }
             let first = self.layout.stacks.len() as u32;
@@ -374,6 +387,19 @@ impl Scope {
     pub fn named(map: &HashMap<String, u32>, kind: &'static str, node: &Json<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
         map.get(name).copied().ok_or_else(|| node.dangling(kind, name))
+    }
+}
+
+/// The most headers of a union: each knows the others.
+const MOST_MEMBERS: usize = 64;
+
+/// The most values of a packet: bounds the memory a file can ask for. A value takes 16 bytes.
+const MOST_SLOTS: u32 = 1 << 16;
+
+fn bounded(node: &Json<'_>, slots: u32) -> Result<(), LoadError> {
+    match slots {
+        0..=MOST_SLOTS => Ok(()),
+        _ => Err(node.unsupported(format!("a program of more than {MOST_SLOTS} fields, headers and stacks"))),
     }
 }
 

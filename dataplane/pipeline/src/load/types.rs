@@ -3,7 +3,7 @@
 use super::json::Json;
 use crate::error::LoadError;
 
-/// The most bytes of a header with a field of variable length: bounds the memory a file can ask for.
+/// The most bytes of a header: bounds the memory a file can ask for.
 const MOST_BYTES: u32 = 1 << 14;
 
 /// A field of a header type.
@@ -43,12 +43,16 @@ pub(crate) fn header_type(node: &Json<'_>) -> Result<HeaderType, LoadError> {
         bits = bits.saturating_add(width);
         fields.push(FieldType { name: name.str()?.to_owned(), width, signed, variable });
     }
+    let too_long = |bytes| format!("a header of {bytes} bytes (the most is {MOST_BYTES})");
+    if bits > 8 * MOST_BYTES {
+        return Err(node.unsupported(too_long(bits / 8)));
+    }
     let mut variable = fields.iter_mut().filter(|field| field.variable);
     if let Some(field) = variable.next() {
         let most = node.get("max_length")?;
         let bytes = most.int::<u32>()?;
         if bytes > MOST_BYTES {
-            return Err(most.unsupported(format!("a header of {bytes} bytes (the most is {MOST_BYTES})")));
+            return Err(most.unsupported(too_long(bytes)));
         }
         field.width = (8 * bytes).saturating_sub(bits);
         if variable.next().is_some() {

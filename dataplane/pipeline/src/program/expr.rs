@@ -110,7 +110,7 @@ pub(crate) enum Expr {
     Big(Box<Expr>),
 }
 
-/// The most bits that a value is shifted up by: more than any field has.
+/// The most bits of a product or of a value shifted up, which is 0 beyond: more than any field has.
 const MOST_BITS: u32 = 1 << 20;
 
 impl Expr {
@@ -172,6 +172,19 @@ impl Expr {
                 layout.header(layout.stack(*stack).headers[0]).fields[*offset as usize].signed
             }
             _ => false,
+        }
+    }
+
+    /// The number of expressions that it consists of.
+    pub fn nodes(&self) -> usize {
+        1 + match self {
+            Expr::StackField { index: part, .. }
+            | Expr::StackValid { index: part, .. }
+            | Expr::Unary(_, part)
+            | Expr::Big(part) => part.nodes(),
+            Expr::Binary(_, sides) => sides.0.nodes() + sides.1.nodes(),
+            Expr::Select(parts) => parts.0.nodes() + parts.1.nodes() + parts.2.nodes(),
+            _ => 0,
         }
     }
 
@@ -274,6 +287,7 @@ impl Binary {
         match self {
             Binary::Add => a + b,
             Binary::Sub => a - b,
+            Binary::Mul if a.bits() + b.bits() > MOST_BITS.into() => BigInt::default(),
             Binary::Mul => a * b,
             Binary::Div => a.checked_div(&b).unwrap_or_default(),
             Binary::Mod if none(&b) => b,
@@ -282,7 +296,7 @@ impl Binary {
             Binary::Or => a | b,
             Binary::Xor => a ^ b,
             Binary::Shl => match u32::try_from(b) {
-                Ok(bits @ 0..=MOST_BITS) => a << bits,
+                Ok(bits) if a.bits() + u64::from(bits) <= MOST_BITS.into() => a << bits,
                 _ => BigInt::default(),
             },
             Binary::ShrUnsigned | Binary::ShrSigned => a >> u32::try_from(b).unwrap_or(MOST_BITS),
@@ -331,6 +345,22 @@ mod tests {
         ];
         for (op, a, b, expected) in cases {
             assert_eq!(op.apply(a, b), expected, "{op:?} {a} {b}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_size_have_a_bound() {
+        let bit = |n: u32| BigInt::from(1) << n;
+        let half = MOST_BITS / 2;
+        let cases = [
+            (Binary::Mul, bit(half - 1), bit(half - 1), bit(MOST_BITS - 2)),
+            (Binary::Mul, bit(half), -bit(half), 0.into()),
+            (Binary::Shl, 1.into(), (MOST_BITS - 1).into(), bit(MOST_BITS - 1)),
+            (Binary::Shl, bit(half), half.into(), 0.into()),
+            (Binary::Shl, 1.into(), u32::MAX.into(), 0.into()),
+        ];
+        for (op, a, b, expected) in cases {
+            assert!(op.apply_big(a, b) == expected, "{op:?}");
         }
     }
 

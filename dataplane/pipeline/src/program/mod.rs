@@ -141,10 +141,11 @@ impl Program {
     }
 
     /// Gives the actions of this name a parameter that p4c removed because nothing uses it, with its width in
-    /// bits: entries keep its value. Nothing changes where they have it.
-    pub fn restore_parameter(&mut self, action: &str, name: &str, width: u32) {
+    /// bits: entries keep its value. Nothing changes where they have it, or have `count` parameters.
+    pub fn restore_parameter(&mut self, action: &str, name: &str, width: u32, count: usize) {
         let lacks = |known: &&mut ActionInfo| {
-            known.name == action && known.params.iter().all(|param| param.name != name)
+            let fewer = known.name == action && known.params.len() < count;
+            fewer && known.params.iter().all(|param| param.name != name)
         };
         for found in self.actions.iter_mut().filter(lacks) {
             found.params.push(ParamInfo { name: name.to_owned(), width });

@@ -30,7 +30,10 @@ impl Binding {
         for table in &p4info.tables {
             let named = preamble(&table.preamble, "a table")?;
             // p4c leaves out the tables and digests that no packet can come to.
-            let Some(found) = program.table(&named.name) else { continue };
+            let Some(found) = program.table(&named.name) else {
+                binding.absent.insert(named.id, named.name.clone());
+                continue;
+            };
             binding.tables.insert(named.id, bind_table(table, found, &context)?);
         }
         for set in &p4info.value_sets {
@@ -332,23 +335,9 @@ fn meter_kind(spec: &Option<info::MeterSpec>, name: &str) -> Result<MeterKind, B
     }
 }
 
-/// A digest without a type of its own is called `digest_0` in P4Info and `tuple_0` in the program: the only ones
-/// that have no partner are partners.
 fn bind_digest(digest: &info::Digest, context: &Context<'_>) -> Result<Option<BoundDigest>, BindingError> {
     let Context { p4info, program, .. } = context;
     let named = preamble(&digest.preamble, "a digest")?;
-    let has_name =
-        |digest: &info::Digest, name: &str| digest.preamble.as_ref().is_some_and(|p| p.name == name);
-    let known = |digest: &info::Digest| program.digests().iter().any(|known| has_name(digest, &known.name));
-    let mut left =
-        program.digests().iter().filter(|known| !p4info.digests.iter().any(|d| has_name(d, &known.name)));
-    let found = if known(digest) {
-        program.digests().iter().find(|known| known.name == named.name)
-    } else if p4info.digests.iter().filter(|digest| !known(digest)).count() == 1 {
-        left.next().filter(|_| left.next().is_none())
-    } else {
-        None
-    };
     let names = |named: &info::P4NamedType| context.types.names(&Some(named.clone()));
     let types = digest_type::Types { info: p4info.type_info.as_ref(), names: &names };
     let bound = |found: &DigestInfo| BoundDigest {
@@ -357,7 +346,7 @@ fn bind_digest(digest: &info::Digest, context: &Context<'_>) -> Result<Option<Bo
         name: named.name.clone(),
         data: DataType::of(digest.type_spec.as_ref(), &types, found.widths.len()),
     };
-    Ok(found.map(bound))
+    Ok(digest_type::partner(digest, p4info, program, &types).map(bound))
 }
 
 fn bind_header(

@@ -190,6 +190,8 @@ pub type ControllerHeader = Vec<BoundValue>;
 pub struct Binding {
     /// The tables.
     pub tables: BTreeMap<u32, BoundTable>,
+    /// The names of P4Info's tables that the program does not have.
+    pub absent: BTreeMap<u32, String>,
     /// Action profiles.
     pub profiles: BTreeMap<u32, BoundProfile>,
     /// Value sets.
@@ -212,6 +214,11 @@ pub struct Binding {
     pub packet_in: ControllerHeader,
     /// The header of packets from the controller.
     pub packet_out: ControllerHeader,
+}
+
+/// What is wrong with a table that only P4Info has.
+pub fn absent_table(name: &str) -> String {
+    format!("table {name} is in P4Info and not in the program")
 }
 
 impl Binding {

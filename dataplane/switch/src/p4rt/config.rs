@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use groupflow_pipeline::{LoadError, Program};
+use groupflow_pipeline::{DigestInfo, LoadError, Program};
 use prost::Message;
 use thiserror::Error;
 
-use super::binding::{Binding, BindingError};
+use super::binding::{absent_table, Binding, BindingError};
 use super::p4info_file::{parse_p4info, P4InfoError};
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
@@ -129,6 +129,14 @@ impl PipelineConfig {
         Arc::new(PipelineConfig { program, binding, p4info, device_config, cookie: *cookie })
     }
 
+    /// The objects of which only P4Info or only the program knows: p4c leaves some out, others are misspelt.
+    pub fn warnings(&self) -> Vec<String> {
+        let tables = self.binding.absent.values().map(|name| absent_table(name));
+        let unbound = |digest: &&DigestInfo| self.binding.digest(digest.id).is_none();
+        let digests = self.program.digests().iter().filter(unbound);
+        tables.chain(digests.map(|digest| format!("digest {} is not in P4Info", digest.name))).collect()
+    }
+
     /// The parts of the configuration that a client asks for.
     pub fn to_message(&self, parts: ResponseType) -> ForwardingPipelineConfig {
         let with_p4info = matches!(parts, ResponseType::All | ResponseType::P4infoAndCookie);
@@ -149,14 +157,21 @@ fn open_tables(p4info: &P4Info, program: &mut Program) {
     }
 }
 
+/// The most parameters of an action with restored ones: bounds the memory that P4Info can ask for.
+const MOST_PARAMETERS: usize = 256;
+
 /// Gives actions the parameters that P4Info has and p4c removed from the program.
 fn restore_parameters(p4info: &P4Info, program: &mut Program) {
     for action in &p4info.actions {
         let name = action.preamble.as_ref().map_or("", |preamble| &preamble.name);
         for param in &action.params {
-            if let Ok(width @ 1..=128) = u32::try_from(param.bitwidth) {
-                program.restore_parameter(name, &param.name, width);
-            }
+            // The type of a string has no width: the numbers that stand for strings have any.
+            let width = match u32::try_from(param.bitwidth) {
+                Ok(0) if param.type_name.is_some() => 128,
+                Ok(width @ 1..=128) => width,
+                _ => continue,
+            };
+            program.restore_parameter(name, &param.name, width, action.params.len().min(MOST_PARAMETERS));
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! P4Runtime specification, section "Representation of Arbitrary P4 Types".
 
+use groupflow_pipeline::{DigestInfo, Program};
+
 use super::bytestring::encode_signed;
 use super::translation::{encode, Names};
 use crate::proto::p4::config::v1 as info;
@@ -43,6 +45,27 @@ pub struct Types<'a> {
     pub info: Option<&'a info::P4TypeInfo>,
     /// The strings of a type.
     pub names: &'a dyn Fn(&info::P4NamedType) -> Option<Names>,
+}
+
+/// The program's digest of one in P4Info. Without a type of its own it is called `digest_0` in P4Info and `tuple_0`
+/// in the program: where each has one that the other does not name, these two belong together if they have as
+/// many values.
+pub fn partner<'a>(
+    digest: &info::Digest, p4info: &info::P4Info, program: &'a Program, types: &Types<'_>,
+) -> Option<&'a DigestInfo> {
+    let name = |digest: &info::Digest| digest.preamble.as_ref().map_or(String::new(), |p| p.name.clone());
+    if let Some(found) = program.digest(&name(digest)) {
+        return Some(found);
+    }
+    let named = |known: &&DigestInfo| p4info.digests.iter().any(|digest| name(digest) == known.name);
+    let mut left = program.digests().iter().filter(|known| !named(known));
+    let mut unknown = p4info.digests.iter().filter(|digest| program.digest(&name(digest)).is_none());
+    let (Some(found), None, Some(_), None) = (left.next(), left.next(), unknown.next(), unknown.next())
+    else {
+        return None;
+    };
+    let told = digest.type_spec.as_ref().and_then(|spec| types.find(spec, &mut LIMIT.clone()));
+    told.map_or(true, |told| told.values() == found.widths.len()).then_some(found)
 }
 
 impl DataType {

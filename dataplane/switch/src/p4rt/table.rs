@@ -5,7 +5,7 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableError};
 
-use super::binding::{ActionScope, BoundAction, BoundTable};
+use super::binding::{absent_table, ActionScope, BoundAction, BoundTable};
 use super::direct;
 use super::idle;
 use super::matching;
@@ -25,6 +25,9 @@ pub fn write(
     setting: Setting,
 ) -> Result<(), Refusal> {
     let config = state.config.clone();
+    if let Some(name) = config.binding.absent.get(&entry.table_id) {
+        return Err(Refusal::invalid(absent_table(name)));
+    }
     let table = find(&config.binding.tables, entry.table_id)?;
     let result = match (entry.is_default_action, kind) {
         (true, kind) => write_default(state, &mut forwarding.pipeline, kind, table, entry, setting.purpose),

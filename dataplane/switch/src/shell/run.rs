@@ -151,8 +151,14 @@ fn load(
         let path = if error.field() == "p4info" { p4info } else { json };
         ShellError::Program(path.into(), error)
     })?;
+    warn_of(&config);
     runtime.install(switch, config);
     Ok(())
+}
+
+/// Logs what P4Info and the program do not share.
+pub(super) fn warn_of(config: &PipelineConfig) {
+    config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
 }
 
 async fn listen(address: &str) -> Result<TcpListener, ShellError> {

@@ -16,6 +16,7 @@ use tonic::{Request, Response, Streaming};
 use super::answer::{Answer, Waiting};
 use super::connections::Place;
 use super::incoming::Incoming;
+use super::run::warn_of;
 use super::shared::{lock, Shared, ToControlPlane};
 use super::streams::{StreamReply, Streams};
 use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Runtime};
@@ -242,6 +243,7 @@ impl P4Runtime for P4RuntimeService {
         let config = config
             .transpose()
             .map_err(|error| tonic::Status::invalid_argument(format!("{}: {error}", error.field())))?;
+        config.iter().for_each(warn_of);
         // The client may have lost its role, or the message its meaning, in the meantime.
         request.config = config.is_some().then(ForwardingPipelineConfig::default);
         let mut runtime = lock(&self.runtime);

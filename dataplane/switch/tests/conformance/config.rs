@@ -1,7 +1,10 @@
 //! Setting and reading the forwarding pipeline configuration.
 
 use groupflow_switch::p4rt::{parse_p4info, Code, ConfigurationError, PipelineConfig, Status};
-use groupflow_switch::proto::p4::config::v1::{Digest, P4Info, P4NamedType, Table};
+use groupflow_switch::proto::p4::config::v1::{
+    action::Param, p4_data_type_spec::TypeSpec, Action as ActionInfo, Digest, P4BoolType, P4DataTypeSpec,
+    P4Info, P4NamedType, Preamble, Table,
+};
 use groupflow_switch::proto::p4::v1::p4_data::Data;
 use groupflow_switch::proto::p4::v1::{
     entity::Entity as Kinds, forwarding_pipeline_config::Cookie,
@@ -335,14 +338,62 @@ fn p4info_may_name_more_than_the_program_has() {
     };
     let bound = bind(&info);
     assert!(!bound.tables.contains_key(&7));
+    let warnings = |info: &P4Info| {
+        let message = ForwardingPipelineConfig { p4info: Some(info.clone()), ..message() };
+        PipelineConfig::new(message).unwrap().warnings()
+    };
+    let table = "table gone is in P4Info and not in the program";
+    assert_eq!(warnings(&info), [table]);
     assert!(bound.digests.contains_key(&digest));
     // Two digests that the program lacks: nobody knows which is which.
     let second = info.digests[0].clone();
     info.digests.push(Digest { preamble: gone(8, &second.preamble), ..second });
     assert!(bind(&info).digests.is_empty());
+    let lost = PipelineConfig::from_files(JSON, P4INFO).unwrap().program.digests()[0].name.clone();
+    assert_eq!(warnings(&info), [table.to_owned(), format!("digest {lost} is not in P4Info")]);
+    // One of another type is not the program's.
+    info.digests.truncate(1);
+    let bit = Some(P4DataTypeSpec { type_spec: Some(TypeSpec::Bool(P4BoolType {})) });
+    info.digests[0].type_spec = bit;
+    assert!(bind(&info).digests.is_empty());
 }
 
-use groupflow_switch::proto::p4::config::v1::{Action as ActionInfo, Preamble};
+#[test]
+fn a_write_to_a_table_that_p4c_left_out_says_so() {
+    let mut info = parse_p4info(P4INFO).unwrap();
+    let table = info.tables[0].clone();
+    let gone = Preamble { id: 7, name: "gone".into(), ..table.preamble.clone().unwrap() };
+    info.tables.push(Table { preamble: Some(gone), ..table });
+    let message = ForwardingPipelineConfig { p4info: Some(info), ..message() };
+    let mut bed = Testbed::with(PipelineConfig::new(message).unwrap());
+    let entry = TableEntry { table_id: 7, ..TableEntry::default() };
+    let refused = bed.refused(Type::Insert, entry);
+    assert_eq!(refused.1, "table gone is in P4Info and not in the program");
+}
+
+#[test]
+fn removed_parameters_come_back_only_where_the_program_has_fewer() {
+    let params = |change: &dyn Fn(&mut ActionInfo)| {
+        let mut info = parse_p4info(P4INFO).unwrap();
+        change(action(&mut info, "TestIngress.forward"));
+        let message = ForwardingPipelineConfig { p4info: Some(info), ..message() };
+        let program = PipelineConfig::new(message).map_err(|error| error.to_string())?.program;
+        let found = program.actions().iter().find(|action| action.name == "TestIngress.forward");
+        Ok::<_, String>(found.unwrap().params.iter().map(|param| param.width).collect::<Vec<_>>())
+    };
+    let own = params(&|_| ()).unwrap();
+    assert_eq!(params(&|action| action.params[0].name = "renamed".into()), Ok(own.clone()));
+    // The type of a string has no width.
+    let add = |action: &mut ActionInfo, count: u32| {
+        let type_name = Some(P4NamedType { name: "port_t".into() });
+        let param =
+            |id| Param { id, name: format!("p{id}"), type_name: type_name.clone(), ..Param::default() };
+        action.params.extend((100..100 + count).map(param));
+    };
+    assert_eq!(params(&|action| add(action, 1)), Ok([own, vec![128]].concat()));
+    let error = params(&|action| add(action, 300)).unwrap_err();
+    assert!(error.ends_with("has 302 parameters in P4Info, 256 in the program"), "{error}");
+}
 
 fn name(preamble: &mut Option<Preamble>, name: &str) {
     preamble.as_mut().unwrap().name = name.into();
