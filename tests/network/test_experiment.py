@@ -36,7 +36,7 @@ def test_control_ends_the_losses_of_kernel_tcp(tmp_path: Path) -> None:
     done = experiment("diffusion", tmp_path)
     summary = json.loads((tmp_path / "summary.json").read_text())
     runs = {(run["where"], run["method"]): run for run in summary["runs"]}
-    places = ("kernel", "netsim")
+    places = ("gfswitch", "netsim")
     assert runs.keys() == {(where, method) for where in places for method in ("tcp", "dfc", "shaped")}
     for where in places:
         alone, controlled, shaped = (runs[where, method] for method in ("tcp", "dfc", "shaped"))
