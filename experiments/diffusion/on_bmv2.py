@@ -19,7 +19,7 @@ from groupflow.network import variants
 from groupflow.network.topology import Topology
 
 RATE = 6_000_000
-"""bit/s that six BMv2 switches carry on two cores"""
+"""bit/s that six BMv2 switches carry on two cores, without the rate agents, which need more"""
 _FRAME_BITS = 1514 * 8
 
 
