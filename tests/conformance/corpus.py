@@ -125,7 +125,7 @@ class Target:
         return True
 
     def counters(self, info: p4i.P4Info) -> dict[str, tuple[int, int]]:
-        """What the program's counters have counted, packets and bytes, by counter and cell or entry."""
+        """Packets and bytes that the program's counters have, by counter and cell or entry."""
         request = p4r.ReadRequest(device_id=1)
         for counter in info.counters:
             request.entities.add().counter_entry.counter_id = counter.preamble.id
@@ -178,7 +178,7 @@ REFUSED, REFUSED_THERE, REFUSED_BOTH = "refused by gfswitch", "refused by BMv2",
 
 @dataclass
 class Findings:
-    """What became of the programs."""
+    """The outcomes of the programs."""
 
     # By name: what, and the details.
     outcomes: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -383,7 +383,7 @@ def entries(program: Program, random_: random.Random) -> Iterator[p4r.Update]:
 
 
 def compare(program: Program, ours: Target, theirs: Target, seed: int) -> tuple[str, str]:
-    """What becomes of a program on both switches."""
+    """The outcome of a program on both switches."""
     mine, other = ours.load(program), theirs.load(program)
     if mine or other:
         return (REFUSED_BOTH if other else REFUSED) if mine else REFUSED_THERE, (mine or other)[:200]

@@ -157,7 +157,7 @@ def _arm(sim: "NativeSim", scenario: Scenario, traced: Traced) -> dict[str, int]
             armed[name] = sim.arm_trace(name, request)
         except ValueError as error:
             refused.append(f"{scenario.name}: {name}: {error}")
-            # Where all are asked, some have no such port.
+            # A request to all switches meets some that lack the port.
             if traced.switches or not str(error).startswith("port: "):
                 raise ScenarioError(refused[-1]) from None
     if not armed:

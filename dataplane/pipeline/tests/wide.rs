@@ -174,7 +174,8 @@ fn wide_fields_are_looked_at_ahead_and_select() {
     let value = format!("0x{}", "12".repeat(25));
     p4.state("start", json!([ahead]), key, json!([P4::on(&value, None, Some("take")), P4::otherwise(None)]));
     p4.state("take", json!([P4::extract("w")]), json!([]), json!([P4::otherwise(None)]));
-    let valid = json!({"type": "expression", "value": {"op": "b2d", "left": null, "right": unary("valid", header("w"))}});
+    let right = unary("valid", header("w"));
+    let valid = json!({"type": "expression", "value": {"op": "b2d", "left": null, "right": right}});
     told(&mut p4, vec![assign("out", "x", valid)]);
     for (byte, taken) in [(0x21, 1), (0x22, 0)] {
         let frame = vec![byte; 58];
@@ -238,7 +239,10 @@ fn one_header_of_a_union_is_valid() {
 fn unions_are_assigned_and_their_stacks_pushed_and_popped() {
     let mut p4 = unions();
     start(&mut p4, json!([P4::extract("u.a"), next_of("a"), next_of("b")]));
-    let valid = |union| json!({"type": "expression", "value": {"op": "b2d", "left": null, "right": unary("valid_union", union)}});
+    let valid = |union| {
+        let right = unary("valid_union", union);
+        json!({"type": "expression", "value": {"op": "b2d", "left": null, "right": right}})
+    };
     let third = op("dereference_union_stack", named("header_union_stack", "s"), hex(2));
     p4.run(
         INGRESS,

@@ -212,7 +212,7 @@ impl Arbitration {
         let lowest = self.clients.iter().min_by_key(rank);
         match lowest.filter(|(_, client)| client.election_id < election_id).map(|(stream, _)| *stream) {
             Some(lowest) => {
-                // Where it is a primary all are, and nobody else of its role has to be told.
+                // A primary gives way only where all clients are primaries: nobody else of its role is told.
                 self.remove(lowest);
                 self.gone = Some(lowest);
                 Ok(())

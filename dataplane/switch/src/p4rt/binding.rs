@@ -216,7 +216,7 @@ pub struct Binding {
     pub packet_out: ControllerHeader,
 }
 
-/// What is wrong with a table that only P4Info has.
+/// The fault of a table that only P4Info has, in words.
 pub fn absent_table(name: &str) -> String {
     format!("table {name} is in P4Info and not in the program")
 }

@@ -23,7 +23,7 @@
 //! | Constant Tables | PERMISSION_DENIED, readable | `tables::constant_tables_are_read_only` |
 //! | Wildcard Reads | filters, table id 0 | `tables::reads_filter` |
 //! | Direct Resources | counters, meters within entries | `state::direct_counters`, `state::direct_meters` |
-//! | Idle-timeout | refused where not supported, told elsewhere | `tables::*idle*` |
+//! | Idle-timeout | refused where not supported, told elsewhere | `idle::*` |
 //! | ActionProfileMember & ActionProfileGroup | members, groups, weights, one-shot; in use | `profiles::*` |
 //! | ValueSetEntry | modify only, size | `profiles::the_parser_takes_the_members_of_a_value_set` |
 //! | CounterEntry, MeterEntry, RegisterEntry | modify only, index rules, wildcards | `state::*` |
@@ -48,6 +48,7 @@ mod calls;
 mod config;
 mod digests;
 mod externs;
+mod idle;
 mod profiles;
 mod reconcile;
 mod replication;
