@@ -100,7 +100,11 @@ async def test_when_the_source_has_left_all_processes_say_so() -> None:
         source = await subject.grow(4)
         source.say("leave")
         await until(lambda: all(host.ended for host in subject.hosts))
-        assert await subject.stored("owners") == {}
+
+        async def cleared() -> bool:  # after the hosts were told
+            return await subject.stored("owners") == {}
+
+        await until(cleared)
 
 
 async def test_one_that_is_forgotten_goes_on_with_its_own_hosts() -> None:
