@@ -1,5 +1,8 @@
 """The kernel's own buffers with 1, 4 and 16 connections for every client, and a throughput climber, beside
-the paper's policy: Model 2."""
+the paper's policy: Model 2.
+
+The rule: a method is enough if every client has its target by its mean under the interference.
+"""
 
 from groupflow.study.claims import Claim
 from papers.sakajiri.claims import during

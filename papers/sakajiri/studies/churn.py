@@ -1,4 +1,8 @@
-"""Clients that join and leave while the others send."""
+"""Clients that join and leave while the others send.
+
+The rule: a method serves clients that come and go if each has its target, by its mean while it sends, from
+5 s after it joined, beside the interference.
+"""
 
 from collections.abc import Callable
 

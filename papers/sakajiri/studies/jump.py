@@ -1,4 +1,7 @@
-"""A high priority client whose round trip jumps from 20 to 300 ms half-way."""
+"""A high priority client whose round trip jumps from 20 to 300 ms half-way.
+
+The rule: a method follows if every client has its target by its mean, before the jump and from 10 s after it.
+"""
 
 from groupflow.study.claims import Claim
 from papers.sakajiri.outcome import Outcome, Outcomes, Span

@@ -1,4 +1,7 @@
-"""5 % random loss on the links of all clients."""
+"""5 % random loss on the links of all clients.
+
+The rule: a method withstands it if every client has its target by its mean over the run.
+"""
 
 from groupflow.study.claims import Claim
 from papers.sakajiri.claims import whole

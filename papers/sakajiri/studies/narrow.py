@@ -1,4 +1,9 @@
-"""Targets that cannot all be met: 3.6 Mb/s between Routers 2 and 3, while the targets sum to 4.5."""
+"""Targets that cannot all be met: 3.6 Mb/s between Routers 2 and 3, while the targets sum to 4.5.
+
+The rule: a method divides the link as the policy says if every client's rate is within a tenth of the paper's
+words (`divided`); the high priority has the rest if it gets a tenth more at least; the link is used if
+payload takes nine tenths of it.
+"""
 
 from dataclasses import replace
 

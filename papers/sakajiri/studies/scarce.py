@@ -1,4 +1,9 @@
-"""Targets that cannot all be met: 45 KB of buffer where 56 KB are needed, and four priorities."""
+"""Targets that cannot all be met: 45 KB of buffer where 56 KB are needed, and four priorities.
+
+The rule: who loses is as the policy says if every client's rate is within a tenth of the paper's words
+(`_expected`); what is left goes by priority if each higher one gets a fiftieth more at least; and the highest
+has its target by its mean.
+"""
 
 from itertools import pairwise
 from statistics import fmean

@@ -2,6 +2,8 @@
 
 One parameter varies at a time. For another queue, TCP, acknowledgement delay or fixed time, the path is
 inferred anew; `rtt`, `loss` and `rate` are factors of the inferred values.
+
+The rule: a claim holds over a range if it does at every value, by the bounds of `claims`.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,23 @@
+"""Each study states its rule in words, before its bounds and its code."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PAPERS = Path(__file__).parents[3] / "papers"
+SHARED = {"__init__.py", "study.py"}
+STUDIES = [
+    *(path for path in sorted(PAPERS.rglob("studies/*.py")) if path.name not in SHARED),
+    PAPERS / "cmt/children/claims.py",
+    PAPERS / "cmt/slow/claims.py",
+]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(PAPERS)))
+def test_a_study_begins_with_its_rule(path: Path) -> None:
+    assert "The rule" in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+
+
+def test_all_studies_are_looked_at() -> None:
+    assert len(STUDIES) >= 30
