@@ -11,7 +11,7 @@ use groupflow_base::Nanos;
 use self::interpreter::{Interpreter, Pass};
 use self::parser::{parse, Parsed};
 use crate::packet::metadata::{arrive, become_clone, depart, preserve, set};
-use crate::packet::pool::{PacketPool, Phv};
+use crate::packet::pool::{PacketBody, PacketPool, Phv};
 use crate::packet::wire_length;
 use crate::packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance,
@@ -55,7 +55,10 @@ pub(crate) fn ingress(parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, byt
     let shape = PacketLengths { received, length: pass.length, truncate: pass.truncate, tail: arrival.tail };
     let packet = keep.then(|| {
         let payload = pool.payload(payload);
-        finish(program, pool, phv, payload, shape)
+        let mut packet = finish(program, pool, phv, payload, shape);
+        // Copies for a group forget it, as BMv2's do.
+        packet.0.recirculate = pass.recirculate.filter(|_| matches!(verdict, Verdict::Unicast(_)));
+        packet
     });
     Ingress { verdict, packet, clone, digests }
 }
@@ -100,8 +103,8 @@ pub(crate) fn egress(
     (externs.dropped_at, externs.counted.0) = (0, 0);
     let drop_port = externs.options.drop_port;
     depart(program, phv, now, departure, body.length, drop_port);
-    let (received, length, truncate) = (body.received, body.length, body.truncate);
-    let pass = Pass { now, received, length, truncate, ..Pass::default() };
+    let PacketBody { received, length, truncate, recirculate, .. } = *body;
+    let pass = Pass { now, received, length, truncate, recirculate, ..Pass::default() };
     let mut interpreter = Interpreter { program, phv, externs, payload, pass };
     control::run(&mut interpreter, states, program.egress);
 
@@ -204,6 +207,7 @@ pub(crate) fn finish(
     body.fields = Phv::Slots(fields);
     body.payload = payload;
     (body.received, body.length, body.truncate) = (shape.received, shape.length, shape.truncate);
+    body.recirculate = None;
     body.tail = shape.tail;
     body.wire = u32::try_from(bytes).unwrap_or(u32::MAX).min(shape.truncate.unwrap_or(u32::MAX));
     Packet(body)

@@ -225,6 +225,8 @@ impl Native {
         body.received = self.context.received as u32;
         body.length = self.context.length as u32;
         body.truncate = self.truncation();
+        let asked = self.context.recirculate.checked_sub(1).filter(|_| self.context.group == 0);
+        body.recirculate = asked.map(|list| list as u32);
         body.wire = self.wire(payload.len(), arrival.tail);
         body.priority = self.context.priority as u8;
         done.packet = Some(Packet(body));
@@ -283,12 +285,13 @@ impl Native {
             return EgressOutcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
         };
         self.prepare(&mut parts, words.as_mut_ptr(), now);
-        let PacketBody { fields, payload, tail, received, length, truncate, .. } = &mut *body;
+        let PacketBody { fields, payload, tail, received, length, truncate, recirculate, .. } = &mut *body;
         let payload = payload.as_deref().map_or(&[][..], |payload| payload);
         let context = &mut self.context;
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
         (context.received, context.length) = (u64::from(*received), u64::from(*length));
         context.truncate = truncate.map_or(u64::MAX, u64::from);
+        context.recirculate = recirculate.map_or(0, |list| u64::from(list) + 1);
         let dropped = self.leave(&mut parts, fields, payload, *tail, departure, frame);
         parts.pool.take_back(body);
         self.outcome(dropped)

@@ -60,6 +60,8 @@ pub(crate) struct PacketBody {
     /// Bytes of the frame if egress changes nothing.
     pub wire: u32,
     pub truncate: Option<u32>,
+    /// The field list of a recirculation that ingress asked for: BMv2 carries it out after egress.
+    pub recirculate: Option<u32>,
     pub priority: u8,
 }
 
@@ -83,6 +85,7 @@ impl PacketPool {
                 length: 0,
                 wire: 0,
                 truncate: None,
+                recirculate: None,
                 priority: 0,
             })
         })
@@ -121,9 +124,10 @@ impl PacketPool {
                     (to, from) => *to = from.clone(),
                 }
                 copy.payload.clone_from(&body.payload);
-                let PacketBody { tail, received, length, wire, truncate, priority, .. } = *body;
+                let PacketBody { tail, received, length, wire, truncate, recirculate, priority, .. } = *body;
                 (copy.tail, copy.received, copy.length) = (tail, received, length);
                 (copy.wire, copy.truncate, copy.priority) = (wire, truncate, priority);
+                copy.recirculate = recirculate;
                 copy
             }
             None => Box::new(body.clone()),

@@ -203,7 +203,7 @@ pub fn entry(program: &Program, table: &TableInfo, seeds: &[u64]) -> Entry {
             MatchKind::Exact => Match::Exact(one),
             MatchKind::Lpm => {
                 let prefix = (next() % u64::from(width + 1)) as u8;
-                let kept = if prefix == 0 { 0 } else { all & !(all >> prefix) };
+                let kept = all & !all.checked_shr(prefix.into()).unwrap_or(0);
                 Match::Lpm { value: one & kept, prefix }
             }
             MatchKind::Ternary => {
