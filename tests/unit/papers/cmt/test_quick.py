@@ -47,9 +47,9 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*COMMAND, "--quick", "--jobs", "2", "--json", "--out", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
     found: list[dict[str, Any]] = json.loads((tmp_path / "claims.json").read_text())
-    assert printed["claims"] == found and len(found) == 16 + 8 + 13
+    assert printed["claims"] == found and len(found) == 15 + 7 + 13
     held = {claim["id"] for claim in found if claim["holds"]}
-    assert {"buffer-matters", "buffer-best", "connections-rising", "interference-gain", "grid-tuned"} <= held
+    assert {"buffer-matters", "buffer-best", "connections-rising", "grid-tuned"} <= held
     assert "buffer-beyond-1048576" not in held, "independent losses do not make a larger buffer worse"
     names = ("table-1", "table-2", "figure-1", "figure-2", "grid", "tree")
     assert {path.name for path in tmp_path.iterdir()} == {
