@@ -11,18 +11,9 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim
 from groupflow.study.ranges import draw_verdicts, over_values
-from papers.cmt.sockets import claims
+from papers.cmt.sockets import claims, paper
 from papers.cmt.sockets.outcome import Outcomes
-from papers.cmt.sockets.paper import (
-    BUFFERS,
-    MIDDLE,
-    QUICK_CONNECTIONS,
-    QUICK_SEEDS,
-    QUICK_UP_TO_MOST,
-    SMALL,
-    Case,
-    Open,
-)
+from papers.cmt.sockets.paper import Case, Open
 from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "range"
@@ -70,9 +61,9 @@ def cases(quick: bool) -> list[Case]:
     )
     cells = dict.fromkeys(
         [
-            *((buffer, 1) for buffer in BUFFERS),
-            *((SMALL, n) for n in QUICK_CONNECTIONS),
-            *((MIDDLE, n) for n in QUICK_UP_TO_MOST),
+            *((buffer, 1) for buffer in paper.BUFFERS),
+            *((paper.SMALL, n) for n in paper.QUICK_CONNECTIONS),
+            *((paper.MIDDLE, n) for n in paper.QUICK_UP_TO_MOST),
         ]
     )
     return [Case(buffer, n, chosen) for chosen in choices for buffer, n in cells]
@@ -126,5 +117,9 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "the range of open parameters in which the claims hold", runs(cases, QUICK_SEEDS), _judge, _draw
+    NAME,
+    "the range of open parameters in which the claims hold",
+    runs(cases, paper.QUICK_SEEDS),
+    _judge,
+    _draw,
 )
