@@ -33,7 +33,8 @@ def desired(page: dict[str, Any]) -> dict[str, Any]:
         part: sorted(str({key: each[key] for key in keys}) for each in page[part])
         for part, keys in kept.items()
     }
-    return found | {key: page["tuning"][key] for key in ("policy", "buffer", "link_bps", "server", "clients")}
+    wanted = ("policy", "buffer", "link_bps", "server", "clients")
+    return found | {"tuning": {key: page["tuning"][key] for key in wanted}}
 
 
 async def test_all_is_on_one_page_and_there_again_after_the_controller_was_killed(

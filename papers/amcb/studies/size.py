@@ -79,9 +79,9 @@ def _everywhere(found: Outcomes) -> Claim:
     each = {fixed: worst(fixed) for fixed in FIXED}
     adapted = worst(None)
     listed = ", ".join(f"{fixed}: {ratio:.2f}" for fixed, ratio in each.items())
-    claim = "on the link where power is below the greatest there by most, adapted, that is less than fixed"
+    claim = "the adapted size's worst loss of power over all links is smaller than that of any fixed one"
     return finding(
-        NAME, "power-everywhere", f"{claim}, whatever the size", adapted, "times",
+        NAME, "power-everywhere", claim, adapted, "times",
         adapted * MORE <= min(each.values()), f"by {MORE:g} at least; fixed: {listed}",
     )  # fmt: skip
 

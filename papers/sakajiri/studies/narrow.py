@@ -49,7 +49,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
         claims += [
             finding(
                 NAME, f"as-said-{case.method}",
-                f"{name}: who loses, and by how much, is as the policy says",
+                f"{name}: rates are divided as the policy says",
                 worst, "relative difference, the worst", worst <= NEAR,
                 f"at most {NEAR:g}; measured {listed(rates)}; of {total:.2f} Mb/s {listed(said)}",
             ),

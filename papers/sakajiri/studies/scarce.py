@@ -1,6 +1,6 @@
 """Targets that cannot all be met: 45 KB of buffer where 56 KB are needed, and four priorities.
 
-The rule: who loses is as the policy says if every client's rate is within a tenth of the paper's words
+The rule: rates are divided as the policy says if every client's rate is within a tenth of the paper's words
 (`_expected`); what is left goes by priority if each higher one gets a fiftieth more at least; and the highest
 has its target by its mean.
 """
@@ -55,7 +55,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
             claims.append(
                 finding(
                     NAME, f"as-said-{case.method}",
-                    f"{NAMES[case.method]}: who loses, and by how much, is as the policy says",
+                    f"{NAMES[case.method]}: rates are divided as the policy says",
                     worst, "relative difference, the worst", worst <= NEAR,
                     f"at most {NEAR:g}; measured {listed(rates)}; said {listed(expected)}",
                 )
