@@ -3,7 +3,7 @@
 "Low", "unstable" and "almost the same" are the paper's words; the bounds that stand for them are all here.
 judge.py draws the conclusion from several runs. Statements that one event decides are one claim: losses at
 the node where packets pile up, a lasting recovery and stability in scenario 4, Vegas' losses and its likeness
-with and without DFC. With DFC the size makes no difference if 4S, 4 and 4L each are near 0.5.
+with and without DFC.
 """
 
 from collections.abc import Callable
@@ -247,6 +247,17 @@ def _size_matters(small: Outcome, medium: Outcome, large: Outcome) -> list[Claim
     ]  # fmt: skip
 
 
+def _size_does_not_matter(*sizes: Outcome) -> list[Claim]:
+    means = [outcome.mean_efficiency for outcome in sizes]
+    spread = max(means) - min(means)
+    return [
+        Claim(
+            "size-dfc", "5.2, Figs. 14, 9, 15", "with DFC the network's size makes no difference", 0,
+            spread, "largest difference", spread <= NEAR,
+        ),
+    ]  # fmt: skip
+
+
 def _better_than_tahoe(tahoe: Outcome, other: Outcome) -> list[Claim]:
     case = other.case
     better = other.mean_efficiency - tahoe.mean_efficiency
@@ -325,6 +336,7 @@ RULES: tuple[Rule, ...] = (
     _between(_where_tcp_s_packets_are, "tcp", "4"),
     _between(_where_dfc_s_packets_are, "dfc", "4"),
     _between(_size_matters, "tcp", "4S", "4", "4L"),
+    _between(_size_does_not_matter, "dfc", "4S", "4", "4L"),
     *(_between(_better_than_tahoe, "tcp", "4", name) for name in ("4R", "4N")),
     *(Rule((label(name, "tcp"), label(name, "dfc")), _worse_than_dfc) for name in ("4R", "4N")),
     _between(_small_buffer_is_enough, "dfc", "4V", "4V2"),

@@ -164,6 +164,9 @@ def test_the_grid_is_judged_as_the_text_says() -> None:
     assert "grid-no-number" not in held(dict.fromkeys(BUFFERS, 9))
     assert "grid-middle" in held(dict.fromkeys(BUFFERS, 9))
     assert "grid-middle" not in held(says), "with four connections 65,536 bytes are best"
+    level = {(b, n): 10.0 for b in BUFFERS for n in range(1, 10)}
+    judged = claims.grid(Found(Wire(0.02, 0.0, 20e6), level))
+    assert "grid-nine" not in {claim.id for claim in judged if claim.holds}, "fewer are as good"
 
 
 def test_outcomes_are_means_by_choice() -> None:
