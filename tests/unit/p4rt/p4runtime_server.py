@@ -24,23 +24,27 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         self.refuse_tables: set[int] = set()
         self.packets: list[p4r.PacketOut] = []
         self.to_send: asyncio.Queue[p4r.StreamMessageResponse] = asyncio.Queue()
+        """Messages to the stream opened last; a stream that is closing takes none of them."""
 
     async def StreamChannel(  # noqa: N802 (gRPC's name)
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
+        to_send: asyncio.Queue[p4r.StreamMessageResponse] = asyncio.Queue()
+        self.to_send = to_send
+
         async def take() -> None:
             async for request in request_iterator:
                 if request.HasField("arbitration"):
                     asked = request.arbitration
                     bid = U128.decode(asked.election_id) if asked.HasField("election_id") else -1
-                    self.to_send.put_nowait(self._arbitrate(bid))
+                    to_send.put_nowait(self._arbitrate(bid))
                 else:
                     self.packets.append(request.packet)
 
         taking = asyncio.create_task(take())
         try:
             while True:
-                yield await self.to_send.get()
+                yield await to_send.get()
         finally:
             taking.cancel()
 

@@ -56,7 +56,7 @@ pub(crate) fn ingress(parts: EngineParts<'_>, now: Nanos, arrival: &Arrival, byt
     let packet = keep.then(|| {
         let payload = pool.payload(payload);
         let mut packet = finish(program, pool, phv, payload, shape);
-        // Copies for a group forget it, as BMv2's do.
+        // Copies for a group lose the request, as BMv2's do.
         packet.0.recirculate = pass.recirculate.filter(|_| matches!(verdict, Verdict::Unicast(_)));
         packet
     });
