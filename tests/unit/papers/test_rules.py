@@ -1,4 +1,4 @@
-"""The docstring of each file of studies states a rule in words: "The rule: ...", or "The rule of "NAME": ..."."""
+"""The docstring of each file of studies states a rule: "The rule: ...", or "The rule of "NAME": ..."."""
 
 import ast
 import re
