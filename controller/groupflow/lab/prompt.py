@@ -69,7 +69,7 @@ class Prompt(CLI):
 
     def do_xterm(self, line: str, term: str = "xterm") -> None:
         """xterm HOST ...: a terminal at each host, where there is a display"""
-        if "DISPLAY" in os.environ:
+        if os.environ.get("DISPLAY"):
             super().do_xterm(line, term)
         else:
             self._refuse("no display: log in with ssh -X, or write commands after a host's name: h1 ip addr")
