@@ -76,17 +76,15 @@ def _high_and_stable(dfc: Outcome) -> list[Claim]:
         Claim(
             f"{case.name}-dfc-half", where,
             "with DFC the target flow's efficiency is near 0.5: both flows share the link fairly", HALF,
-            dfc.mean_efficiency, "", near_half and dfc.fairness >= FAIR, f"within {NEAR}, and {_fair(dfc)}",
+            dfc.mean_efficiency, "", near_half and dfc.fairness >= FAIR,
+            f"within {NEAR}, and the slower flow's throughput at least {FAIR} of the faster's"
+            f" ({dfc.fairness:.3f})",
         ),
         Claim(
             f"{case.name}-dfc-stable", where, "with DFC the efficiency is stable", "stable",
             dfc.efficiency_spread, "standard deviation", dfc.efficiency_spread <= NEAR,
         ),
     ]  # fmt: skip
-
-
-def _fair(outcome: Outcome) -> str:
-    return f"the slower flow's throughput at least {FAIR} of the faster's ({outcome.fairness:.3f})"
 
 
 def _without_loss(dfc: Outcome) -> list[Claim]:
@@ -232,7 +230,7 @@ def _where_dfc_s_packets_are(dfc: Outcome) -> list[Claim]:
             "with DFC the network recovers rapidly from congestion, and is stable then: flows share fairly",
             "rapidly", late / trip_s, "round trips until the efficiency stays near 0.5",
             late <= RECOVERED_TRIPS * trip_s and dfc.fairness >= FAIR,
-            f"rapidly: {RECOVERED_TRIPS} of {1000 * trip_s:.1f} ms; {_fair(dfc)}",
+            f"rapidly: {RECOVERED_TRIPS} of {1000 * trip_s:.1f} ms; fair: {dfc.fairness:.3f}, of {FAIR}",
         ),
     ]  # fmt: skip
 

@@ -225,13 +225,15 @@ impl Part for Sending {
     }
 
     fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
+        use SenderEvent::{Complete, Failed, Stalled, Unanswered};
         while let Some(event) = seat.transport.as_mut().and_then(Sender::poll_event) {
-            let culprit = self.health.culprit(seat.member.controller_silent());
-            match (event, culprit) {
-                (SenderEvent::Complete, _) => self.complete(now, seat),
-                (SenderEvent::Stalled(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
-                (SenderEvent::Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
-                (SenderEvent::Stalled(quiet) | SenderEvent::Failed(SenderError::Silence(quiet)), culprit) => {
+            // A group that answers polls needs no controller for a while.
+            let alone = seat.member.controller_silent() && !matches!(event, Stalled(_));
+            match (event, self.health.culprit(alone)) {
+                (Complete, _) => self.complete(now, seat),
+                (Stalled(quiet) | Unanswered(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
+                (Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
+                (Stalled(quiet) | Unanswered(quiet) | Failed(SenderError::Silence(quiet)), culprit) => {
                     let who = culprit.unwrap_or_else(|| "the group".to_owned());
                     self.fail(now, seat, SendError::NoAcknowledgement { quiet, who });
                 }

@@ -40,6 +40,21 @@ fn isolate_lets_the_others_finish_in_their_usual_time() {
     }
 }
 
+/// Nothing new is acknowledged for 20 s and more; the group answers polls all the while.
+#[test]
+fn a_controller_that_is_away_ends_no_stream_whose_group_answers() {
+    for mode in [Mode::EndToEnd, Mode::NodeToNode] {
+        let (scenario, mut world, bytes) = with_a_slow_receiver(mode, Policy::Isolate, 256 << 20);
+        let slower = LinkConfig { rate: BitRate(2 * MBIT), ..scenario.link() };
+        world.set_downlink(scenario.receiver_hosts().end - 1, slower);
+        world.run_for(Nanos::from_secs(2));
+        world.controller.alive = false;
+        world.run_for(Nanos::from_secs(20));
+        world.controller.alive = true;
+        finish(&mut world, scenario.receiver_hosts(), &bytes, Nanos::from_secs(120));
+    }
+}
+
 #[test]
 fn strict_makes_all_follow_the_slow_one() {
     for mode in [Mode::EndToEnd, Mode::NodeToNode] {

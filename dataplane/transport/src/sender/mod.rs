@@ -25,7 +25,7 @@ use flight::Flight;
 use polls::Polls;
 use rate::{PacketPacer, RateModel};
 use repeats::Repeats;
-use watch::{Stall, Watch};
+use watch::Watch;
 
 use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
 use crate::nack::Nack;
@@ -276,8 +276,8 @@ impl Sender {
             return;
         }
         match self.watch.stall(now) {
-            Some(Stall { quiet, dead: true }) => self.end(SenderEvent::Failed(SenderError::Silence(quiet))),
-            Some(Stall { quiet, dead: false }) => self.events.push_back(SenderEvent::Stalled(quiet)),
+            Some(event @ SenderEvent::Failed(_)) => self.end(event),
+            Some(event) => self.events.push_back(event),
             None => {}
         }
     }

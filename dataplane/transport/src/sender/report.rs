@@ -19,8 +19,10 @@ pub enum SenderError {
 /// An event of a stream that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SenderEvent {
-    /// The group's acknowledgement has not moved for this long; the sender goes on.
+    /// The group's acknowledgement has not moved for this long, though it answers polls; the sender goes on.
     Stalled(Nanos),
+    /// The group's acknowledgement has not moved for this long, nor is a poll answered; the sender goes on.
+    Unanswered(Nanos),
     /// The group has the whole stream, and the sender has stopped.
     Complete,
     Failed(SenderError),

@@ -2,19 +2,12 @@
 
 use groupflow_base::Nanos;
 
+use super::report::{SenderError, SenderEvent};
+
 /// A stall is reported after this time, and again each time that it has passed.
 const STALL: Nanos = Nanos::from_secs(8);
 /// A group that has not even answered a poll for this long is taken to be dead.
 const SILENCE: Nanos = Nanos::from_secs(60);
-
-/// A stall: the acknowledgement has not moved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stall {
-    /// The length of the stall.
-    pub(super) quiet: Nanos,
-    /// Whether the group has not answered a poll, either.
-    pub(super) dead: bool,
-}
 
 /// The times of acknowledgements.
 #[derive(Debug)]
@@ -40,12 +33,17 @@ impl Watch {
     }
 
     /// A stall, if one is due to be reported.
-    pub(super) fn stall(&mut self, now: Nanos) -> Option<Stall> {
+    pub(super) fn stall(&mut self, now: Nanos) -> Option<SenderEvent> {
         if now < self.deadline() {
             return None;
         }
         self.told = now;
-        Some(Stall { quiet: now - self.progress, dead: now - self.heard >= SILENCE })
+        let quiet = now - self.progress;
+        Some(match now - self.heard {
+            unheard if unheard >= SILENCE => SenderEvent::Failed(SenderError::Silence(quiet)),
+            unheard if unheard >= STALL => SenderEvent::Unanswered(quiet),
+            _ => SenderEvent::Stalled(quiet),
+        })
     }
 
     /// When [`Watch::stall`] next reports one.
@@ -63,9 +61,10 @@ mod tests {
         let mut watch = Watch::new(Nanos::ZERO);
         assert_eq!(watch.stall(Nanos(STALL.0 - 1)), None);
         watch.heard(Nanos::from_secs(30));
-        let stall = |secs, dead| Some(Stall { quiet: Nanos::from_secs(secs), dead });
-        assert_eq!(watch.stall(Nanos::from_secs(61)), stall(61, false));
-        assert_eq!(watch.stall(Nanos::from_secs(61)), None, "told once in {STALL}");
-        assert_eq!(watch.stall(Nanos::from_secs(90)), stall(90, true));
+        let secs = Nanos::from_secs;
+        assert_eq!(watch.stall(secs(37)), Some(SenderEvent::Stalled(secs(37))));
+        assert_eq!(watch.stall(secs(44)), None, "told once in {STALL}");
+        assert_eq!(watch.stall(secs(61)), Some(SenderEvent::Unanswered(secs(61))));
+        assert_eq!(watch.stall(secs(90)), Some(SenderEvent::Failed(SenderError::Silence(secs(90)))));
     }
 }
