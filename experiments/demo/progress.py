@@ -74,8 +74,7 @@ def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
     )
 
 
-def print_table(console: Console, report: Report) -> None:
-    """Prints the result in the terminal."""
+def result_table(report: Report) -> Table:
     title = "copies: of the file on two links; packets lost on links, refused by full queues"
     table = Table(title=title, title_justify="left")
     table.add_column(no_wrap=True)
@@ -88,7 +87,7 @@ def print_table(console: Console, report: Report) -> None:
             repairs = str(run.repairs) if name == "groupflow" else "-"
             drops = map(str, each.drops)
             table.add_row(f"{name}, {run.name}", size(each.file_bytes), seconds, *copies, *drops, repairs)
-    console.print(table)
+    return table
 
 
 def _note(track: Track) -> str:

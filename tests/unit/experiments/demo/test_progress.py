@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from experiments.demo.progress import ProgressView, print_table, summary
+from experiments.demo.progress import ProgressView, result_table, summary
 from experiments.demo.results import size
 from groupflow.endpoint.events import Event
 from groupflow.lab.transfer import Track
@@ -65,7 +65,7 @@ def test_a_terminal_gets_a_bar_for_each_receiver() -> None:
 
 def test_the_table_has_a_row_for_each_transport_and_loss() -> None:
     out = io.StringIO()
-    print_table(Console(file=out, width=160), canned.report(1))
+    Console(file=out, width=160).print(result_table(canned.report(1)))
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.getvalue().splitlines()]
     assert [row for row in rows if row] == [
         ["groupflow, no loss", "64.0 MiB", "6.20", "1.05", "1.05", "0", "0", "0"],
