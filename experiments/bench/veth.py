@@ -107,7 +107,7 @@ class _Contender:
         return cpu_ns(self._process.pid)
 
     def check(self) -> None:
-        """Raises RuntimeError if the process ended."""
+        """Raises RunError if the process ended."""
         if self._process is None or self._process.poll() is not None:
             raise RunError(f"{self.name} ended: see its messages above")
 

@@ -82,10 +82,12 @@ class Frame(Generic[Done]):
         """a line for each switch that lagged behind; the runs add to it"""
 
     def run(self, runs: Generator[Done], find: Callable[[Sequence[Done]], Findings]) -> None:
-        """`find` is given what the finished runs have yielded. Raises StudyError."""
+        """`find` is given what the finished runs have yielded. Raises StudyError; a mistake of the experiment
+        itself as it is."""
         done: list[Done] = []
         kind: type[StudyError] = StudyError
         problems: list[str] = []
+        mistake: Exception | None = None
         with into(self.options.out):
             self.options.out.mkdir(parents=True, exist_ok=True)
         try:
@@ -94,12 +96,13 @@ class Frame(Generic[Done]):
                     done.append(each)
         except KeyboardInterrupt:
             kind, problems = StoppedError, [f"interrupted; {len(done)} runs are kept"]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (raised below, when results are written)
             cause = expected(error, _ERRORS)
             if cause is None:
-                raise
-            kind = type(cause) if isinstance(cause, StudyError) else StudyError
-            problems = [f"{str(cause) or 'no answer in time'}; {len(done)} runs are kept"]
+                mistake = error
+            else:
+                kind = type(cause) if isinstance(cause, StudyError) else StudyError
+                problems = [f"{str(cause) or 'no answer in time'}; {len(done)} runs are kept"]
         if done:
             try:
                 with into(self.options.out):
@@ -108,6 +111,8 @@ class Frame(Generic[Done]):
                 problems += [findings.failed] if findings.failed else []
             except StudyError as error:
                 problems.append(str(error))
+        if mistake:
+            raise mistake
         if self.lagging:
             problems.append(f"CPU-bound, do not trust the figures: {', '.join(self.lagging)}")
         if problems:

@@ -81,9 +81,10 @@ def test_an_interrupt_before_the_first_result_finds_nothing(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mistake_in_an_experiment_is_raised_as_it_is(tmp_path: Path) -> None:
+def test_a_mistake_in_an_experiment_is_raised_as_it_is_and_results_are_kept(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         frame(tmp_path).run(runs(1, then=ZeroDivisionError()), find)
+    assert json.loads((tmp_path / "results.json").read_text()) == [1]
 
 
 @pytest.mark.parametrize(
