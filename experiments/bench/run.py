@@ -2,7 +2,7 @@
 a file with their names."""
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from experiments.bench import (
     veth,
 )
 from experiments.bench.figure import Figure
-from groupflow.study.errors import StudyError
+from groupflow.study.errors import RefusedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 
@@ -42,18 +42,14 @@ AS_ROOT = ("veth", "transfer")
 
 def add_options(parser: ArgumentParser) -> None:
     listed = ", ".join(PARTS)
-    parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help=f"of {listed} (default: all)")
-
-
-def _part(name: str) -> str:
-    if name not in PARTS:
-        raise ArgumentTypeError(f"{name}: there are {', '.join(PARTS)}")
-    return name
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {listed} (default: all)")
 
 
 def run(args: Namespace) -> None:
     """Raises StudyError where a part that needs root was left out."""
     wanted: list[str] = args.parts or list(PARTS)
+    if unknown := [name for name in wanted if name not in PARTS]:
+        raise RefusedError(f"PART {unknown[0]}: unknown; the parts are {', '.join(PARTS)}")
     frame = Frame[Figure](ExperimentOptions(args.name, args.out, json=args.json))
     able = [name for name in wanted if name not in AS_ROOT or os.geteuid() == 0]
     left = "" if able == wanted else "transfers and packets over veth need root: use sudo"

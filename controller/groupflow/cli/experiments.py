@@ -49,6 +49,7 @@ def _code(error: Exception) -> int:
 
 
 def _add_all(parser: command.Parser) -> None:
+    parser.found = True
     subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=command.Parser)
     with studying():
         names = checkout.experiment_names()

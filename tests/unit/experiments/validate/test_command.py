@@ -18,8 +18,8 @@ from groupflow.cli.main import main
         ("validate nosuch", 4, "line4-tahoe"),
         ("validate --nosuch", 2, "unrecognized"),
         ("bench --help", 0, "dispatchers"),
-        ("bench nosuch", 2, "PART: nosuch: there are pipeline, line"),
-        ("experiment bench nosuch", 2, "PART: nosuch: there are pipeline, line"),
+        ("bench nosuch", 4, "PART nosuch: unknown; the parts are pipeline, line"),
+        ("experiment bench nosuch", 4, "PART nosuch: unknown; the parts are pipeline, line"),
     ],
 )
 def test_it_answers_and_runs_nothing(
