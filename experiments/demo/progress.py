@@ -10,8 +10,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from rich.table import Table
 
 from experiments.demo.options import SENDER
-from experiments.demo.results import Report, size
+from experiments.demo.results import Report
 from groupflow.lab.transfer import Track
+from groupflow.network.units import format_size
 
 _LINE_SECONDS = 1.0
 
@@ -69,7 +70,7 @@ def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
     repaired = sum(track.repaired for track in tracks)
     return (
         f"{seconds:5.1f} s  slowest {slowest.name} {100 * slowest.bytes / file_bytes:.0f} % "
-        f"({size(slowest.bytes)} of {size(file_bytes)}), {complete} of {len(tracks)} complete, "
+        f"({format_size(slowest.bytes)} of {format_size(file_bytes)}), {complete} of {len(tracks)} complete, "
         f"{repaired} packets repaired"
     )
 
@@ -86,7 +87,9 @@ def result_table(report: Report) -> Table:
             copies = (f"{each.copies(*pair):.2f}" for pair in ((SENDER, "s1"), ("s1", "s2")))
             repairs = str(run.repairs) if name == "groupflow" else "-"
             drops = map(str, each.drops)
-            table.add_row(f"{name}, {run.name}", size(each.file_bytes), seconds, *copies, *drops, repairs)
+            table.add_row(
+                f"{name}, {run.name}", format_size(each.file_bytes), seconds, *copies, *drops, repairs
+            )
     return table
 
 

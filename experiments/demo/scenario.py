@@ -24,7 +24,6 @@ from experiments.demo.results import (
     Report,
     Run,
     Transport,
-    size,
 )
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.controller_process import ControllerProcess
@@ -33,6 +32,7 @@ from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
 from groupflow.network import units, variants
+from groupflow.network.units import format_size
 from groupflow.study.experiment import RunError
 
 _SAMPLE_SECONDS = 0.1
@@ -137,9 +137,8 @@ class Scenario:
             paced = self.options.switch == "bmv2"
             todo = baseline.plan(topology, SENDER, self.receivers, count, paced=paced)
             note = todo.note
-            self._say(
-                f"TCP to each of {len(outputs)}: {size(todo.file_bytes)}, about {todo.seconds:.0f} s. {note}"
-            )
+            volume = format_size(todo.file_bytes)
+            self._say(f"TCP to each of {len(outputs)}: {volume}, about {todo.seconds:.0f} s. {note}")
             sent = baseline.run(network, SENDER, self.receivers, file, self._files.resolve(), todo)
             tcp = await _watched(network, sent, todo.file_bytes, lambda seconds: seconds)
         return Run(
