@@ -10,6 +10,7 @@ from rich.table import Table
 
 from experiments.bench import (
     dispatchers,
+    entries,
     gather,
     line,
     pipeline,
@@ -28,6 +29,7 @@ from groupflow.study.options import ExperimentOptions
 PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "pipeline": lambda _: pipeline.figures(),
     "line": lambda _: line.figures(),
+    "entries": lambda _: entries.figures(),
     "tuning": lambda _: tuning.figures(),
     "sessions": lambda _: sessions.figures(),
     "gather": lambda _: gather.figures(),
