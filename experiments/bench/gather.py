@@ -27,6 +27,7 @@ from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.endpoint.gather.tuner import Message, Tuner
 from groupflow.endpoint.programs import find_program
+from groupflow.study.experiment import RunError
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 _CLIENTS, _CONNECTIONS = 1000, 4
@@ -109,7 +110,7 @@ async def _crowd() -> list[Figure]:
             said, _ = await load.communicate()
             memory = _peak(service.agent.pid)
     if not spans or int(said.split()[0]) != _CLIENTS:
-        raise RuntimeError(f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections")
+        raise RunError(f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections")
     note = f"{_CLIENTS} clients, {_CONNECTIONS} TLS connections each, all windows change; {_MOST_MS:g} wanted"
     late = round(statistics.quantiles(spent, n=100)[98], 2)
     return [
@@ -176,4 +177,4 @@ def _peak(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10
-    raise RuntimeError(f"no peak of process {pid}")
+    raise RunError(f"no peak of process {pid}")

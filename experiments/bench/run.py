@@ -1,12 +1,11 @@
-"""`groupflow bench [PART...]`: measures, prints a table; of all parts, out/bench/results.json."""
+"""`groupflow bench [PART...]`: measures, prints a table, and writes results.json; of some parts,
+a file with their names."""
 
-import json
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from experiments.bench import (
@@ -23,56 +22,57 @@ from experiments.bench import (
     veth,
 )
 from experiments.bench.figure import Figure
-from groupflow.study.errors import StudyError
-from groupflow.study.experiment import Experiment
+from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study.experiment import Experiment, Findings, Frame
+from groupflow.study.options import ExperimentOptions
 
-_OUT = Path("out/bench")
-PARTS: dict[str, Callable[[], list[Figure]]] = {
-    "pipeline": pipeline.figures,
-    "line": line.figures,
-    "entries": entries.figures,
-    "tuning": tuning.figures,
-    "sessions": sessions.figures,
-    "gather": gather.figures,
-    "tree": tree.figures,
-    "dispatchers": dispatchers.figures,
-    "split": split.figures,
-    "veth": veth.figures,
-    "transfer": lambda: transfer.figures(_OUT / "transfer"),
+PARTS: dict[str, Callable[[Path], list[Figure]]] = {
+    "pipeline": lambda _: pipeline.figures(),
+    "line": lambda _: line.figures(),
+    "entries": lambda _: entries.figures(),
+    "tuning": lambda _: tuning.figures(),
+    "sessions": lambda _: sessions.figures(),
+    "gather": lambda _: gather.figures(),
+    "tree": lambda _: tree.figures(),
+    "dispatchers": lambda _: dispatchers.figures(),
+    "split": lambda _: split.figures(),
+    "veth": lambda _: veth.figures(),
+    "transfer": lambda out: transfer.figures(out / "transfer"),
 }
 AS_ROOT = ("veth", "transfer")
 
 
 def add_options(parser: ArgumentParser) -> None:
     listed = ", ".join(PARTS)
-    parser.add_argument("parts", nargs="*", type=_part, metavar="PART", help=f"of {listed} (default: all)")
-
-
-def _part(name: str) -> str:
-    if name not in PARTS:
-        raise ArgumentTypeError(f"{name}: there are {', '.join(PARTS)}")
-    return name
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {listed} (default: all)")
 
 
 def run(args: Namespace) -> None:
     """Raises StudyError where a part that needs root was left out."""
     wanted: list[str] = args.parts or list(PARTS)
-    console = Console()
-    figures: list[Figure] = []
-    root = os.geteuid() == 0 or not any(name in AS_ROOT for name in wanted)
-    for name in wanted:
-        if root or name not in AS_ROOT:
-            console.print(f"{name} ...")
-            figures += PARTS[name]()
+    if unknown := [name for name in wanted if name not in PARTS]:
+        raise RefusedError(f"PART {unknown[0]}: unknown; the parts are {', '.join(PARTS)}")
+    frame = Frame[Figure](ExperimentOptions(args.name, args.out, json=args.json))
+    able = [name for name in wanted if name not in AS_ROOT or os.geteuid() == 0]
+    left = "" if able == wanted else "transfers and packets over veth need root: use sudo"
+    name = "results" if set(wanted) == set(PARTS) else "-".join(wanted)
+    frame.run(_figures(able, frame), lambda figures: find(name, left, figures))
+    if not able:
+        raise StudyError(left)
+
+
+def _figures(parts: Sequence[str], frame: Frame[Figure]) -> Generator[Figure]:
+    for name in parts:
+        frame.console.print(f"{name} ...")
+        yield from PARTS[name](frame.options.out)
+
+
+def find(name: str, left: str, figures: Sequence[Figure]) -> Findings:
     table = Table("figure", "value", "unit", "note")
     for figure in figures:
         table.add_row(figure.name, f"{figure.value:,}", figure.unit, figure.note)
-    console.print(table)
-    if wanted == list(PARTS):
-        _OUT.mkdir(parents=True, exist_ok=True)
-        (_OUT / "results.json").write_text(json.dumps([f._asdict() for f in figures], indent=2) + "\n")
-    if not root:
-        raise StudyError("transfers and packets over veth need root: use sudo")
+    form = [figure._asdict() for figure in figures]
+    return Findings({f"{name}.json": form}, form, [table], failed=left)
 
 
 EXPERIMENT = Experiment(

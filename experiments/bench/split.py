@@ -27,6 +27,7 @@ from experiments.bench.figure import Figure
 from experiments.bench.processors import cpu_ns, on
 from experiments.bench.programs import example
 from groupflow.endpoint.programs import find_program
+from groupflow.study.experiment import RunError
 
 _CPUS = sorted(os.sched_getaffinity(0))
 _COPIES = 4
@@ -76,7 +77,7 @@ def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
                 answers.append(json.loads(lines.readline()))
     for answer in answers:
         if not answer["ok"]:
-            raise RuntimeError(f"gfagent refused: {answer['error']}")
+            raise RunError(f"gfagent refused: {answer['error']}")
     return answers
 
 
@@ -98,7 +99,7 @@ def _process(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
 def _ready(process: subprocess.Popen[bytes]) -> None:
     assert process.stdout is not None
     if not process.stdout.readline():
-        raise RuntimeError(f"{process.args} ended before it was ready")
+        raise RunError(f"{process.args} ended before it was ready")
 
 
 def _wait_for_port(address: str) -> None:
@@ -110,7 +111,7 @@ def _wait_for_port(address: str) -> None:
             return
         except OSError:
             time.sleep(0.02)
-    raise RuntimeError(f"no program listens at {address}")
+    raise RunError(f"no program listens at {address}")
 
 
 def _received(addresses: Sequence[str]) -> int:
@@ -173,7 +174,7 @@ def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
         after, end, cpu = _received(members), time.perf_counter(), cpu_ns(pid) - cpu
     count = after - before
     if count <= 0:
-        raise RuntimeError(f"nothing came through {contender.name}")
+        raise RunError(f"nothing came through {contender.name}")
     # The connections of the next round must not be taken for these.
     _wait_until_idle(members)
     return _Round(count * 8 / 1e9 / (end - start), cpu / count)
@@ -183,7 +184,7 @@ def _wait_until_idle(members: Sequence[str]) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while _received(members):
         if time.monotonic() > deadline:
-            raise RuntimeError("connections to members stay open after their sender has gone")
+            raise RunError("connections to members stay open after their sender has gone")
         time.sleep(0.02)
 
 
@@ -255,7 +256,7 @@ def memory(sessions: int = _SESSIONS) -> float:
                 left -= len(connection.recv(left))
         (stats,) = _ask(control, {"op": "stats"})
         if stats["streams"] != sessions:
-            raise RuntimeError(f"the agent has {stats['streams']} streams of {sessions}")
+            raise RunError(f"the agent has {stats['streams']} streams of {sessions}")
         return _resident_mb(process.pid) - stats["cache_used"] / 1e6
 
 

@@ -11,7 +11,7 @@ from experiments.demo.scenario import Scenario
 
 def _one(members: int, out: Path) -> Figure:
     options = Options(members=members, loss=0, baseline=False, out=out)
-    report = Scenario(options, Console(quiet=True)).run()
+    (report,) = Scenario(options, Console(quiet=True)).run()
     slowest = report.runs[0].group.seconds or 0.0
     note = f"{slowest / report.parameters.ideal_seconds:.3f} of size/rate + delay"
     if report.cpu_bound:

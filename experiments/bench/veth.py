@@ -30,6 +30,7 @@ from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.processors import cpu_ns, on
 from experiments.bench.programs import example
 from groupflow.endpoint.programs import find_program
+from groupflow.study.experiment import RunError
 
 _ROOT = Path(__file__).parents[2]
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
@@ -106,9 +107,9 @@ class _Contender:
         return cpu_ns(self._process.pid)
 
     def check(self) -> None:
-        """Raises RuntimeError if the process ended."""
+        """Raises RunError if the process ended."""
         if self._process is None or self._process.poll() is not None:
-            raise RuntimeError(f"{self.name} ended: see its messages above")
+            raise RunError(f"{self.name} ended: see its messages above")
 
     def _run(self, command: Sequence[str]) -> None:
         # BMv2 complains of missing hardware counters, a line a thread.

@@ -14,6 +14,7 @@ from typing import cast
 from groupflow.endpoint.processes import tied
 from groupflow.lab.network import Network
 from groupflow.network.topology import LinkSpec, Topology
+from groupflow.study.experiment import RunError
 
 MAX_SECONDS = 20.0
 """A baseline that would take longer gets a smaller file."""
@@ -24,10 +25,6 @@ _FRAME, _SEGMENT = 1514, 1448
 """bytes of a full frame, and of the file in it (TCP with timestamps)"""
 _PATIENCE = 5.0
 """factor of the estimate after which, with half a minute more, the baseline is given up"""
-
-
-class BaselineError(Exception):
-    """The baseline did not finish. One line."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +77,14 @@ async def run(
     network: Network, sender: str, receivers: Sequence[str], file: Path, folder: Path, todo: Plan
 ) -> float:
     """Sends the first `todo.file_bytes` of `file`, kept in `folder`. Returns the seconds that it took. Raises
-    BaselineError."""
+    RunError."""
     part = folder / "baseline.bin"
     expected = await asyncio.to_thread(_cut, file, part, todo.file_bytes)
     try:
         async with asyncio.timeout(todo.seconds * _PATIENCE + 30):
             return await _transfer(network, sender, receivers, part, todo, expected)
     except TimeoutError:
-        raise BaselineError(
+        raise RunError(
             f"the TCP baseline did not finish in {todo.seconds * _PATIENCE + 30:.0f} s; see the logs, or use "
             "--no-baseline"
         ) from None
@@ -123,7 +120,7 @@ async def _transfer(
             await process.wait()
     for name, task in results.items():
         if task.result().get("sha256") != expected:
-            raise BaselineError(f"the TCP baseline's file at {name} differs from the sender's")
+            raise RunError(f"the TCP baseline's file at {name} differs from the sender's")
     return max(_number(task.result(), "finished") for task in results.values()) - _number(start, "started")
 
 
@@ -145,14 +142,14 @@ async def _start(
 async def _result(name: str, process: asyncio.subprocess.Process) -> Mapping[str, object]:
     output, errors = await process.communicate()
     if process.returncode != 0:
-        raise BaselineError(f"the TCP baseline failed at {name}: {errors.decode(errors='replace').strip()}")
+        raise RunError(f"the TCP baseline failed at {name}: {errors.decode(errors='replace').strip()}")
     return cast(Mapping[str, object], json.loads(output))
 
 
 def _number(form: Mapping[str, object], field: str) -> float:
     value = form.get(field)
     if not isinstance(value, int | float):
-        raise BaselineError(f"tcp_copy: {field}: {value!r} is no number")
+        raise RunError(f"tcp_copy: {field}: {value!r} is no number")
     return float(value)
 
 

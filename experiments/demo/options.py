@@ -80,7 +80,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=_delay,
         help="delay between the split agents, e.g. 50ms (a bare number: ms)",
     )
-    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of the report")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")
 
 

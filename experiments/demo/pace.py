@@ -1,6 +1,7 @@
 """The links' rate on a machine that is too slow: the demo runs again at half of it, and says so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import replace
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from experiments.demo.options import Options
 from experiments.demo.results import Report
 from experiments.demo.scenario import Scenario
 from groupflow.network import units
+from groupflow.network.topology import Topology
 
 ATTEMPTS = 3
 """number of runs at most: at the topology's rate, at half and at a quarter of it"""
@@ -16,24 +18,24 @@ ATTEMPTS = 3
 
 def measure(
     options: Options, console: Console, new: Callable[[Options, Console], Scenario] = Scenario
-) -> tuple[Report, Scenario]:
-    """The first run whose figures can be trusted, or the last one. A rate given by the user is kept.
-
-    Raises the errors of `Scenario.run`.
-    """
-    scenario = new(options, console)
-    report = scenario.run()
-    for _ in range(1, ATTEMPTS):
-        if not report.cpu_bound or options.rate is not None or options.switch != "gfswitch":
-            break
-        tried = report.parameters.rate_bps
-        slower = tried // 2
-        note = (
-            f"Links of {units.format_rate(slower)}: at {units.format_rate(tried)} the machine was too busy "
-            "for the switches to keep their schedule."
+) -> Generator[tuple[Report, Topology]]:
+    """The report after each run, until its figures can be trusted, and the network. A rate given by the user
+    is kept. Raises the errors of `Scenario.run`."""
+    kept = options.rate is not None or options.switch != "gfswitch"
+    notes: tuple[str, ...] = ()
+    for left in reversed(range(1 if kept else ATTEMPTS)):
+        scenario, tried = new(options, console), 0
+        with closing(scenario.run()) as reports:
+            for report in reports:
+                if report.cpu_bound and left:
+                    tried = report.parameters.rate_bps
+                    break
+                yield replace(report, notes=(*report.notes, *notes)), scenario.topology
+        if not tried:
+            return
+        notes = (
+            f"Links of {units.format_rate(tried // 2)}: at {units.format_rate(tried)} the machine was too "
+            "busy for the switches to keep their schedule.",
         )
-        console.print(f"CPU-bound: {note}", markup=False, soft_wrap=True)
-        scenario = new(replace(options, rate=slower), console)
-        report = scenario.run()
-        report = replace(report, notes=(*report.notes, note))
-    return report, scenario
+        console.print(f"CPU-bound: {notes[0]}", markup=False, soft_wrap=True)
+        options = replace(options, rate=tried // 2)

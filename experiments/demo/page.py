@@ -6,15 +6,17 @@ from pathlib import Path
 
 from experiments.demo import charts
 from experiments.demo.options import SENDER
-from experiments.demo.results import Report, Run, Transport, size
+from experiments.demo.results import Report, Run, Transport
 from groupflow.network import units
 from groupflow.network.topology import Topology
+from groupflow.network.units import format_size
 
 
 def render(report: Report, topology: Topology) -> str:
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     receivers = len(report.runs[0].receivers)
-    title = f"{size(report.parameters.file_bytes)} to {receivers} receiver{'s' if receivers > 1 else ''}"
+    sent = format_size(report.parameters.file_bytes)
+    title = f"{sent} to {receivers} receiver{'s' if receivers > 1 else ''}"
     sections = [
         _head(report, title),
         f'<div class="cards">{"".join(_card(report, run) for run in report.runs)}</div>',
@@ -71,12 +73,14 @@ def _card(report: Report, run: Run) -> str:
             f"{run.repairs:,}",
             f"repairs by caches; {run.nacks:,} asked of the sender; {sum(run.group.drops):,} packets lost",
         ),
-        (size(peak), "largest cache peak"),
+        (format_size(peak), "largest cache peak"),
     ]
     if run.tcp is not None:
         part = run.tcp.file_bytes / p.file_bytes
         scaled = None if run.tcp.seconds is None else run.tcp.seconds / part
-        much = "" if part == 1 else f", scaled up from {_seconds(run.tcp)} for {size(run.tcp.file_bytes)}"
+        much = (
+            "" if part == 1 else f", scaled up from {_seconds(run.tcp)} for {format_size(run.tcp.file_bytes)}"
+        )
         copies = f"{run.tcp.copies(SENDER, 's1'):.1f}× on the sender's link"
         facts.insert(
             1, ("–" if scaled is None else f"{scaled:.0f} s", f"TCP, one connection each{much}; {copies}")
@@ -98,7 +102,7 @@ def _agents(report: Report) -> str:
         (
             run.name,
             a.name,
-            size(a.cache_peak_bytes),
+            format_size(a.cache_peak_bytes),
             *_counts(a.repairs_unicast, a.repairs_multicast, a.requests),
         )
         for run in report.runs

@@ -10,8 +10,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from rich.table import Table
 
 from experiments.demo.options import SENDER
-from experiments.demo.results import Report, size
+from experiments.demo.results import Report
 from groupflow.lab.transfer import Track
+from groupflow.network.units import format_size
 
 _LINE_SECONDS = 1.0
 
@@ -69,13 +70,12 @@ def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
     repaired = sum(track.repaired for track in tracks)
     return (
         f"{seconds:5.1f} s  slowest {slowest.name} {100 * slowest.bytes / file_bytes:.0f} % "
-        f"({size(slowest.bytes)} of {size(file_bytes)}), {complete} of {len(tracks)} complete, "
+        f"({format_size(slowest.bytes)} of {format_size(file_bytes)}), {complete} of {len(tracks)} complete, "
         f"{repaired} packets repaired"
     )
 
 
-def print_table(console: Console, report: Report) -> None:
-    """Prints the result in the terminal."""
+def result_table(report: Report) -> Table:
     title = "copies: of the file on two links; packets lost on links, refused by full queues"
     table = Table(title=title, title_justify="left")
     table.add_column(no_wrap=True)
@@ -87,8 +87,10 @@ def print_table(console: Console, report: Report) -> None:
             copies = (f"{each.copies(*pair):.2f}" for pair in ((SENDER, "s1"), ("s1", "s2")))
             repairs = str(run.repairs) if name == "groupflow" else "-"
             drops = map(str, each.drops)
-            table.add_row(f"{name}, {run.name}", size(each.file_bytes), seconds, *copies, *drops, repairs)
-    console.print(table)
+            table.add_row(
+                f"{name}, {run.name}", format_size(each.file_bytes), seconds, *copies, *drops, repairs
+            )
+    return table
 
 
 def _note(track: Track) -> str:

@@ -146,11 +146,3 @@ class Report:
 
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "cpu_bound": self.cpu_bound, "problems": self.problems()}
-
-
-def size(count: float) -> str:
-    """Bytes for a reader: `66.9 MiB`."""
-    for scale, unit, digits in ((1 << 30, "GiB", 2), (1 << 20, "MiB", 1), (1 << 10, "KiB", 1)):
-        if count >= scale:
-            return f"{count / scale:.{digits}f} {unit}"
-    return f"{count:.0f} B"

@@ -5,7 +5,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +24,6 @@ from experiments.demo.results import (
     Report,
     Run,
     Transport,
-    size,
 )
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.controller_process import ControllerProcess
@@ -33,18 +32,16 @@ from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
 from groupflow.network import units, variants
+from groupflow.network.units import format_size
+from groupflow.study.experiment import RunError
 
 _SAMPLE_SECONDS = 0.1
 _MOST_SAMPLES = 300
 Done = TypeVar("Done")
 
 
-class DemoError(Exception):
-    """The demo cannot go on. One line."""
-
-
 class Scenario:
-    """`run` blocks until all is measured and taken down."""
+    """`run` takes all down at its end."""
 
     def __init__(self, options: Options, console: Console) -> None:
         self.options = options
@@ -55,32 +52,34 @@ class Scenario:
         self._files = options.out / "files"
         self._logs = options.out / "logs"
 
-    def run(self) -> Report:
-        """Runs everything. Raises DemoError and the errors of the parts that it starts."""
+    def run(self) -> Generator[Report]:
+        """Yields the report after each run. Raises RunError and the errors of the parts that it starts."""
         self._prepare()
         file = self._file()
+        parameters, runs = self._parameters(file), list[Run]()
         try:
             with running(self.topology, self._logs, self.options.switch) as network:
                 switches, hosts = len(self.topology.switches), len(self.topology.hosts)
                 self._say(f"{self.topology.name}: {switches} switches ({self.options.switch}), {hosts} hosts")
                 controller = ControllerProcess(network, self._logs).start()
-                return asyncio.run(self._measure(network, controller, file, file.stat().st_size))
+                for loss in self.options.losses:
+                    runs.append(asyncio.run(self._run(network, controller, file, parameters, loss)))
+                    network.check()
+                    yield Report(parameters, tuple(runs), _NOTES[self.options.switch])
+                    if runs[-1].cpu_bound:  # figures about the machine need no second run
+                        break
         finally:
             shutil.rmtree(self._files, ignore_errors=True)
 
     def _prepare(self) -> None:
         shutil.rmtree(self._files, ignore_errors=True)
         shutil.rmtree(self._logs, ignore_errors=True)
-        try:
-            self._files.mkdir(parents=True)
-        except OSError as error:
-            reason = (error.strerror or "").lower()
-            raise DemoError(f"{self.options.out}: cannot write there: {reason}") from None
+        self._files.mkdir(parents=True)
         count = self.options.file.stat().st_size if self.options.file else self.options.size
         needed = count * (len(self.receivers) + 2)
         free = shutil.disk_usage(self.options.out).free
         if needed > free:
-            raise DemoError(
+            raise RunError(
                 f"{self.options.out}: {needed >> 20} MiB needed, {free >> 20} MiB free; set OUT elsewhere"
             )
 
@@ -93,24 +92,16 @@ class Scenario:
                 out.write(os.urandom(min(1 << 20, self.options.size - start)))
         return file.resolve()
 
-    async def _measure(
-        self, network: Network, controller: ControllerProcess, file: Path, count: int
-    ) -> Report:
-        digest, started = await asyncio.to_thread(sha256, file), datetime.now().astimezone()
-        runs: list[Run] = []
-        for loss in self.options.losses:
-            runs.append(await self._run(network, controller, file, count, digest, loss))
-            if runs[-1].cpu_bound:  # figures about the machine need no second run
-                break
-        network.check()
+    def _parameters(self, file: Path) -> Parameters:
+        count = file.stat().st_size
         paths = [baseline.path_links(self.topology, SENDER, name) for name in self.receivers]
         delay_ns = max(sum(link.delay_ns for link in links) for links in paths)
         rate = self.topology.link_between(SENDER, "s1").spec.rate or 0
-        parameters = Parameters(
+        return Parameters(
             topology=self.topology.name,
             file=str(self.options.file) if self.options.file else "random bytes",
             file_bytes=count,
-            sha256=digest,
+            sha256=sha256(file),
             members=self.options.members,
             mode=self.options.mode,
             policy=self.options.policy,
@@ -118,13 +109,13 @@ class Scenario:
             rate_bps=rate,
             delay_ms=self.topology.link_between("s1", "s2").spec.delay_ns / 1e6,
             ideal_seconds=count * 8 / rate + delay_ns / 1e9,
-            started=f"{started:%Y-%m-%d %H:%M:%S %Z}",
+            started=f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %Z}",
         )
-        return Report(parameters, tuple(runs), _NOTES[self.options.switch])
 
     async def _run(
-        self, network: Network, controller: ControllerProcess, file: Path, count: int, digest: str, loss: int
+        self, network: Network, controller: ControllerProcess, file: Path, parameters: Parameters, loss: int
     ) -> Run:
+        count, digest = parameters.file_bytes, parameters.sha256
         topology = variants.with_loss(self.topology, loss)
         for link in topology.links if loss or len(self.options.losses) > 1 else ():
             network.change(link, f"loss={units.format_loss(link.spec.loss)}")
@@ -146,9 +137,8 @@ class Scenario:
             paced = self.options.switch == "bmv2"
             todo = baseline.plan(topology, SENDER, self.receivers, count, paced=paced)
             note = todo.note
-            self._say(
-                f"TCP to each of {len(outputs)}: {size(todo.file_bytes)}, about {todo.seconds:.0f} s. {note}"
-            )
+            volume = format_size(todo.file_bytes)
+            self._say(f"TCP to each of {len(outputs)}: {volume}, about {todo.seconds:.0f} s. {note}")
             sent = baseline.run(network, SENDER, self.receivers, file, self._files.resolve(), todo)
             tcp = await _watched(network, sent, todo.file_bytes, lambda seconds: seconds)
         return Run(

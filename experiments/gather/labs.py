@@ -3,7 +3,6 @@ all of them, and a network ends with its namespaces, however its run ends."""
 
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections import deque
@@ -18,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
-from groupflow.endpoint.processes import tied
+from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.study.experiment import RunError
 from papers.sakajiri.paper import NAMES, Run
 
@@ -59,7 +58,7 @@ def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Gen
                 stack.callback(started.end)
                 running.append(started)
             time.sleep(_POLL_S)
-            for lab in [lab for lab in running if lab.process.poll() is not None]:
+            for lab in [lab for lab in running if not lab.daemon.alive]:
                 running.remove(lab)
                 over += lab.run.seconds + SETUP_S
                 done += 1
@@ -72,7 +71,7 @@ def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Gen
 class _Running:
     run: Run
     folder: Path
-    process: subprocess.Popen[bytes]
+    daemon: Daemon
     since: float
 
     @property
@@ -82,17 +81,17 @@ class _Running:
 
     def outcome(self) -> LabOutcome:
         """The outcome, once the process has ended. Raises RunError."""
-        if self.process.returncode == 0:
-            return TypeAdapter(LabOutcome).validate_json((self.folder / OUTCOME).read_bytes())
-        error = self.folder / ERROR
-        cause = error.read_text().strip() if error.exists() else f"see {self.folder / 'lab.log'}"
-        raise RunError(f"{title(self.run)}: {cause}")
+        try:
+            self.daemon.check()
+        except DaemonError as died:
+            error = self.folder / ERROR
+            cause = f"{title(self.run)}: {error.read_text().strip()}" if error.exists() else str(died)
+            raise RunError(cause) from None
+        return TypeAdapter(LabOutcome).validate_json((self.folder / OUTCOME).read_bytes())
 
     def end(self) -> None:
         """Ends the process, and with `unshare` everything in its namespaces."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        self.daemon.kill()
 
 
 def _start(run: Run, logs: Path) -> _Running:
@@ -102,17 +101,11 @@ def _start(run: Run, logs: Path) -> _Running:
     (folder / RUN).write_bytes(TypeAdapter(Run).dump_json(run))
     # If this process is killed, the kernel ends `unshare` too, and `unshare` all that is in its namespaces.
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-    command = tied((*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())), "KILL")
-    with (folder / "lab.log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C in the terminal is for this process to handle
-        )
-    return _Running(run, folder, process, time.monotonic())
+    command = (*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve()))
+    environment = {"PYTHONPATH": str(ROOT)}
+    daemon = Daemon(title(run), command, folder / "lab.log", environment=environment, may_end=True)
+    daemon.start()
+    return _Running(run, folder, daemon, time.monotonic())
 
 
 def title(run: Run) -> str:

@@ -23,8 +23,8 @@ def draw(path: Path, curves: Sequence[Curve], ratios: Sequence[Ratios]) -> None:
     names = list(dict.fromkeys(curve.network for curve in curves))
     for axis, name in zip(axes.flat, names, strict=False):
         _curves(axis, name, [curve for curve in curves if curve.network == name])
-    _ratios(axes.flat[3], ratios)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if ratios:
+        _ratios(axes.flat[3], ratios)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

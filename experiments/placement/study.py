@@ -1,7 +1,7 @@
 """The study's figures: cost against the number of agents, and the method against the best placement."""
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import TypeAlias
@@ -57,7 +57,7 @@ def line(switches: int, networks_each: int = 2, members: int = 5) -> Topology:
     return networks.plain(pairs, homes)
 
 
-def curves(draws: int, agents: int) -> list[Curve]:
+def curves(draws: int, agents: int) -> Generator[Curve]:
     """Curves of all kinds of networks; `draws`: networks of each random kind."""
     kinds: dict[str, Sequence[Topology]] = {
         "Fig. 5, 8 switches in a row, 80 members": [line(8)],
@@ -66,9 +66,8 @@ def curves(draws: int, agents: int) -> list[Curve]:
             networks.graph(40, 21, 31, seed) for seed in range(draws)
         ],
     }
-    return [
-        _curve(name, drawn, objective, agents) for name, drawn in kinds.items() for objective in OBJECTIVES
-    ]
+    for name, drawn in kinds.items():
+        yield from (_curve(name, drawn, objective, agents) for objective in OBJECTIVES)
 
 
 def _curve(name: str, drawn: Sequence[Topology], objective: Objective, agents: int) -> Curve:
@@ -89,13 +88,12 @@ def _curve(name: str, drawn: Sequence[Topology], objective: Objective, agents: i
     )
 
 
-def against_the_best(draws: int) -> list[Ratios]:
+def against_the_best(draws: int) -> Generator[Ratios]:
     """Ratios on small random networks, with one sender or two; links alike, and unlike."""
-    return [
-        _ratios(f"{kind}, {links}", objective, best, _small(draws, *most, trees=kind == "trees", mixed=mixed))
-        for kind in ("trees", "graphs")
-        for links, objective, best, most, mixed in _JUDGED
-    ]
+    for kind in ("trees", "graphs"):
+        for links, objective, best, most, mixed in _JUDGED:
+            problems = _small(draws, *most, trees=kind == "trees", mixed=mixed)
+            yield _ratios(f"{kind}, {links}", objective, best, problems)
 
 
 _JUDGED: tuple[tuple[str, Objective, Best, tuple[int, int, int], bool], ...] = (

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,8 @@ def install() -> None:
     if apt is None:
         raise StudyError("ns-2 is missing and there is no apt-get: install ns-2 2.35 as `ns`")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    if subprocess.run([apt, "install", "-y", "ns2"], env=environment, check=False).returncode:
+    command = [apt, "install", "-y", "ns2"]  # stdout is for the results
+    if subprocess.run(command, env=environment, check=False, stdout=sys.stderr).returncode:
         raise StudyError("ns-2 is missing: `apt-get install ns2` failed (it needs root)")
 
 
@@ -48,4 +50,4 @@ def _ns(scenario: Scenario, path: Path) -> None:
     )
     arguments = ["links", links, "flows", flows, "monitor", " ".join(map(str, scenario.full))]
     arguments += ["until", f"{scenario.until:g}", "sample", f"{scenario.sample:g}", "out", str(path)]
-    subprocess.run(["ns", str(_SCRIPT), *arguments], check=True)
+    subprocess.run(["ns", str(_SCRIPT), *arguments], check=True, stdout=sys.stderr)

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from experiments.validate.compare import Pair, Row
 from groupflow.study.errors import StudyError
@@ -50,6 +52,19 @@ def cells(row: Row) -> list[str]:
         window,
         apart,
     ]
+
+
+def form(row: Row) -> dict[str, Any]:
+    """A row for JSON; differences in percent of ns-2's."""
+    exact, ours = row.exact, row.netsim
+    return {
+        "scenario": row.scenario.name,
+        "variant": row.scenario.flows[row.flow].variant,
+        "flow": row.flow + 1,
+        "exact": {"equal": exact.equal, "samples": len(exact.ns2.samples), "apart": exact.apart},
+        "ns2": asdict(ours.ns2.last) | {"mean_window": ours.ns2.window},
+        "netsim": asdict(ours.other.last) | {"mean_window": ours.other.window, "apart": ours.apart},
+    }
 
 
 def late_cells(table: Sequence[Row]) -> list[list[str]]:

@@ -50,15 +50,15 @@ def test_a_small_demo(tmp_path: Path) -> None:
     assert not (tmp_path / "files").exists()
 
 
-def start(out: Path) -> subprocess.Popen[str]:
-    """Starts a demo that runs for some seconds; returns when data flows."""
+def start(out: Path, *, run: int = 1) -> subprocess.Popen[str]:
+    """Starts a demo that runs for some seconds; returns when data flows in that run."""
 
     def hear_ctrl_c() -> None:
         # A test run in the background ignores it, and so would its children.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     demo = subprocess.Popen(
-        [*DEMO, "--size", "64MiB", "--out", str(out)],
+        [*DEMO, "--size", "64MiB", "--no-baseline", "--out", str(out)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -67,7 +67,8 @@ def start(out: Path) -> subprocess.Popen[str]:
     )
     assert demo.stdout is not None
     for line in demo.stdout:
-        if "slowest" in line:
+        run -= "loss on every link" in line
+        if run == 0 and "slowest" in line:
             return demo
     raise AssertionError(f"the demo ended with {demo.wait()}: {demo.communicate()[1]}")
 
@@ -77,8 +78,18 @@ def test_ctrl_c_takes_everything_down(tmp_path: Path) -> None:
         demo.send_signal(signal.SIGINT)
         _, said = demo.communicate(timeout=20)
     assert demo.returncode == 130
-    assert said.splitlines() == ["groupflow: interrupted; everything the demo started has ended"]
+    assert said.splitlines() == ["groupflow: interrupted; 0 runs are kept"]
     assert not (tmp_path / "report.json").exists()
+
+
+def test_ctrl_c_keeps_the_runs_that_are_over(tmp_path: Path) -> None:
+    with start(tmp_path, run=2) as demo:
+        demo.send_signal(signal.SIGINT)
+        _, said = demo.communicate(timeout=20)
+    assert (demo.returncode, said.count("\n")) == (130, 1)
+    assert said.startswith("groupflow: interrupted; 1 runs are kept")
+    (run,) = json.loads((tmp_path / "report.json").read_text())["runs"]
+    assert run["loss"] == 0 and run["receivers"] and "no loss" in (tmp_path / "report.html").read_text()
 
 
 def test_a_switch_that_dies_fails_the_demo(tmp_path: Path) -> None:

@@ -20,10 +20,13 @@ KINDS = ("cache", "hub", "rim", "dispatcher")
 def add(groups: Subparsers) -> None:
     parser = leaf(groups, "agents", "list all agents and what they hold, or bound one", "agents", _list)
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    leaf(commands, "list", "list cache and split agents, hubs, rims and dispatchers", "agents list", _list)
+    leaf(
+        commands, "list", "list cache and split agents, hubs, rims and dispatchers", "agents list", _list,
+        default=argparse.SUPPRESS,
+    )  # fmt: skip
     bound = leaf(
         commands, "bound", "set an agent's bound: kept, obeyed within two seconds or from the next file on",
-        "agents bound rim h3 --bytes 64MiB", _bound,
+        "agents bound rim h3 --bytes 64MiB", _bound, default=argparse.SUPPRESS,
     )  # fmt: skip
     bound.add_argument("kind", choices=KINDS)
     bound.add_argument("name", metavar="NAME")

@@ -109,7 +109,7 @@ def _common_arguments(parser: command.Parser, http: str, purpose: str) -> None:
     add("--name", default=own_name(), help="name in the session (default: this host's name)")
     add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
     add("--address", metavar="IP", help="own address (default: the interface's address)")
-    command.add_controller_argument(parser)
+    values.add_controller_argument(parser)
     add("--json", action="store_true", help="print events as JSON lines")
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
-from groupflow.cli import values
 from groupflow.network.reasons import reason
 from groupflow.study.errors import expected
 
@@ -87,6 +86,8 @@ class Parser(argparse.ArgumentParser):
     """text at the end of --help, made only when help is asked for"""
     later: Callable[["Parser"], None] | None = None
     """adds the arguments that take time to find, when this parser is first used"""
+    found = False
+    """its subcommands stand in the checkout, so that an unknown one is not found rather than invalid"""
 
     def complete(self) -> None:
         if self.later:
@@ -101,22 +102,14 @@ class Parser(argparse.ArgumentParser):
         return super().format_help() + (self.more() if self.more else "")
 
     def error(self, message: str) -> Never:
-        self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+        code = REFUSED if self.found and "invalid choice" in message else USAGE
+        self.exit(code, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 if TYPE_CHECKING:
     Subparsers: TypeAlias = argparse._SubParsersAction[Parser]  # pyright: ignore[reportPrivateUsage]
 else:
     Subparsers = object
-
-
-def add_controller_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds the controller at which a process registers, and which may set its bound."""
-    parser.add_argument(
-        "--controller", type=values.url, metavar="URL",
-        help="API of a controller that lists this process and may set its bound; the token of agents in"
-        " $GROUPFLOW_AGENT_TOKEN (default: none)",
-    )  # fmt: skip
 
 
 def add_command(subparsers: Subparsers, name: str, summary: str, *, example: str) -> Parser:

@@ -42,7 +42,7 @@ def register(subparsers: command.Subparsers) -> None:
     run.add_argument(
         "--api",
         action="append",
-        type=values.listener,
+        type=values.api,
         metavar="HOST:PORT",
         help=f"address of the REST API; unix:PATH; or fd:N, a listening socket that this process inherits; "
         f"repeatable (default: {DEFAULT_API})",
@@ -173,12 +173,12 @@ async def _serve(args: argparse.Namespace) -> None:
     policies = load_policies(args.policy_file)
     network = topology.load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
-    apis: list[Where] = args.api or [values.listener(DEFAULT_API)]
+    apis: list[Where] = args.api or [values.api(DEFAULT_API)]
     tls = (args.tls_cert, args.tls_key) if args.tls_cert else None
-    with ExitStack() as sockets:
-        listeners = [sockets.enter_context(_listen(where, args)) for where in apis]
-        urls = [url_of(listener, tls=tls is not None) for listener in listeners]
-        token = sockets.enter_context(api_token.published([url for url in urls if url[:5] != "unix:"]))
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(_listen(where, args)) for where in apis]
+        urls = [url_of(each, tls=tls is not None) for each in sockets]
+        token = stack.enter_context(api_token.published([url for url in urls if url[:5] != "unix:"]))
         store = await open_store(args.store)
         try:
             options = Options(
@@ -187,10 +187,10 @@ async def _serve(args: argparse.Namespace) -> None:
             controller = await Controller.open(
                 network, program, store, options,
                 split=_split_options(args.agent_control), policies=policies,
-                api=_reached_at(listeners), take_over=args.take_over,
+                api=_reached_at(sockets), take_over=args.take_over,
             )  # fmt: skip
             live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
-            recorder = sockets.enter_context(Recorder(args.record, live.topology)) if args.record else None
+            recorder = stack.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
             command.on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
@@ -198,7 +198,7 @@ async def _serve(args: argparse.Namespace) -> None:
                 guard = Guard(make_app(controller, live), token, agents=args.agent_token, names=names)
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
-                    tasks.create_task(serve_app(guard, *listeners, tls=tls), name="api"),
+                    tasks.create_task(serve_app(guard, *sockets, tls=tls), name="api"),
                 ]
                 if recorder:
                     work.append(tasks.create_task(recorder.follow(live.frames()), name="recorder"))
@@ -213,11 +213,11 @@ async def _serve(args: argparse.Namespace) -> None:
             await store.close()
 
 
-def _reached_at(listeners: "Sequence[socket.socket]") -> tuple[str, int] | None:
+def _reached_at(sockets: "Sequence[socket.socket]") -> tuple[str, int] | None:
     """The address that another controller names when it finds this one; a Unix socket has none."""
     from socket import AF_UNIX
 
-    reached = [listener for listener in listeners if listener.family != AF_UNIX]
+    reached = [each for each in sockets if each.family != AF_UNIX]
     return reached[-1].getsockname()[:2] if reached else None
 
 
@@ -227,14 +227,14 @@ def _listen(where: "Where", args: argparse.Namespace) -> "socket.socket":
 
     if isinstance(where, Path):
         return listen_privately(where)
-    listener = inherit(where) if isinstance(where, int) else listen(*where)
-    if is_beyond(listener) and not args.tls_cert and not args.insecure:
+    api = inherit(where) if isinstance(where, int) else listen(*where)
+    if is_beyond(api) and not args.tls_cert and not args.insecure:
         raise command.CommandError(
-            f"--api {listener.getsockname()[0]}: other machines reach it; pass --tls-cert and --tls-key,"
+            f"--api {api.getsockname()[0]}: other machines reach it; pass --tls-cert and --tls-key,"
             " or --insecure to let the token be read on the way",
             command.USAGE,
         )
-    return listener
+    return api
 
 
 def _prefix(text: str) -> IPv4Network:

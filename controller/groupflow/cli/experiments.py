@@ -49,6 +49,7 @@ def _code(error: Exception) -> int:
 
 
 def _add_all(parser: command.Parser) -> None:
+    parser.found = True
     subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=command.Parser)
     with studying():
         names = checkout.experiment_names()
@@ -80,6 +81,7 @@ def _literal(text: object) -> str:
 def _add_options(parser: command.Parser, name: str, experiment: "Experiment") -> None:
     if experiment.add_options is not None:
         experiment.add_options(parser)
+        add_output(parser)
     else:
         add_choice(parser, experiment.scenarios, experiment.studies)
         add_options(parser)
@@ -116,7 +118,11 @@ def add_options(parser: command.Parser) -> None:
     add_jobs(parser)
     parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")
-    parser.add_argument("--out", type=Path, help="folder for data and figures")
+    add_output(parser)
+
+
+def add_output(parser: command.Parser) -> None:
+    parser.add_argument("--out", type=Path, help="folder for data and figures (default: in ./out)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -137,6 +143,8 @@ def options(args: argparse.Namespace, out: Path) -> ExperimentOptions:
 
 
 def _run(experiment: "Experiment", args: argparse.Namespace) -> int:
+    if experiment.add_options:
+        args.out = args.out or Path("out") / args.name
     asked = args if experiment.add_options else options(args, Path("out/experiment") / args.name)
     with studying(), command.failing_with(OSError):  # a broken pipe is that of a program, not of our reader
         experiment.run(asked)

@@ -154,7 +154,7 @@ async def _serve_alone(args: argparse.Namespace) -> None:
     from groupflow.control.api.gather import make_gather_app
     from groupflow.control.api.server import ApiError, is_beyond, listen, serve_app, url_of
     from groupflow.control.events import Events
-    from groupflow.control.gathering import DEFAULT_POLICY, Gathering
+    from groupflow.control.gather import DEFAULT_POLICY, Gathering
     from groupflow.endpoint.api_token import published
     from groupflow.endpoint.gather import clients
     from groupflow.store.memory import MemoryStore
@@ -162,7 +162,7 @@ async def _serve_alone(args: argparse.Namespace) -> None:
 
     policies, policy = load_policies(args.policy_file), args.policy or DEFAULT_POLICY
     if policy not in policies:
-        raise CommandError(f"--policy {policy}: unknown; the policies are {', '.join(policies)}", USAGE)
+        raise CommandError(f"--policy {policy}: unknown; the policies are {', '.join(policies)}", REFUSED)
     listed = clients.load(args.clients)
     options = _options(args, args.max_clients or max(64, len(listed.clients)))
     gathering = Gathering(MemoryStore(), Events(), policies, listed=listed, policy=policy)

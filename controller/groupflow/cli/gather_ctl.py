@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.rest_client import call, leaf, print_json, print_rows
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
-from groupflow.network.reasons import reason
 
 COLUMNS = (
     *("name", "priority", "target", "throughput", "met", "rtt_ms", "loss_ratio"),
@@ -111,12 +110,10 @@ def _add(args: argparse.Namespace) -> int:
     # The token stays here: the controller and the server know only its hash.
     token = secrets.token_hex(16)
     if args.token_file:
-        try:
-            token = args.token_file.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"--token-file {args.token_file}: {reason(error)}; name a text file") from None
+        token = values.token_in(args.token_file, "--token-file")
         if not re.fullmatch(TOKEN, token):
-            raise CommandError(f"--token-file {args.token_file}: no token; write 1 to 255 hexadecimal digits")
+            problem = f"--token-file {args.token_file}: no token; write 1 to 255 hexadecimal digits"
+            raise CommandError(problem, REFUSED)
     body = {"name": args.client, "token_sha256": token_hash(token), **_given_targets(args)}
     added = call(args, "POST", "/gather/clients", body=body)
     if args.token_file is None:
@@ -128,7 +125,7 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _change(args: argparse.Namespace) -> int:
-    return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=changed_targets(args)))
+    return _print(args, call(args, "PATCH", f"/gather/clients/{args.client}", body=changed_targets(args)))
 
 
 def _remove(args: argparse.Namespace) -> int:

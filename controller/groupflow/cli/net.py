@@ -154,7 +154,7 @@ def _up(args: argparse.Namespace) -> int:
             controller=not args.no_controller,
             folder=args.out or Path("out/net") / name,
             api=inherited["url"],
-            listeners=tuple(inherited["listeners"]),
+            sockets=tuple(inherited["sockets"]),
             record=args.record,
             pcap=args.pcap,
         )
@@ -208,28 +208,28 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
     claim = Claim(name)
     asked: tuple[str, int] | None = args.api
     url, token, kept = None, None, [claim.descriptor]
-    listeners = list[int]()
+    sockets = list[int]()
     if not args.no_controller:
         with failing_with(ApiError):
             try:
-                listener = listen(*(asked or DEFAULT_API))
+                api = listen(*(asked or DEFAULT_API))
             except ApiError:
                 if asked:
                     raise
-                listener = listen(DEFAULT_API[0], 0)
-        host, port = listener.getsockname()[:2]
+                api = listen(DEFAULT_API[0], 0)
+        host, port = api.getsockname()[:2]
         if not ip_address(host).is_loopback:
             raise CommandError(f"--api {host}: the API is not encrypted; write 127.0.0.1:{port}", USAGE)
-        listeners, url = [listener.detach()], f"http://{host}:{port}"
+        sockets, url = [api.detach()], f"http://{host}:{port}"
         os.environ[api_token.VARIABLE] = api_token.new()
         with failing_with(api_token.TokenFileError):
             path = api_token.keep(url, os.environ[api_token.VARIABLE])
         # The network's own /run/groupflow hides the folder.
         folder, token = api_token.past_mounts(path)
         kept.append(folder)
-    inherited = {"claim": claim.descriptor, "listeners": listeners, "url": url, "token": token and str(token)}
+    inherited = {"claim": claim.descriptor, "sockets": sockets, "url": url, "token": token and str(token)}
     with api_token.forgotten(token, os.environ.get(api_token.VARIABLE, "")):  # if it cannot go on
-        namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *listeners])
+        namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *sockets])
 
 
 def _started(up: "Running") -> str:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from groupflow.cli import command, values
@@ -23,7 +24,13 @@ def register(subparsers: command.Subparsers) -> None:
         "         GROUPFLOW_TOKEN=c0ffee groupflow probe 10.0.2.1     (here)",
     )
     add = parser.add_argument
-    add("host", nargs="?", metavar="HOST[:PORT]", help="the host that runs `groupflow probe --serve`")
+    add(
+        "host",
+        nargs="?",
+        type=_host,
+        metavar="HOST[:PORT]",
+        help="the host that runs `groupflow probe --serve`",
+    )
     values.add_token(parser, "the server's token, if it is not to make and print one,")
     add("--json", action="store_true", help="print the result as JSON")
     _measure_arguments(parser)
@@ -97,7 +104,7 @@ def _probe(args: argparse.Namespace) -> int:
             "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file",
             command.USAGE,
         )
-    host, port = _address(args.host)
+    host, port = args.host
     probe = asyncio.run(_measure(host, port, args.token, _options(args)))
     if args.json:
         print(json.dumps(asdict(probe) | {"in_flight": probe.in_flight}))
@@ -140,13 +147,13 @@ def _show(probe: "Probe") -> None:
 
     numbers = sorted({cell.connections for cell in probe.cells})
     rows = [
-        {"buffer": _size(buffer)}
+        {"buffer": units.format_size(buffer)}
         | {str(c.connections): f"{c.bps / 1e6:.1f}" for c in probe.cells if c.buffer == buffer}
         for buffer in sorted({cell.buffer for cell in probe.cells if cell.buffer is not None})
     ]
     kernels = [probe.kernel, *(cell for cell in probe.cells if cell.buffer is None)]
     rows.append({"buffer": "kernel's"} | {str(c.connections): f"{c.bps / 1e6:.1f}" for c in kernels})
-    buffer = _size(probe.buffer) if probe.buffer else "buffers that the kernel adapts"
+    buffer = units.format_size(probe.buffer) if probe.buffer else "buffers that the kernel adapts"
     print("Mb/s by socket buffer and number of connections")
     print_table(rows, ["buffer", *map(str, numbers)])
     print()
@@ -155,7 +162,7 @@ def _show(probe: "Probe") -> None:
             "recommended": f"{probe.connections} connections, {buffer} each",
             "throughput": f"{probe.bps / 1e6:.1f} Mb/s",
             "round trip": f"{1000 * probe.rtt_s:.2f} ms",
-            "in flight": f"{_size(probe.in_flight)} at that throughput",
+            "in flight": f"{units.format_size(probe.in_flight)} at that throughput",
         }
     )
     for warning in probe.warnings:
@@ -163,32 +170,11 @@ def _show(probe: "Probe") -> None:
 
 
 def _cell(cell: "Cell") -> str:
-    buffer = "the kernel's" if cell.buffer is None else _size(cell.buffer)
+    buffer = "the kernel's" if cell.buffer is None else units.format_size(cell.buffer)
     return f"{cell.connections} connections, {buffer}: {cell.bps / 1e6:.1f} Mb/s"
 
 
-def _size(count: int) -> str:
-    """A number of bytes as text for people."""
-    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.4g} {unit}"
-    return f"{count} B"
-
-
-def _address(text: str) -> tuple[str, int]:
-    """HOST, HOST:PORT, or [IPv6]:PORT, as host and port. Raises CommandError."""
-    if text.count(":") > 1 and not text.startswith("["):
-        return text, PORT  # an IPv6 address without a port
-    host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
-    if not colon:
-        host, port = text, str(PORT)
-    try:
-        host, number = units.parse_address(f"{host}:{port}")
-    except units.UnitError:
-        raise command.CommandError(
-            f"{text}: not an address; write HOST, HOST:PORT or [IPV6]:PORT", command.USAGE
-        ) from None
-    return host.strip("[]"), number
+_host = values.value(partial(units.parse_host, port=PORT))
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.cli.command import OK, USAGE, CommandError, Subparsers, add_command
+from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
 from groupflow.cli.experiments import add_choice, add_dask, add_options, options, studying
 from groupflow.study import checkout
 from groupflow.study.errors import StudyError
@@ -35,7 +35,7 @@ def _run(args: argparse.Namespace) -> int:
     with studying():
         names = checkout.paper_names()
         if args.name not in names:
-            raise CommandError(f"PAPER {args.name}: unknown; the papers are {', '.join(names)}", USAGE)
+            raise CommandError(f"PAPER {args.name}: unknown; the papers are {', '.join(names)}", REFUSED)
         paper = checkout.load_paper(args.name)
         from groupflow.study.reproduction import reproduce
 

@@ -18,9 +18,12 @@ DEFAULT_API = "http://127.0.0.1:9580"
 Rows = list[dict[str, Any]]
 
 
-def leaf(group: Subparsers, name: str, summary: str, example: str, run: Run) -> Parser:
+def leaf(
+    group: Subparsers, name: str, summary: str, example: str, run: Run, *, default: object = False
+) -> Parser:
+    """`default` is that of --json; where the group has the option itself, argparse.SUPPRESS keeps it."""
     parser = add_command(group, name, summary, example=f"groupflow ctl {example}")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", default=default, help="print JSON")
     parser.set_defaults(run=run)
     return parser
 

@@ -18,6 +18,7 @@ def register(subparsers: Subparsers) -> None:
     add_jobs(parser)
     add_dask(parser)
     parser.add_argument("--out", type=Path, help="folder for results (default: out/sweep/NAME of the file)")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--again", action="store_true", help="also repeat runs that failed")
     parser.set_defaults(run=_run)
 
@@ -35,5 +36,6 @@ def _run(args: argparse.Namespace) -> int:
         raise CommandError("--dask: real networks run on this machine; leave it out", USAGE)
     out = args.out or Path("out/sweep") / args.file.stem
     with studying():
-        sweep(asked, ExperimentOptions("sweep", out, jobs=args.jobs, dask=args.dask), again=args.again)
+        options = ExperimentOptions("sweep", out, jobs=args.jobs, dask=args.dask, json=args.json)
+        sweep(asked, options, again=args.again)
     return OK

@@ -13,7 +13,7 @@ def register(subparsers: Subparsers) -> None:
         "trace",
         "show the way of packets through a switch: headers, tables, queues, and why one was dropped (root)",
         example="sudo groupflow trace s1 --dropped\n"
-        "         sudo groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --format json",
+        "         sudo groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --json",
     )
     add = parser.add_argument
     add("switch", metavar="SWITCH", help="a switch of the network: s1")
@@ -23,6 +23,7 @@ def register(subparsers: Subparsers) -> None:
         "--format", choices=("text", "json", "bmv2"), default="text",
         help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
     )  # fmt: skip
+    add("--json", action="store_const", const="json", dest="format", help="the same as --format json")
     parser.set_defaults(run=run)
 
 

@@ -89,7 +89,7 @@ def _serve_arguments(commands: command.Subparsers) -> None:
         "--measure-seconds", type=float, default=6.0, metavar="S",
         help="time to measure the way to a host that has --parallel auto; 0: never (default: %(default)g)",
     )  # fmt: skip
-    command.add_controller_argument(serve)
+    values.add_controller_argument(serve)
     add(
         "--agent-name", metavar="NAME",
         help="name of this process at the controller (default: the tree's, this host's and the port)",

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from groupflow.cli.command import REFUSED, CommandError
 from groupflow.network import units
 from groupflow.network.reasons import reason
 
@@ -45,7 +46,7 @@ listen_address = value(partial(units.parse_address, lowest_port=0))
 
 
 @value
-def listener(text: str) -> tuple[str, int] | int | Path:
+def api(text: str) -> tuple[str, int] | int | Path:
     """An address to listen at; a Unix socket's path, written `unix:PATH`; or, written `fd:3`, the descriptor
     of a socket that listens already."""
     kind, _, number = text.partition(":")
@@ -100,13 +101,18 @@ class _TokenFile(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        try:
-            text = Path(values).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            parser.error(f"{option_string} {values}: {reason(error)}; it takes a file, no token")
-        if not text.strip():
-            parser.error(f"{option_string} {values}: the file is empty; write the token into it")
-        setattr(namespace, self.dest, text.strip())
+        setattr(namespace, self.dest, token_in(Path(values), option_string or ""))
+
+
+def token_in(file: Path, option: str) -> str:
+    """Raises CommandError."""
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{option} {file}: {reason(error)}; it takes a file, no token", REFUSED) from None
+    if not text:
+        raise CommandError(f"{option} {file}: the file is empty; write the token into it", REFUSED)
+    return text
 
 
 def add_token(
@@ -122,6 +128,15 @@ def add_token(
     parser.add_argument(
         option, action=_TokenFile, dest=dest, metavar="FILE", default=os.environ.get(variable) or default,
         help=f"file with {whose} (default: the token in ${variable})",
+    )  # fmt: skip
+
+
+def add_controller_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds the controller at which a process registers, and which may set its bound."""
+    parser.add_argument(
+        "--controller", type=url, metavar="URL",
+        help="API of a controller that lists this process and may set its bound; the token of agents in"
+        " $GROUPFLOW_AGENT_TOKEN (default: none)",
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from groupflow.control.agents import Agents
 from groupflow.control.caching import Caching
 from groupflow.control.diffusion.service import Diffusion
 from groupflow.control.events import Events
-from groupflow.control.gathering import Gathering
+from groupflow.control.gather import Gathering
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.packet_in import ControlPlane

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from groupflow.control.caching import Caching, Receiver, Share
-from groupflow.control.gathering import Gathering
+from groupflow.control.gather import Gathering
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Member, RefusalError

@@ -39,12 +39,12 @@ class ControllerProcess:
         folder: Path,
         port: int | None = None,
         *,
-        listeners: Sequence[int] = (),
+        sockets: Sequence[int] = (),
         record: Path | None = None,
     ) -> None:
         """`port` of the REST API; None: a free one. The store and the log are in `folder`.
 
-        `listeners` are descriptors of listening sockets, at which the API is served as well. `record` is the
+        `sockets` are descriptors of listening sockets, at which the API is served as well. `record` is the
         file of a recording.
         """
         self._network = network
@@ -62,7 +62,7 @@ class ControllerProcess:
             str(topology),
         ]
         command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
-        for descriptor in listeners:
+        for descriptor in sockets:
             command += ["--api", f"fd:{descriptor}"]
         if network.kind == "gfswitch":
             command += ["--switch-sockets", str(RUN_FOLDER)]
@@ -74,7 +74,7 @@ class ControllerProcess:
         log = folder / "controller.log"
         self._token = api_token.new()
         self.daemon = Daemon(
-            "controller", command, log, descriptors=listeners, environment={api_token.VARIABLE: self._token}
+            "controller", command, log, descriptors=sockets, environment={api_token.VARIABLE: self._token}
         )
 
     def start(self) -> Self:

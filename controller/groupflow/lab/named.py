@@ -41,7 +41,7 @@ class NamedOptions:
     """logs and received files"""
     api: str | None = None
     """URL at which the controller is reached from outside"""
-    listeners: tuple[int, ...] = ()
+    sockets: tuple[int, ...] = ()
     """descriptors of listening sockets of that URL"""
     record: Path | None = None
     """file of a recording of the page"""
@@ -89,7 +89,7 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
             controller = None
             if controlled:
                 controller = ControllerProcess(
-                    network, folder, API_PORT, listeners=options.listeners, record=options.record
+                    network, folder, API_PORT, sockets=options.sockets, record=options.record
                 ).start()
                 _start_agents(network, folder)
             network.start_programs(folder)

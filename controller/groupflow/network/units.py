@@ -92,6 +92,15 @@ def parse_address(text: str, lowest_port: int = 1) -> tuple[str, int]:
     return host, int(port)
 
 
+def parse_host(text: str, port: int) -> tuple[str, int]:
+    """Host and port of HOST, HOST:PORT, IPV6 or [IPV6]:PORT; `port` where there is none. Raises UnitError."""
+    if text.count(":") > 1 and not text.startswith("["):
+        return text, port
+    alone = ":" not in text or text.endswith("]")
+    host, number = parse_address(f"{text}:{port}" if alone else text)
+    return host.strip("[]"), number
+
+
 def _count(value: object, unit: str, most: int) -> int:
     match = _COUNT.fullmatch(str(value))
     if match is None or match[2] not in (None, unit, unit.removesuffix("s")):
@@ -114,6 +123,14 @@ def format_delay(delay_ns: int) -> str:
 def format_loss(loss: int) -> str:
     """The exact fraction that `parse_loss` reads back, e.g. `0.01`."""
     return format((Decimal(loss) / PARTS).normalize(), "f")
+
+
+def format_size(count: float) -> str:
+    """Bytes for a reader, rounded: `66.9 MiB`."""
+    for scale, unit, digits in ((1 << 30, "GiB", 2), (1 << 20, "MiB", 1), (1 << 10, "KiB", 1)):
+        if count >= scale:
+            return f"{count / scale:.{digits}f} {unit}"
+    return f"{count:.0f} B"
 
 
 def _quantity(value: object, units: dict[str, int], cure: str) -> int:

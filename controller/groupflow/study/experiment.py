@@ -9,16 +9,20 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from subprocess import CalledProcessError
 from typing import Any, Generic, TypeVar
 
 from rich.console import Console, RenderableType
 
 from groupflow.endpoint.errors import ClientError
+from groupflow.endpoint.events import EventError
 from groupflow.lab.controller_process import ControllerError
 from groupflow.lab.daemon import DaemonError
 from groupflow.lab.gfswitch import ControlError
 from groupflow.lab.leftovers import InUseError
+from groupflow.lab.measure import MeasureError
 from groupflow.lab.network import NetworkError
+from groupflow.lab.transfer import TransferError
 from groupflow.study.errors import StoppedError, StudyError, expected
 from groupflow.study.files import into, write_json
 from groupflow.study.options import ExperimentOptions
@@ -30,7 +34,11 @@ class RunError(Exception):
     """A run failed; the text is one line."""
 
 
-ERRORS = (RunError, ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
+_ERRORS = (
+    *(RunError, StudyError, OSError, CalledProcessError),
+    *(ClientError, EventError, NetworkError, DaemonError, ControllerError, ControlError, InUseError),
+    *(MeasureError, TransferError),
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Experiment:
     on_bmv2: bool = False
     """runs on BMv2, too, which `--switch` then chooses"""
     add_options: Callable[[ArgumentParser], None] | None = None
-    """adds options of its own, instead of those that experiments share"""
+    """adds options of its own, beside --out and --json, instead of those that experiments share"""
 
 
 @dataclass(frozen=True)
@@ -74,10 +82,12 @@ class Frame(Generic[Done]):
         """a line for each switch that lagged behind; the runs add to it"""
 
     def run(self, runs: Generator[Done], find: Callable[[Sequence[Done]], Findings]) -> None:
-        """`find` is given what the finished runs have yielded. Raises StudyError."""
+        """`find` is given what the finished runs have yielded. Raises StudyError; a mistake of the experiment
+        itself as it is."""
         done: list[Done] = []
         kind: type[StudyError] = StudyError
         problems: list[str] = []
+        mistake: Exception | None = None
         with into(self.options.out):
             self.options.out.mkdir(parents=True, exist_ok=True)
         try:
@@ -86,11 +96,13 @@ class Frame(Generic[Done]):
                     done.append(each)
         except KeyboardInterrupt:
             kind, problems = StoppedError, [f"interrupted; {len(done)} runs are kept"]
-        except Exception as error:
-            cause = expected(error, (*ERRORS, OSError))
+        except Exception as error:  # noqa: BLE001 (raised below, when results are written)
+            cause = expected(error, _ERRORS)
             if cause is None:
-                raise
-            problems = [f"{str(cause) or 'no answer in time'}; {len(done)} runs are kept"]
+                mistake = error
+            else:
+                kind = type(cause) if isinstance(cause, StudyError) else StudyError
+                problems = [f"{str(cause) or 'no answer in time'}; {len(done)} runs are kept"]
         if done:
             try:
                 with into(self.options.out):
@@ -99,6 +111,8 @@ class Frame(Generic[Done]):
                 problems += [findings.failed] if findings.failed else []
             except StudyError as error:
                 problems.append(str(error))
+        if mistake:
+            raise mistake
         if self.lagging:
             problems.append(f"CPU-bound, do not trust the figures: {', '.join(self.lagging)}")
         if problems:

@@ -1,14 +1,17 @@
 """The command as a whole: version, completion, exit codes."""
 
+import argparse
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from groupflow.cli.command import Exit
-from groupflow.cli.main import main
+from groupflow.cli.command import Exit, Parser
+from groupflow.cli.main import build_parser, main
 
 PAGE = Path(__file__).parents[3] / "docs/reference/command-line.md"
 
@@ -24,6 +27,22 @@ def test_bash_takes_what_completes(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(word in script for word in ("--tls-pin", "completion", "--members", "gather"))
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_that_tells_a_result_has_json() -> None:
+    silent = ["bmv2-agent", "completion", "controller run", "net down", "net exec", "net import", "net up"]
+    assert sorted(_without_json(cast(Parser, build_parser()))) == [*silent, "play", "schema"]
+    assert build_parser().parse_args(["trace", "s1", "--json"]).format == "json"
+
+
+def _without_json(parser: Parser) -> Iterator[str]:
+    parser.complete()
+    actions: list[Any] = cast(Any, parser)._actions
+    below = [one for each in actions if each.nargs == argparse.PARSER for one in each.choices.values()]
+    if not below and not any("--json" in each.option_strings for each in actions):
+        yield parser.prog.removeprefix("groupflow ")
+    for each in below:
+        yield from _without_json(each)
 
 
 def test_a_start_loads_nothing_slow() -> None:

@@ -96,7 +96,7 @@ def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureF
         " run where none is named: --scenario green whether tea is hot --study hot whether tea is hot"
         " run where it is named: --study old whether tea is old"
     )
-    assert main(["reproduce", "takano"]) == 2
+    assert main(["reproduce", "takano"]) == 4
     assert "PAPER takano: unknown; the papers are tea" in capsys.readouterr().err
 
 
@@ -108,8 +108,9 @@ def test_a_new_experiment_is_one_folder(empty_checkout: Path, capsys: pytest.Cap
     assert "one of milk" in capsys.readouterr().out
     assert main(["experiment", "taste", "--scenario", "milk"]) == 0
     assert capsys.readouterr().out == "('milk',) out/experiment/taste\n"
-    assert main(["experiment", "smell"]) == 2
+    assert main(["experiment", "smell"]) == 4
     assert "invalid choice: 'smell'" in capsys.readouterr().err
+    assert main(["experiment", "taste", "--nosuch"]) == main(["experiment"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
         (["squares", "--study", "dies"], 1, "groupflow: A process in the process pool was terminated"),
         (["squares", "--study", "stopped"], 130, "groupflow: interrupted after 0 of 2 runs"),
         (["squares", "--study", "tea"], 4, "groupflow: --study tea: there are"),
-        (["circles"], 2, "groupflow: PAPER circles: unknown; the papers are squares"),
+        (["circles"], 4, "groupflow: PAPER circles: unknown; the papers are squares"),
     ],
 )
 def test_exit_codes_tell_what_ran_and_not_what_holds(

@@ -174,8 +174,12 @@ def test_a_run_that_fails_is_recorded_and_stops_no_other(
     # What failed is not repeated unless it is asked for; nothing that is finished is.
     assert swept(sweep_file(tmp_path, "200%"), out) == 1
     assert len(journal(out)) == 18
-    assert swept(sweep_file(tmp_path, "200%"), out, "--again") == 1
+    capsys.readouterr()
+    assert swept(sweep_file(tmp_path, "200%"), out, "--again", "--json") == 1
     assert len(journal(out)) == 24
+    told = json.loads(capsys.readouterr().out)
+    shown = {tuple(row.values())[:2]: row["mean"] for row in told if row["metric"] == "goodput"}
+    assert {(str(loss), window): mean for (loss, window), mean in shown.items()} == means
     assert swept(sweep_file(tmp_path, "3%"), out) == 0
     assert len(journal(out)) == 30 and rows(out).num_rows == 18
 

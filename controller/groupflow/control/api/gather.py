@@ -8,7 +8,7 @@ from fastapi_offline import FastAPIOffline
 from groupflow.control.api import gather_schemas
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import Problem
-from groupflow.control.gathering import Gathering
+from groupflow.control.gather import Gathering
 from groupflow.endpoint.events import Event, EventError
 from groupflow.endpoint.gather.clients import Registered
 from groupflow.tuning.model import Client

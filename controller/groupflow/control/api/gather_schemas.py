@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from groupflow.control.gathering import ServerState
+from groupflow.control.gather import ServerState
 from groupflow.endpoint.gather.clients import MOST_CONNECTIONS, NAME
 
 

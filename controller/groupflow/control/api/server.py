@@ -50,25 +50,25 @@ class _OwnersSocket(socket.socket):
 
 def listen_privately(path: Path) -> socket.socket:
     """The API's Unix socket. A path at which no process answers is replaced. Raises ApiError."""
-    listener = _OwnersSocket(socket.AF_UNIX)
+    api = _OwnersSocket(socket.AF_UNIX)
     try:
         if path.is_socket():
             with socket.socket(socket.AF_UNIX) as other, suppress(ConnectionRefusedError):
                 other.connect(str(path))
                 raise ApiError(f"cannot serve the API at {path}: another process does")
             path.unlink()
-        os.fchmod(listener.fileno(), 0o600)  # Linux gives the file this mode from the first moment
-        listener.bind(str(path))
-        listener.listen()
+        os.fchmod(api.fileno(), 0o600)  # Linux gives the file this mode from the first moment
+        api.bind(str(path))
+        api.listen()
     except OSError as error:
-        listener.close()
+        api.close()
         raise ApiError(f"cannot serve the API at {path}: {reason(error)}; choose another path") from None
-    return listener
+    return api
 
 
-def url_of(listener: socket.socket, *, tls: bool = False) -> str:
+def url_of(api: socket.socket, *, tls: bool = False) -> str:
     """The address of an API's socket."""
-    where = listener.getsockname()
+    where = api.getsockname()
     if isinstance(where, str):
         return f"unix:{where}"
     host = f"[{where[0]}]" if ":" in where[0] else where[0]
@@ -95,22 +95,22 @@ def names_of(tls: tuple[Path, Path] | None) -> list[str]:
     return []
 
 
-def is_beyond(listener: socket.socket) -> bool:
+def is_beyond(api: socket.socket) -> bool:
     """Whether the socket is reached from other machines."""
-    where = listener.getsockname()
+    where = api.getsockname()
     return not isinstance(where, str) and not ip_address(where[0]).is_loopback
 
 
 def inherit(descriptor: int) -> socket.socket:
     """The API's socket, which the process that started this one has opened. Raises ApiError."""
     with suppress(OSError):
-        listener = socket.socket(fileno=descriptor)
-        if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            return _OwnersSocket(fileno=listener.detach()) if listener.family == socket.AF_UNIX else listener
+        api = socket.socket(fileno=descriptor)
+        if api.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return _OwnersSocket(fileno=api.detach()) if api.family == socket.AF_UNIX else api
     raise ApiError(f"--api fd:{descriptor}: this process has inherited no listening socket {descriptor}")
 
 
-async def serve_app(app: ASGIApp, *listeners: socket.socket, tls: tuple[Path, Path] | None = None) -> None:
+async def serve_app(app: ASGIApp, *sockets: socket.socket, tls: tuple[Path, Path] | None = None) -> None:
     """Serves until cancelled; `tls`: certificate and key. Raises ApiError."""
     # A peer's word is not taken for where it is (proxy_headers).
     config = uvicorn.Config(
@@ -122,7 +122,7 @@ async def serve_app(app: ASGIApp, *listeners: socket.socket, tls: tuple[Path, Pa
     except OSError as error:  # ssl.SSLError is one
         raise ApiError(f"--tls-cert, --tls-key: {str(error).lower()}") from None
     server = _Server(config)
-    serving = asyncio.create_task(server.serve(sockets=list(listeners)))
+    serving = asyncio.create_task(server.serve(sockets=list(sockets)))
     try:
         await asyncio.shield(serving)
     finally:

@@ -1,5 +1,6 @@
 """The results of a sweep: a Parquet file with units, a summary with confidence intervals, plots."""
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,9 @@ def write(
         for metric in METRICS
         for point in points(asked, good, metric, each=True)
     ]
+    if options.json:  # JSON has no NaN, which the bounds of one run are
+        told = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]
+        print(json.dumps(told, indent=2))
     if not rows:
         return
     write_rows(options.out / "summary.csv", rows)

@@ -235,6 +235,9 @@ async def test_ctl_lists_and_bounds(capsys: pytest.CaptureFixture[str]) -> None:
         assert "4096 hosts" in lines["dispatcher"] and "1mbit" in lines["hub"] and "300" in lines["rim"]
         assert await ctl(url, "agents", "--json") == 0
         assert json.loads(capsys.readouterr().out)[-1]["ordered"]["bytes"] == 65536
+        assert await ctl(url, "agents", "--json", "list") == await ctl(url, "agents", "list", "--json") == 0
+        told = capsys.readouterr().out
+        assert told[: len(told) // 2] == told[len(told) // 2 :] and told.startswith("[")
         assert await ctl(url, "status") == 0
         page = capsys.readouterr().out
         assert "agents: 6" in page and "tree@h2:26495" in page

@@ -17,7 +17,7 @@ from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.server import listen, serve_app
 from groupflow.control.events import Events
-from groupflow.control.gathering import Gathering
+from groupflow.control.gather import Gathering
 from groupflow.endpoint.gather.clients import token_hash
 from groupflow.endpoint.gather.director import ControllerDirector
 from groupflow.endpoint.gather.options import ServeOptions
@@ -244,12 +244,18 @@ async def test_ctl_adds_changes_and_removes(tmp_path: Path, capsys: pytest.Captu
         assert registered["cam2"].token_sha256 == token_hash("c0ffee")
         assert await ctl(url, "gather", "set", "cam2", "--target", "2mbit", "--minimum", "none") == 0
         assert (registered["cam2"].client.target, registered["cam2"].client.minimum) == (2 * 10**6, None)
-        shown = capsys.readouterr().out + (await client.get("/gather/clients")).text
+        shown = capsys.readouterr().out
+        assert ["name", "cam2"] in [line.split() for line in shown.splitlines()]
+        assert await ctl(url, "gather", "set", "cam2", "--priority", "7", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["priority"] == 7
+        shown += (await client.get("/gather/clients")).text
         assert "c0ffee" not in shown and token not in shown
         assert await ctl(url, "gather", "remove", "cam1") == 0 and list(registered) == ["cam2"]
         (tmp_path / "token").write_text("coffee")
-        assert await ctl(url, "gather", "add", "cam3", *words) == 1
+        assert await ctl(url, "gather", "add", "cam3", *words) == 4
         assert capsys.readouterr().err.endswith("no token; write 1 to 255 hexadecimal digits\n")
+        (tmp_path / "token").unlink()
+        assert await ctl(url, "gather", "add", "cam3", *words) == 4
 
 
 @pytest.mark.slow

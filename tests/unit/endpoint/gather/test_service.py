@@ -12,7 +12,7 @@ import pytest
 from groupflow.cli.main import main
 from groupflow.control.api.gather import make_gather_app
 from groupflow.control.events import Events
-from groupflow.control.gathering import Gathering
+from groupflow.control.gather import Gathering
 from groupflow.endpoint.gather.clients import parse, token_hash
 from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.service import GatherService
@@ -210,7 +210,7 @@ def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--policy", "best"], 2, "--policy best: unknown; the policies are sakajiri, buffer"),
+        (["--policy", "best"], 4, "--policy best: unknown; the policies are sakajiri, buffer"),
         (["--tls-key", "k"], 2, "--tls-cert and --tls-key go together: name both, or neither"),
         (["--plain", "--tls-cert", "c", "--tls-key", "k"], 2, "--plain and --tls-cert exclude each other"),
         (["--api", "here"], 2, "--api: 'here' is no address; write HOST:PORT"),

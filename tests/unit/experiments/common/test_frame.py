@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.study.errors import StoppedError, StudyError
+from groupflow.study.errors import RefusedError, StoppedError, StudyError
 from groupflow.study.experiment import Findings, Frame, RunError
 from groupflow.study.options import ExperimentOptions
 
@@ -42,6 +42,7 @@ def test_the_findings_are_written_and_told(tmp_path: Path, capsys: pytest.Captur
         ((1, 2), None, ["s1: late"], StudyError, "CPU-bound, do not trust the figures: s1: late"),
         ((1, 13), None, [], StudyError, "13 is there"),
         ((1,), KeyboardInterrupt(), [], StoppedError, "interrupted; 1 runs are kept"),
+        ((1,), RefusedError("no h1"), [], RefusedError, "no h1; 1 runs are kept"),
         (
             (1, 13),
             RunError("h1 is gone"),
@@ -80,9 +81,10 @@ def test_an_interrupt_before_the_first_result_finds_nothing(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mistake_in_an_experiment_is_raised_as_it_is(tmp_path: Path) -> None:
+def test_a_mistake_in_an_experiment_is_raised_as_it_is_and_results_are_kept(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         frame(tmp_path).run(runs(1, then=ZeroDivisionError()), find)
+    assert json.loads((tmp_path / "results.json").read_text()) == [1]
 
 
 @pytest.mark.parametrize(

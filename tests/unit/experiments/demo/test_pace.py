@@ -1,6 +1,7 @@
 """A demo on a machine that cannot keep up is run again at half the rate, and says so."""
 
 import io
+from collections.abc import Generator
 from dataclasses import replace
 from typing import cast
 
@@ -27,13 +28,15 @@ class Machine:
         machine = self
 
         class Run:
-            def run(self) -> Report:
+            topology = options.topology()
+
+            def run(self) -> Generator[Report]:
                 machine.runs.append(options.rate)
                 done = canned.report()
                 rate = options.rate or done.parameters.rate_bps
                 health = canned.HEALTHY if rate <= machine.bearable else canned.BUSY
                 done = replace(done, parameters=replace(done.parameters, rate_bps=rate))
-                return canned.changed(done, group=replace(done.runs[0].group, health=health))
+                yield canned.changed(done, group=replace(done.runs[0].group, health=health))
 
         return cast(Scenario, Run())
 
@@ -49,7 +52,7 @@ class Machine:
 )
 def test_half_the_rate_until_it_can(bearable: int, runs: list[int | None], problems: int) -> None:
     machine, screen = Machine(bearable), io.StringIO()
-    report, _ = measure(Options(), Console(file=screen), machine.scenario)
+    ((report, _),) = measure(Options(), Console(file=screen), machine.scenario)
     assert machine.runs == runs
     assert len(report.problems()) == problems
     said = screen.getvalue().splitlines()
@@ -62,6 +65,6 @@ def test_half_the_rate_until_it_can(bearable: int, runs: list[int | None], probl
 @pytest.mark.parametrize("options", [Options(rate=100 * MBIT), Options(switch="bmv2")])
 def test_a_rate_that_was_asked_for_is_kept(options: Options) -> None:
     machine = Machine(1 * MBIT)
-    report, _ = measure(options, Console(file=io.StringIO()), machine.scenario)
+    ((report, _),) = measure(options, Console(file=io.StringIO()), machine.scenario)
     assert machine.runs == [options.rate]
     assert report.problems()

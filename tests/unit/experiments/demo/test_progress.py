@@ -2,11 +2,9 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
-from experiments.demo.progress import ProgressView, print_table, summary
-from experiments.demo.results import size
+from experiments.demo.progress import ProgressView, result_table, summary
 from groupflow.endpoint.events import Event
 from groupflow.lab.transfer import Track
 from tests.unit.experiments.demo import canned
@@ -65,7 +63,7 @@ def test_a_terminal_gets_a_bar_for_each_receiver() -> None:
 
 def test_the_table_has_a_row_for_each_transport_and_loss() -> None:
     out = io.StringIO()
-    print_table(Console(file=out, width=160), canned.report(1))
+    Console(file=out, width=160).print(result_table(canned.report(1)))
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.getvalue().splitlines()]
     assert [row for row in rows if row] == [
         ["groupflow, no loss", "64.0 MiB", "6.20", "1.05", "1.05", "0", "0", "0"],
@@ -73,11 +71,3 @@ def test_the_table_has_a_row_for_each_transport_and_loss() -> None:
         ["groupflow, 1 % loss", "64.0 MiB", "6.20", "1.05", "1.05", "14321", "0", "1742"],
         ["TCP, 1 % loss", "64.0 MiB", "24.30", "3.16", "2.10", "9876", "543", "-"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (2048, "2.0 KiB"), (67108864, "64.0 MiB"), (5 << 30, "5.00 GiB")],
-)
-def test_sizes(count: int, text: str) -> None:
-    assert size(count) == text

@@ -1,24 +1,31 @@
 """`groupflow experiment placement`, with its computations made up."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from experiments.placement import figure, run
+from experiments.placement import run
+from experiments.placement.study import Curve
+from groupflow.study.errors import StoppedError
 from groupflow.study.options import ExperimentOptions
 
 
-def test_json_is_one_document_and_ends_its_line(
+def test_what_was_computed_before_ctrl_c_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing(*_: object) -> list[object]:
-        return []
+    def curves(*_: object) -> Generator[Curve]:
+        yield Curve("line", "bytes", (1.0, 0.5), (1.0, 0.5), (1.0, 0.5), 1)
+        raise KeyboardInterrupt
 
-    for module, name in ((run, "curves"), (run, "against_the_best"), (figure, "draw")):
-        monkeypatch.setattr(module, name, nothing)
-    run.run(ExperimentOptions(name="placement", out=tmp_path, json=True))
+    monkeypatch.setattr(run, "curves", curves)
+    with pytest.raises(StoppedError, match="1 runs are kept"):
+        run.run(ExperimentOptions(name="placement", out=tmp_path, json=True))
     told = capsys.readouterr().out
-    assert json.loads(told) == {"curves": [], "ratios": []} and told.endswith("}\n")
+    assert json.loads(told) == json.loads((tmp_path / "results.json").read_text()) and told.endswith("}\n")
+    assert ([each["network"] for each in json.loads(told)["curves"]], json.loads(told)["ratios"]) == (
+        ["line"],
+        [],
+    )
+    assert (tmp_path / "placement.png").stat().st_size > 0

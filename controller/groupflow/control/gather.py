@@ -1,6 +1,7 @@
 """Receiver-side tuning: the clients of a server that gathers, and the policy that tunes them.
 
-The server measures and obeys; it may be in this process, or give its measurements over the REST API.
+The server measures and obeys; it may be in this process, or give its measurements over the REST API, which
+api/gather.py has.
 """
 
 import asyncio
