@@ -76,7 +76,7 @@ def range_cases(values: dict[str, tuple[float, ...]]) -> list[Case]:
 def _part(
     name: str,
     runs: list[Run],
-    judge: Callable[[Outcomes], list[Claim]],
+    judge: Callable[[Outcomes], Iterable[Claim]],
     draw: Callable[[Path, Outcomes], None],
 ) -> Part:
     return part.Part(name, runs, by_case, judge, draw, rows)

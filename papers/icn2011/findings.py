@@ -81,7 +81,7 @@ def _caches(found: Findings) -> list[Claim]:
 
 
 RULES: Mapping[int, Callable[[Findings], list[Claim]]] = {
-    6: lambda found: [*only_data(found, "group"), *more_than_split(found, "members")],
+    6: lambda found: [*only_data(found, "group"), more_than_split(found, "members")],
     7: lambda found: [*reception_of(found, "group"), *_through_members(found)],
     8: lambda found: [effective_of(found, "group")],
     9: _low_load,

@@ -78,9 +78,9 @@ def figure_6(found: Outcomes) -> list[Claim]:
         ),
         *(
             meets(f"f6-{group}", "Fig. 6",
-            f"under interference {group} priority clients satisfy their target",
+            f"under interference {who} priority clients satisfy their target",
                   both, names, during, kind="finding")
-            for group, names in (("high", HIGH), ("low", LOW))
+            for group, who, names in (("high", "the other high", HIGH[1:]), ("low", "low", LOW))
         ),
         _alike({"buffers alone": buffer, "both": both}),
         Claim("f6-inverted", "Fig. 6", "comparison: inverts priorities under interference, too", BEYOND,

@@ -1,5 +1,6 @@
 """Attacks of one host on another, over switches that a controller has told of their ports."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 
-from tests.network.harness import Lab
-from tests.support.p4.layers import GROUP_PORT, REPAIR, REPLY, Group
+from tests.network.harness import Lab, sha256
+from tests.support.p4.layers import GROUP_PORT, JOIN, REPAIR, REPLY, Group
 
 PORT = 5000
 
@@ -35,6 +36,16 @@ large = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 large.sendto(b"large".ljust(8000), (sys.argv[1], 5000))
 large.sendto(b"end", (sys.argv[1], 5000))
 """
+
+FLOOD = """
+import socket, sys, time
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    raw.sendto(bytes.fromhex(sys.argv[3]), (sys.argv[1], 0))
+"""
+FLOOD_SECONDS = 7.0
+"""more than twice the 3 s after which a member that is not heard is gone"""
 
 
 @pytest.mark.parametrize("victim", ["md1", "ma1"])
@@ -71,6 +82,33 @@ def test_no_forgery_reaches_a_host_and_large_datagrams_do(pair: Lab, victim: str
     assert {reason: after.get(reason, 0) - before.get(reason, 0) for reason in attacks} == dict.fromkeys(
         attacks, 1
     )
+
+
+async def test_a_flood_of_requests_ends_nobodys_membership(pair: Lab) -> None:
+    """The attacker's host has a member, too, whose keepalives come through the same port as the flood."""
+    attacker = pair.topology.hosts["mb1"]
+    session = pair.session()
+    group = f"239.0.0.{session.id}"
+    packet = IP(src=str(attacker.ip), dst=group, ttl=64) / UDP(sport=GROUP_PORT, dport=GROUP_PORT)
+
+    def members() -> dict[str, Any]:
+        found = cast(list[dict[str, Any]], pair.controller.get(f"/sessions/{session.id}/members"))
+        return {each["name"]: each["id"] for each in found}
+
+    join = bytes(packet / Group(type=JOIN, session=session.id) / Raw(bytes(64))).hex()
+    words = [sys.executable, "-c", FLOOD, group, str(FLOOD_SECONDS), join]
+    names, file = ("mb1", "mc1", "md1"), pair.file(100_000)
+    async with pair.receiving(session, names) as receivers:
+        there, before = members(), drops(pair).get("metered", 0)
+        done = await asyncio.to_thread(pair.network.hosts["mb1"].run, words)
+        assert done.returncode == 0, done
+        assert drops(pair).get("metered", 0) > before + 10_000
+        assert members() == there and there.keys() == set(names)
+        async with pair.sender(session, "ma1", file, len(names)) as sender:
+            for agent in (sender, *receivers.values()):
+                await agent.finish()
+    assert {sha256(pair.output(session, name)) for name in names} == {sha256(file)}
+    pair.controller.delete(f"/sessions/{session.id}")
 
 
 def drops(lab: Lab) -> dict[str, int]:

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, add_command
 from groupflow.cli.rest_client import DEFAULT_API, client
 from groupflow.network.reasons import reason
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.control.diffusion.thrift_client import ThriftClient, ThriftError
 
     if args.refresh <= 0:
-        raise CommandError(f"--refresh {args.refresh:g} must be above 0 seconds")
+        raise CommandError(f"--refresh {args.refresh:g} must be above 0 seconds", USAGE)
     try:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
             wire.bind((args.interface, _ETH_P_ALL))

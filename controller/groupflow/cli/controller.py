@@ -139,14 +139,17 @@ def run_controller(args: argparse.Namespace) -> int:
         )
     if args.cache_bytes < 0:
         raise command.CommandError(
-            f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0"
+            f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0", command.USAGE
         )
     command.log_to_stderr(args.log_level)
     kinds = (
         *(TopologyError, ProgramError, StoreError, ApiError, TokenFileError, SplitError, PolicyFileError),
         *(TakenError, RecordingError),
     )
-    with command.failing_with(*kinds):
+    unusable = (TopologyError, ProgramError, PolicyFileError, RecordingError)
+    with command.failing_with(
+        *kinds, code=lambda error: command.REFUSED if isinstance(error, unusable) else command.FAILURE
+    ):
         asyncio.run(_serve(args))
     return command.OK
 

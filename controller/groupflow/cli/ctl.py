@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from groupflow.cli import agents, diffusion, gather_ctl, placement, status, tcp
-from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.rest_client import (
     DEFAULT_API,
     Rows,
@@ -197,7 +197,7 @@ def _change_session(args: argparse.Namespace) -> int:
     settings = _given(tcp=tcp.settings(args) or None, **_settings(args))
     if not settings:
         raise CommandError(
-            "nothing to change; give --mode, --policy or --window, or a setting of TCP sessions"
+            "nothing to change; give --mode, --policy or --window, or a setting of TCP sessions", USAGE
         )
     return print_rows(args, [call(args, "PATCH", f"/sessions/{args.session}", settings)], SESSION_COLUMNS)
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from groupflow.cli.command import OK, CommandError, Subparsers
+from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
 from groupflow.cli.rest_client import call, leaf, print_json
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -98,9 +98,9 @@ def _request(args: argparse.Namespace) -> dict[str, Any]:
     rule = {"protocol": args.protocol, "src_port": args.src_port, "dst_port": args.dst_port}
     rule = {name: value for name, value in rule.items() if value is not None}
     if args.flow is None and rule:
-        raise CommandError(f"--{next(iter(rule)).replace('_', '-')} belongs to --flow; leave it out")
+        raise CommandError(f"--{next(iter(rule)).replace('_', '-')} belongs to --flow; leave it out", USAGE)
     if args.session is None and args.source is not None:
-        raise CommandError("--source belongs to --session; leave it out")
+        raise CommandError("--source belongs to --session; leave it out", USAGE)
     if args.session is not None:
         source = {"source": args.source} if args.source is not None else {}
         return body | {"kind": "session", "session": args.session} | source

@@ -240,7 +240,7 @@ def run_send(args: argparse.Namespace) -> int:
     from groupflow.endpoint.gather.options import GatherSendOptions
 
     if args.file is not None and not args.file.exists():
-        raise CommandError(f"{args.file}: no such file")
+        raise CommandError(f"{args.file}: no such file", REFUSED)
     if not args.plain and args.tls_pin is None and args.tls_ca is None:
         raise CommandError(
             "no way to check the server: pass the fingerprint it prints with --tls-pin, or pass --tls-ca,"

@@ -15,6 +15,7 @@ from groupflow.cli.command import (
     FAILURE,
     OK,
     REFUSED,
+    USAGE,
     CommandError,
     Parser,
     Subparsers,
@@ -218,7 +219,7 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
                 listener = listen(DEFAULT_API[0], 0)
         host, port = listener.getsockname()[:2]
         if not ip_address(host).is_loopback:
-            raise CommandError(f"--api {host}: the API is not encrypted; write 127.0.0.1:{port}")
+            raise CommandError(f"--api {host}: the API is not encrypted; write 127.0.0.1:{port}", USAGE)
         listeners, url = [listener.detach()], f"http://{host}:{port}"
         os.environ[api_token.VARIABLE] = api_token.new()
         with failing_with(api_token.TokenFileError):
@@ -273,7 +274,7 @@ def _exec(args: argparse.Namespace) -> int:
     entry = _find(args.name)
     command: Sequence[str] = args.command
     if not command:
-        raise CommandError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
+        raise CommandError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1", USAGE)
     if args.node not in entry.hosts and args.node not in entry.switches:
         known = ", ".join((*entry.hosts, *entry.switches))
         raise CommandError(f"no node {args.node} in {entry.name}; nodes are {known}", REFUSED)

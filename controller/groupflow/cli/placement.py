@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers
 from groupflow.cli.rest_client import call, leaf, print_json
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -78,7 +78,7 @@ def _compute(args: argparse.Namespace) -> dict[str, Any]:
             size_bytes=args.size,
         )
     except (TopologyError, PlacementError) as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), REFUSED) from None
     return asdict(found)
 
 

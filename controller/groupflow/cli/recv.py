@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from groupflow.cli import values
-from groupflow.cli.command import CommandError, Subparsers, add_command
+from groupflow.cli.command import REFUSED, CommandError, Subparsers, add_command
 from groupflow.cli.transfer import add_member_arguments, run_transfer
 
 
@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
 
     output: Path | None = None if str(args.output) == "-" else args.output
     if output is not None and not output.parent.is_dir():
-        raise CommandError(f"{output}: folder {output.parent} does not exist; create it first")
+        raise CommandError(f"{output}: folder {output.parent} does not exist; create it first", REFUSED)
     if output is not None and output.is_dir():
-        raise CommandError(f"{output}: is a folder; name a file")
+        raise CommandError(f"{output}: is a folder; name a file", REFUSED)
     options = values.options(RecvOptions, args, output=output)
     return run_transfer(options, json_lines=args.json)

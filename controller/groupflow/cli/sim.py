@@ -12,7 +12,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from groupflow.cli import values
-from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Subparsers, add_command
+from groupflow.cli.command import FAILURE, OK, REFUSED, USAGE, CommandError, Subparsers, add_command
 from groupflow.cli.trace import add_packets, request
 
 if TYPE_CHECKING:
@@ -63,17 +63,17 @@ def register(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
     if args.plots and args.out is None:
-        raise CommandError("--plots needs a folder: give --out DIR")
+        raise CommandError("--plots needs a folder: give --out DIR", USAGE)
     if args.plots and find_spec("matplotlib") is None:
         raise CommandError("--plots needs matplotlib: pip install matplotlib")
     chosen = [args.port, args.session, args.next, *args.switch, *args.match]
     if not args.trace and (args.dropped or any(value is not None for value in chosen)):
         raise CommandError(
-            "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace"
+            "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace", USAGE
         )
     scenarios = _load(args.scenarios)
     if args.record is not None and len(scenarios) > 1:
-        raise CommandError("--record takes one scenario; run the others without it")
+        raise CommandError("--record takes one scenario; run the others without it", USAGE)
     cores = os.cpu_count() or 1
     jobs = min(args.jobs or cores, len(scenarios))
     threads = args.threads or max(1, cores // jobs)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command, failing_with
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, add_command, failing_with
 from groupflow.cli.experiments import add_dask, add_jobs, studying
 
 
@@ -32,7 +32,7 @@ def _run(args: argparse.Namespace) -> int:
     with failing_with(ScenarioError, code=REFUSED):
         asked = read(args.file)
     if asked.form.where == "real" and args.dask:
-        raise CommandError("--dask: real networks run on this machine; leave it out")
+        raise CommandError("--dask: real networks run on this machine; leave it out", USAGE)
     out = args.out or Path("out/sweep") / args.file.stem
     with studying():
         sweep(asked, ExperimentOptions("sweep", out, jobs=args.jobs, dask=args.dask), again=args.again)

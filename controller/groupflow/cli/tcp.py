@@ -1,6 +1,7 @@
 """`groupflow ctl sessions`: TCP sessions, their counters and receipts."""
 
 import argparse
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -116,9 +117,12 @@ def _stats(args: argparse.Namespace) -> int:
 
 def _watch(args: argparse.Namespace) -> int:
     seen: set[tuple[str, int, str]] = set()
+    last: dict[str, Any] = {}
     while True:
         told = call(args, "GET", f"/sessions/{args.session}/tcp")
-        for line in _news(told, seen):
+        changed = [json.dumps(told)] if told != last else []
+        last = told
+        for line in changed if args.json else _news(told, seen):
             print(line, flush=True)
         time.sleep(args.interval)
 

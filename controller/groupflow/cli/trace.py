@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         known = ", ".join(entry.switches)
         raise CommandError(f"no switch {args.switch} in {entry.name}; there are {known}", REFUSED)
     if entry.switch != "gfswitch":
-        raise CommandError(f"{entry.name} runs {entry.switch}, which tells no traces; use gfswitch")
+        raise CommandError(f"{entry.name} runs {entry.switch}, which tells no traces; use gfswitch", REFUSED)
     command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{args.switch}.sock")]
     for option in ("port", "session", "next", "format"):
         if (value := getattr(args, option)) is not None:

@@ -9,7 +9,7 @@ from signal import SIGTERM
 from typing import Any
 
 from groupflow.cli import values
-from groupflow.cli.command import INTERRUPTED, LOST, OK, CommandError, of_agent, on_stop
+from groupflow.cli.command import INTERRUPTED, LOST, OK, REFUSED, CommandError, of_agent, on_stop
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError, ClientError, InterruptedSessionError
 from groupflow.endpoint.events import Event
@@ -31,7 +31,7 @@ def check_file(path: Path | None) -> None:
     """Raises CommandError for a file that cannot be sent; `path` None stands for stdin."""
     if path is not None and not path.is_file():
         problem = "not a regular file" if path.exists() else "no such file"
-        raise CommandError(f"{path}: {problem}; name a file to send")
+        raise CommandError(f"{path}: {problem}; name a file to send", REFUSED)
 
 
 def run_transfer(options: RoleOptions, *, json_lines: bool) -> int:

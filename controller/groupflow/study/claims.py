@@ -49,10 +49,12 @@ def finding(study: str, name: str, claim: str, measured: float, unit: str, holds
     )
 
 
-def restated(claim: Claim, study: str, *variant: str) -> Claim:
-    """A paper's claim, judged on the runs of a study beyond the paper, or of a variant of that study."""
+def restated(claim: Claim, study: str, *variant: str, said: str = "") -> Claim:
+    """A paper's claim, judged on the runs of a study beyond the paper, or of a variant of that study, which
+    `said` names."""
     name = "-".join(("study", study, *variant, claim.id))
-    return replace(claim, id=name, figure=f"study {study}", paper=BEYOND, kind="finding")
+    words = f"{said}: {claim.claim}" if said else claim.claim
+    return replace(claim, id=name, figure=f"study {study}", claim=words, paper=BEYOND, kind="finding")
 
 
 def counts(claims: Iterable[Claim]) -> dict[Kind, tuple[int, int]]:

@@ -1,9 +1,13 @@
-"""Selective repeat and erasure coding beside Go-Back-N."""
+"""Selective repeat and erasure coding beside Go-Back-N.
+
+The rule: a way of repair sends less again if Go-Back-N sends a twentieth more at least (`claims.MORE`).
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
+from papers.amcb.claims import MORE
 from papers.amcb.figures import bars
 from papers.amcb.outcome import Outcomes, again, latency
 from papers.amcb.paper import METHODS, REPAIRS, Case
@@ -25,11 +29,11 @@ def _judge(found: Outcomes) -> Iterator[Claim]:
         for repair in ("selective", "erasure"):
             other = found[Case(size, method, repair)]
             ratio = again(back) / again(other)
-            note = f"{latency(other):.0f} s instead of {latency(back):.0f}; " + (
+            note = f"at least {MORE:g}; {latency(other):.0f} s instead of {latency(back):.0f}; " + (
                 f"{again(other):.1f} % instead of {again(back):.1f} %"
             )
             yield finding(NAME, f"{method}-{repair}", f"{method}: {REPAIRS[repair]} sends less again",
-                          ratio, "times less than Go-Back-N", ratio > 1, note)  # fmt: skip
+                          ratio, "times less than Go-Back-N", ratio >= MORE, note)  # fmt: skip
 
 
 def _draw(path: Path, found: Outcomes) -> None:

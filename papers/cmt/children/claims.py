@@ -1,4 +1,8 @@
-"""The paper's claims on several children, which are in words, against the measurements."""
+"""The paper's claims on several children, which are in words, against the measurements.
+
+The rule: sooner, or a higher rate, is by a quarter at least with each number of children (`LESS`); the rate
+is not increased if it is a twentieth more at most (`ALIKE`).
+"""
 
 from collections.abc import Callable, Mapping
 

@@ -2,6 +2,9 @@
 
 The paper (3.1.2) moves "the host with the largest total latency", which then "will no longer adversely affect
 other hosts": these are its claims. What holds without moving, and with another rule, are findings.
+
+The rule: a slow host affects others no longer if in every run those that were below it catch up soon, and
+lose nothing, and all others have the stream's rate (`WHOLE`) and lose nothing.
 """
 
 from statistics import median

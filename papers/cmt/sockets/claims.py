@@ -26,6 +26,9 @@ NEAR = 0.2
 """relative error up to which a prediction is called near"""
 NOTICED = 0.05
 """relative difference below which values count as equal: the paper's two times of one case are 10 % apart"""
+STEP = 1.02
+"""ratio from which on one connection more is faster: times over eleven seeds have standard errors of up to
+1.8 %, and the paper's best times begin at eight, so that its last steps are small"""
 RISING_TO = 10
 """connections up to which each one more "improves throughput" """
 NINE_BEST = (8192, 32768, 524288)
@@ -78,20 +81,18 @@ def figure_2(found: Found) -> list[Claim]:
     seconds = found.row(MIDDLE)
     shortest = min(seconds.values())
     best = [n for n, value in seconds.items() if value <= shortest * (1 + NOTICED)]
-    least_time = min(seconds, key=lambda n: seconds[n])
     inside = min(value for n, value in seconds.items() if BEST_FROM <= n <= BEST_TO)
     listed = _listed(seconds)
     steps = {n: seconds[before] / seconds[n] for before, n in pairwise(sorted(seconds)) if n <= RISING_TO}
     worst = min(steps, key=lambda n: steps[n])
     return [
         Claim("connections-to-ten", "3.2", f"each connection more, up to {RISING_TO}, is faster", "> 1",
-              steps[worst], "times, the least step", steps[worst] > 1,
-              f"to {worst} connections; of those that were run"),
-        Claim("interference-gain", "3.2, Fig. 2", f"{BEST_FROM} to {BEST_TO} connections are faster than one",
-              "> 1", seconds[1] / inside, "times", seconds[1] / inside > 1 + NOTICED, f"s: {listed}"),
+              steps[worst], "times, the least step", steps[worst] >= STEP,
+              f"at least {STEP:g}; to {worst} connections; of those that were run"),
         Claim("interference-best", "3.2, Fig. 2", f"the best number is {BEST_FROM} to {BEST_TO}",
-              f"{BEST_FROM} to {BEST_TO}", least_time, "connections", BEST_FROM <= least_time <= BEST_TO,
-              f"within {NOTICED:.0%} of the shortest time: {', '.join(map(str, best))}"),
+              f"{BEST_FROM} to {BEST_TO}", best[0], "connections", BEST_FROM <= best[0] <= BEST_TO,
+              f"the least within {NOTICED:.0%} of the shortest time: {', '.join(map(str, best))};"
+              f" s: {listed}"),
         Claim("interference-beyond", "3.2, Fig. 2", f"with {MOST} it is slower again", "> 1",
               seconds[MOST] / inside, "time over the best of them", seconds[MOST] / inside > 1 + NOTICED,
               f"slower: more than {NOTICED:.0%}"),
@@ -108,7 +109,7 @@ def grid(found: Found) -> list[Claim]:
     single = min(found.column(1).values())
     best_numbers = {buffer: _best_numbers(found.row(buffer)) for buffer in BUFFERS}
     everywhere = [n for n in numbers if all(n in good for good in best_numbers.values())]
-    nine = [buffer for buffer in NINE_BEST if max(numbers) in best_numbers[buffer]]
+    nine = [buffer for buffer in NINE_BEST if least(found.row(buffer)) == max(numbers)]
     listed = "; ".join(f"{buffer:,}: {', '.join(map(str, good))}" for buffer, good in best_numbers.items())
     return [
         Claim("grid-tuned", "3.2", "32,768 bytes and three connections: 7 times as fast as untuned",
@@ -125,7 +126,7 @@ def grid(found: Found) -> list[Claim]:
               len(everywhere), "numbers", not everywhere, f"within {NOTICED:.0%} of the best, {listed}"),
         Claim("grid-nine", "3.2", f"{max(numbers)} connections are best with each of three buffers",
               len(NINE_BEST), len(nine), "buffers", len(nine) == len(NINE_BEST),
-              f"within {NOTICED:.0%} of the best of up to {max(numbers)}:"
+              f"none fewer is within {NOTICED:.0%} of the best of up to {max(numbers)}:"
               f" {', '.join(f'{buffer:,}' for buffer in nine) or 'none'}"),
     ]  # fmt: skip
 

@@ -5,25 +5,14 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim
 from groupflow.study.paper import Study
-from papers.cmt.sockets import claims, figures
+from papers.cmt.sockets import claims, figures, paper
 from papers.cmt.sockets.outcome import Found, Outcome, Outcomes
-from papers.cmt.sockets.paper import (
-    BUFFERS,
-    CONNECTIONS,
-    MIDDLE,
-    QUICK_CONNECTIONS,
-    QUICK_UP_TO_MOST,
-    SMALL,
-    UP_TO_MOST,
-    Case,
-    Open,
-    Run,
-)
+from papers.cmt.sockets.paper import Case, Open, Run
 from papers.cmt.sockets.simulation import SIMULATION, runs
 
 
 def _several(quick: bool) -> tuple[int, ...]:
-    return QUICK_CONNECTIONS if quick else CONNECTIONS
+    return paper.QUICK_CONNECTIONS if quick else paper.CONNECTIONS
 
 
 def _study(
@@ -46,12 +35,15 @@ def _study(
 
 TABLES = (
     _study("table-1", "rates by the buffer of one connection",
-           lambda _: [Case(b) for b in BUFFERS], claims.table_1, figures.table_1),
+           lambda _: [Case(b) for b in paper.BUFFERS], claims.table_1, figures.table_1),
     _study("table-2", "rates by the number of connections",
-           lambda quick: [Case(SMALL, n) for n in _several(quick)], claims.table_2, figures.table_2),
+           lambda quick: [Case(paper.SMALL, n) for n in _several(quick)], claims.table_2, figures.table_2),
     _study("figure-2", "times of up to twenty connections",
-           lambda quick: [Case(MIDDLE, n) for n in (QUICK_UP_TO_MOST if quick else UP_TO_MOST)],
+           lambda quick: [
+               Case(paper.MIDDLE, n) for n in (paper.QUICK_UP_TO_MOST if quick else paper.UP_TO_MOST)
+           ],
            claims.figure_2, figures.figure_2),
     _study("grid", "buffers and connections at once",
-           lambda quick: [Case(b, n) for b in BUFFERS for n in _several(quick)], claims.grid, figures.grid),
+           lambda quick: [Case(b, n) for b in paper.BUFFERS for n in _several(quick)],
+           claims.grid, figures.grid),
 )  # fmt: skip

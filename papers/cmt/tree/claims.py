@@ -62,7 +62,10 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
 
 
 def by_threshold(outcomes: Outcomes) -> list[Claim]:
-    """The finding on the threshold of a cluster, for which the paper gives no value."""
+    """The finding on the threshold of a cluster, for which the paper gives no value.
+
+    The rule: the best is inside the range if it needs a twentieth fewer copies than either end.
+    """
     copies = means(outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, _threshold)
     stretch = means(outcomes, lambda o: o.ways["tree"].stretch_mean, _threshold)
     best = min(copies, key=lambda threshold: copies[threshold])

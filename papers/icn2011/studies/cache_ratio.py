@@ -37,10 +37,7 @@ def _own(point: Point) -> Point:
 def _judge(points: Points) -> Iterator[Claim]:
     for reading, said in READINGS.items():
         judged = claims.evaluate(FIG12.number, _read(reading, points))
-        yield from [
-            restated(replace(claim, claim=f"Dmax of {said}: {claim.claim}"), NAME, reading)
-            for claim in judged
-        ]
+        yield from [restated(claim, NAME, reading, said=f"Dmax of {said}") for claim in judged]
         held = sum(claim.holds for claim in judged)
         yield finding(
             NAME, f"{reading}-explains", f"Dmax of {said} explains Fig. 12", held,

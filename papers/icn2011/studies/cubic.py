@@ -1,4 +1,7 @@
-"""All of the paper's figures with CUBIC in place of its TCP. netsim's TCP has no pacing, and so no BBR."""
+"""All of the paper's figures with CUBIC in place of its TCP. netsim's TCP has no pacing, and so no BBR.
+
+The rule: a claim of the paper holds with CUBIC if it does by the bounds that the paper's TCP is judged by.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -6,7 +6,7 @@ End-End's independence of the delay if its claims at 100 ms hold; both, if all t
 stay hold, too. Two seeds and three loads, as there are up to 3,600 connections.
 
 "sender-buffer": senders whose TCP is held back by its link, as an agent's is, instead of overflowing an
-output buffer: the other reading of Table I's "output buffer".
+output buffer: the other reading of Table I's "output buffer". The rule is the same.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""Studies of parameters that the paper leaves open, and of questions beyond it: a study a file."""
+"""Studies of parameters that the paper leaves open, and of questions beyond it: a study a file, but for
+those of every client's target, which are in one."""
 
-from papers.sakajiri.studies import autotuning, churn, jump, loss, narrow, range, scarce, start, thresholds
+from papers.sakajiri.studies import narrow, range, scarce, start, targets, thresholds
 
 STUDIES = {
-    module.NAME: module.STUDY
-    for module in (thresholds, start, range, autotuning, narrow, scarce, jump, churn, loss)
-}
+    module.NAME: module.STUDY for module in (thresholds, start, range, narrow, scarce)
+} | targets.STUDIES

@@ -6,7 +6,6 @@ explains the order if CUBIC and Compound TCP get more than Vegas and Reno (the c
 clients have their targets; "patient" tunes connections after 10 s, "buffer" never does.
 """
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     for method in METHODS:
         as_the_papers = {Case("both", tcp): outcomes[Case(method, tcp)] for tcp in TCPS}
         found += [
-            restated(replace(claim, claim=f"{NAMES[method]}: {claim.claim}"), NAME, method)
+            restated(claim, NAME, method, said=NAMES[method])
             for claim in table_2(as_the_papers)
             if claim.kind == "claim"
         ]

@@ -2,6 +2,9 @@
 
 Each set of delays is run with the paper's D, with one near the limit of 1/3 for equal links with bounded
 rates (stability.py), and without control.
+
+The rule: delays make no difference if on every line the paper's claims on the control hold, queues come to
+rest with D near the limit (`stability.SWINGS`), and TCP alone loses packets.
 """
 
 import math

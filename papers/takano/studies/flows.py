@@ -1,4 +1,8 @@
-"""Three and more flows that join the line at different nodes: shares and losses."""
+"""Three and more flows that join the line at different nodes: shares and losses.
+
+The rule: the control serves more than two flows if with every number of them the paper's claims on it hold,
+each flow's share being one of as many, and the last link is used up to `NEAR`, while TCP alone loses packets.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -2,6 +2,10 @@
 
 All run on the paper's line, with sources whose links have the line's rate (routers.py says why). ECN has
 several thresholds, because none is right for all TCPs.
+
+The rule: a method is as good as the paper says of DFC if in every run the target's efficiency is near 0.5 and
+stable, flows share fairly and nothing is lost (`good`); ECN, if it is at some threshold with all TCPs. DFC
+needs the smallest buffer if the largest queue of every other is longer by a twentieth at least.
 """
 
 from collections.abc import Callable, Sequence
@@ -119,9 +123,9 @@ def _least_stored(*outcomes: Outcome) -> list[Claim]:
     smaller = [
         f"{o.run.label.removeprefix('study-rivals-')} {o.fullest_queue:.0f}"
         for o in rivals
-        if o.fullest_queue <= most[o.case.tcp]
+        if o.fullest_queue <= most[o.case.tcp] * (1 + NEAR)
     ]
-    note = f"no rival's largest queue is as small; as small: {', '.join(smaller) or 'none'}"
+    note = f"all others' are more than {NEAR:.0%} longer; not so: {', '.join(smaller) or 'none'}"
     worst = max(most.values())
     return [
         finding(

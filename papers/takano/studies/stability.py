@@ -6,7 +6,8 @@ Theory is linear, for a long line of equal links (see `control.diffusion.stabili
 - `limit(0)`, 1/3: r is bounded (eq. 1: by the link's free rate, or by 0) and tells nothing of n any more.
 
 Below the smaller limit all disturbances die out; beyond the larger none does. Between them a disturbance
-that reaches the bounds may stay.
+that reaches the bounds may stay. The rule: the theory is right about a zone if at each of its points, but for
+those within a tenth of a limit, queues rest, or swing by more than a tenth of a link's packets, as it says.
 
 Two lines are run: `one`, a flow whose host does not shape, so that its packets wait in queues, through a
 last link of half the rate, where slow start is the disturbance; and `two`, the paper's two flows, which share

@@ -1,4 +1,9 @@
-"""CUBIC and SACK, which the paper does not have, on its line with and without control."""
+"""CUBIC and SACK, which the paper does not have, on its line with and without control.
+
+The rule: with the control they do as the paper's TCPs do if its claims on the control hold in each run. Alone
+a TCP is worse, or less fair, if the target's efficiency, or the slower flow's share of the faster's, is lower
+by more than `NEAR` in every run; and it loses packets if it does in each run.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +12,7 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, PALE, save, subplots
+from papers.takano.claims import NEAR
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
@@ -40,11 +46,11 @@ def _less_alone(tcp: str, alone: Outcome, dfc: Outcome) -> list[Claim]:
     return [
         finding(
             NAME, f"{tcp}-worse-alone", f"{TCPS[tcp]} alone: the target's efficiency is lower than with DFC",
-            gain, "difference of means", gain > 0, "above 0",
+            gain, "difference of means", gain > NEAR, f"more than {NEAR}",
         ),
         finding(
             NAME, f"{tcp}-less-fair-alone", f"{TCPS[tcp]} alone is less fair than with DFC",
-            fairer, "difference of slower over faster", fairer > 0, "above 0",
+            fairer, "difference of slower over faster", fairer > NEAR, f"more than {NEAR}",
         ),
     ]  # fmt: skip
 

@@ -41,3 +41,37 @@ print(sorted(slow & sys.modules.keys()))
 def test_the_page_has_every_exit_code() -> None:
     rows = re.findall(r"^\| (\d+) \| (\w+) \|", PAGE.read_text(), re.MULTILINE)
     assert rows == [(str(code.value), code.name.lower()) for code in Exit]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (["sim", "run", "x.yaml", "--plots"], 2),
+        (["sim", "run", "x.yaml", "--next", "3"], 2),
+        (["controller", "run", "--topology", "x.yaml", "--cache-bytes", "-1"], 2),
+        (["controller", "run", "--topology", "/nonexistent.yaml"], 4),
+        (["bmv2-agent", "s1", "--thrift", "127.0.0.1:1", "--interface", "x", "--refresh", "0"], 2),
+        (["ctl", "sessions", "set", "7"], 2),
+        (
+            [
+                "ctl",
+                "place",
+                "--topology",
+                "/nonexistent.yaml",
+                "--sender",
+                "h1",
+                "--members",
+                "h2",
+                "--agents",
+                "1",
+            ],
+            4,
+        ),
+        (["gather", "send", "--to", "127.0.0.1:1", "--client", "c", "--plain", "--file", "/none"], 4),
+    ],
+)
+def test_exit_codes_are_those_of_the_page(
+    line: list[str], code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line) == code
+    assert len(capfd.readouterr().err.splitlines()) == 1

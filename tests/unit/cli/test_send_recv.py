@@ -92,18 +92,18 @@ def test_lost_members_are_named_with_their_own_exit_code(
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (["send", "7", "--file", "/nonexistent/f"], 1, "/nonexistent/f: no such file; name a file to send"),
-        (["send", "7", "--file", "/tmp"], 1, "/tmp: not a regular file; name a file to send"),
+        (["send", "7", "--file", "/nonexistent/f"], 4, "/nonexistent/f: no such file; name a file to send"),
+        (["send", "7", "--file", "/tmp"], 4, "/tmp: not a regular file; name a file to send"),
         (["send", "0"], 2, "'0' is no session; write a number from 1 to 16777215"),
         (["send", "x", "--file", "/etc/hostname"], 2, "'x' is no session"),
         (["send", "7", "--rate", "fast"], 2, "'fast' cannot be read"),
         (["recv", "16777216"], 2, "'16777216' is no session"),
         (
             ["recv", "7", "--output", "/nonexistent/f"],
-            1,
+            4,
             "/nonexistent/f: folder /nonexistent does not exist; create it first",
         ),
-        (["recv", "7", "--output", "/tmp"], 1, "/tmp: is a folder; name a file"),
+        (["recv", "7", "--output", "/tmp"], 4, "/tmp: is a folder; name a file"),
         (["member", "7"], 2, "the following arguments are required: --listen"),
         (["member", "7", "--listen", "0"], 2, "'0' is no port; write a number from 1 to 65535"),
     ],

@@ -89,16 +89,16 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((*ASK, "--agents", "-1"), 1, "groupflow: -1 agents cannot be placed; give 0 or more"),
-        ((*ASK, "--agents", "3"), 1, "groupflow: 3 agents are more than the 2 switches"),
-        ((*ASK[:3], "mx", *ASK[4:], "--agents", "1"), 1, "groupflow: 'mx' is no host of this network"),
+        ((*ASK, "--agents", "-1"), 4, "groupflow: -1 agents cannot be placed; give 0 or more"),
+        ((*ASK, "--agents", "3"), 4, "groupflow: 3 agents are more than the 2 switches"),
+        ((*ASK[:3], "mx", *ASK[4:], "--agents", "1"), 4, "groupflow: 'mx' is no host of this network"),
         ((*ASK[:4], "--agents", "1"), 2, "groupflow: --topology needs --sender and --members"),
         (
             (*ASK, "--agents", "1", "--size", "5MB"),
             2,
             "groupflow ctl place: argument --size: '5MB' is no size",
         ),
-        (("--topology", "none.yaml", *ASK[2:], "--agents", "1"), 1, "groupflow: none.yaml: no such file"),
+        (("--topology", "none.yaml", *ASK[2:], "--agents", "1"), 4, "groupflow: none.yaml: no such file"),
         (
             ("--session", "7", "--sender", "h1", "--agents", "1"),
             2,
@@ -119,5 +119,5 @@ def test_the_command_fails_in_one_line(
 def test_a_disconnected_member_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "two.yaml"
     file.write_text(TWO_PARTS)
-    assert place("--topology", str(file), "--sender", "h1", "--members", "h2", "--agents", "1") == 1
+    assert place("--topology", str(file), "--sender", "h1", "--members", "h2", "--agents", "1") == 4
     assert capsys.readouterr().err == "groupflow: no path from h1 to h2; link their switches\n"

@@ -69,5 +69,5 @@ def test_one_recording_has_one_scenario(tmp_path: Path, capsys: pytest.CaptureFi
             LINE.replace("KIND", "p4").replace("name: line", f"name: {name}")
         )
     files = [str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")]
-    assert main(["sim", "run", *files, "--record", str(tmp_path / "x.rec")]) == 1
+    assert main(["sim", "run", *files, "--record", str(tmp_path / "x.rec")]) == 2
     assert "--record takes one scenario" in capsys.readouterr().err

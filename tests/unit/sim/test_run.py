@@ -149,7 +149,7 @@ def test_the_command_refuses_bad_scenarios_before_it_runs_any(
     assert "traffic.target.variant: unknown variant 'quick'" in capsys.readouterr().err
     assert not out.exists()
     assert main(["sim", "run", str(good), "--jobs", "0"]) == 2
-    assert main(["sim", "run", str(good), "--plots"]) == 1
+    assert main(["sim", "run", str(good), "--plots"]) == 2
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as where it is not installed
     capsys.readouterr()
     assert main(["sim", "run", str(good), "--out", str(out), "--plots"]) == 1

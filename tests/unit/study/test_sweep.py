@@ -312,7 +312,7 @@ def test_a_real_run_whose_switches_lagged_is_marked(
     line = capsys.readouterr().err
     assert "1 of 2 runs CPU-bound, do not trust them: seed=1: s1: 99 % of packets left within 20 ms" in line
     assert [row["state"] for row in rows(tmp_path / "out").to_pylist()] == ["cpu-bound", "finished"]
-    assert swept(file, tmp_path / "dask", "--dask", "tcp://127.0.0.1:1") == 1
+    assert swept(file, tmp_path / "dask", "--dask", "tcp://127.0.0.1:1") == 2
     assert "real networks run on this machine" in capsys.readouterr().err
 
 

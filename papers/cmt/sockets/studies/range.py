@@ -2,6 +2,8 @@
 
 One parameter varies at a time. For another queue, TCP, acknowledgement delay or fixed time, the path is
 inferred anew; `rtt`, `loss` and `rate` are factors of the inferred values.
+
+The rule: a claim holds over a range if it does at every value, by the bounds of `claims`.
 """
 
 from collections.abc import Mapping
@@ -9,18 +11,9 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim
 from groupflow.study.ranges import draw_verdicts, over_values
-from papers.cmt.sockets import claims
+from papers.cmt.sockets import claims, paper
 from papers.cmt.sockets.outcome import Outcomes
-from papers.cmt.sockets.paper import (
-    BUFFERS,
-    MIDDLE,
-    QUICK_CONNECTIONS,
-    QUICK_SEEDS,
-    QUICK_UP_TO_MOST,
-    SMALL,
-    Case,
-    Open,
-)
+from papers.cmt.sockets.paper import Case, Open
 from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "range"
@@ -68,9 +61,9 @@ def cases(quick: bool) -> list[Case]:
     )
     cells = dict.fromkeys(
         [
-            *((buffer, 1) for buffer in BUFFERS),
-            *((SMALL, n) for n in QUICK_CONNECTIONS),
-            *((MIDDLE, n) for n in QUICK_UP_TO_MOST),
+            *((buffer, 1) for buffer in paper.BUFFERS),
+            *((paper.SMALL, n) for n in paper.QUICK_CONNECTIONS),
+            *((paper.MIDDLE, n) for n in paper.QUICK_UP_TO_MOST),
         ]
     )
     return [Case(buffer, n, chosen) for chosen in choices for buffer, n in cells]
@@ -124,5 +117,9 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "the range of open parameters in which the claims hold", runs(cases, QUICK_SEEDS), _judge, _draw
+    NAME,
+    "the range of open parameters in which the claims hold",
+    runs(cases, paper.QUICK_SEEDS),
+    _judge,
+    _draw,
 )

@@ -224,7 +224,7 @@ async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.Ca
         (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
         (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
         (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
-        (["sessions", "set", "7"], 1, "groupflow: nothing to change; give --mode, --policy or --window"),
+        (["sessions", "set", "7"], 2, "groupflow: nothing to change; give --mode, --policy or --window"),
         (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
         (["switches", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
         (
@@ -279,22 +279,23 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "code", "message"),
     [
-        ({"topology": "none.yaml"}, "groupflow: none.yaml: no such file or directory"),
+        ({"topology": "none.yaml"}, 4, "groupflow: none.yaml: no such file or directory"),
         (
             {"p4-json": str(P4INFO)},
+            4,
             f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
         ),
-        ({"p4info": str(JSON)}, f"groupflow: {JSON}: not P4Info text"),
-        ({"policy-file": "none.py"}, "groupflow: none.py: no such file or directory"),
-        ({"store": "/no/folder/x.db"}, "groupflow: /no/folder/x.db: unable to open database file"),
+        ({"p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
+        ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
+        ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
 )
 def test_a_controller_that_cannot_run_says_why(
-    changes: dict[str, str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    changes: dict[str, str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(run_arguments(tmp_path, changes)) == 1
+    assert main(run_arguments(tmp_path, changes)) == code
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
 

@@ -173,18 +173,19 @@ def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code", "message"),
     [
-        (["--thrift", "127.0.0.1:1", "--interface", "none0"], "groupflow: --interface none0: "),
+        (["--thrift", "127.0.0.1:1", "--interface", "none0"], 1, "groupflow: --interface none0: "),
         (
             ["--thrift", "127.0.0.1:1", "--interface", "lo", "--refresh", "0"],
+            2,
             "groupflow: --refresh 0 must be above 0",
         ),
     ],
 )
 def test_the_command_fails_in_one_line(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bmv2-agent", "s1", *words]) == 1
+    assert main(["bmv2-agent", "s1", *words]) == code
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1

@@ -27,8 +27,8 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     claims: list[dict[str, Any]] = json.loads((tmp_path / "claims.json").read_text())
     assert printed["claims"] == claims and len(claims) >= 30
     held = {claim["id"] for claim in claims if claim["holds"]}
-    assert {"n2n-flat", "e2e-flat", "unicast-more-5", "split-higher-10ms", "split-higher-100ms"} <= held
-    assert {"unicast-short-rtt-100ms", "unicast-effective", "n2n-one-cache", "e2e-one-cache"} <= held
+    assert {"n2n-flat", "e2e-flat", "unicast-more", "split-higher-10ms", "split-higher-100ms"} <= held
+    assert {"n2n-one-cache", "e2e-one-cache"} <= held
     assert {"four-low-load", "n2n-four-highest", "four-cache-more"} <= held
     assert {"group-flat", "group-only-data", "group-four-low-load", "members-less-10ms"} <= held
     figures = {f"figure-{number}" for number in range(6, 13)}

@@ -1,0 +1,129 @@
+"""Studies of every client's target: the policy, and buffers alone, beside 1, 4 and 16 connections untuned.
+
+The rule: a method is enough if every client has its target by its mean: in `autotuning` under Model 2's
+interference, where a throughput climber is beside the others; in `jump` before the round trip of a high
+priority client jumps half-way, and from 10 s after that; in `churn` while the client sends, from 5 s after it
+joined, beside the interference; in `loss` over the whole run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.paper import Study
+from papers.sakajiri.claims import during, whole
+from papers.sakajiri.outcome import Outcome, Outcomes, Span
+from papers.sakajiri.paper import NAMES, TARGETS, Case, Method, Run
+from papers.sakajiri.simulation import SIMULATION, runs
+from papers.sakajiri.situations import FAR_MS, HEAVY_LOSS, JOINS, LEAVES, NEAR_MS
+from papers.sakajiri.studies.study import CLIENTS, METHODS, When, bars, listed, mean
+
+JOINED_S, JUMPED_S = 5.0, 10.0
+"""times that do not count: after a client's join, and after the jump"""
+
+
+def _there(client: str) -> When:
+    """The span in which the client sends."""
+
+    def span(outcome: Outcome) -> Span:
+        seconds = outcome.run.seconds
+        start = JOINS.get(client, 0.0) * seconds
+        return (max(outcome.whole[0], start + JOINED_S), LEAVES.get(client, 1.0) * seconds)
+
+    return span
+
+
+def _all(outcome: Outcome) -> Span:
+    """The span in which all clients send."""
+    seconds = outcome.run.seconds
+    return (max(JOINS.values()) * seconds + JOINED_S, min(LEAVES.values()) * seconds)
+
+
+def _before(outcome: Outcome) -> Span:
+    return (outcome.whole[0], outcome.run.seconds / 2)
+
+
+def _after(outcome: Outcome) -> Span:
+    return (outcome.run.seconds / 2 + JUMPED_S, outcome.run.seconds)
+
+
+def _judged(
+    study: str, key: str, when: str, spans: Mapping[str, When], outcomes: Outcomes
+) -> Iterator[Claim]:
+    """A finding for each method that every client has its target; the worst client's ratio is measured."""
+    for case, found in outcomes.items():
+        of_target = {name: mean(found, name, span) / TARGETS[name] for name, span in spans.items()}
+        worst = min(of_target.values())
+        yield finding(
+            study, f"{key}-{case.method}", f"{NAMES[case.method]}: every client has its target {when}",
+            worst, "of its target, the worst", worst >= 1, f"of their targets: {listed(of_target)}",
+        )  # fmt: skip
+
+
+def _study(
+    name: str,
+    about: str,
+    title: str,
+    judged: Mapping[str, tuple[str, Mapping[str, When]]],
+    shown: Mapping[str, When],
+    *,
+    interference: bool = False,
+    situation: str = "paper",
+    methods: Sequence[Method] = METHODS,
+) -> Study[Run, Outcome, Outcomes]:
+    """`judged` has words and spans by a finding's name, `shown` a panel's span by its title."""
+    cases = [Case(m, interference=interference, situation=situation) for m in methods]
+    return SIMULATION.beyond(
+        name,
+        about,
+        runs(lambda _: cases),
+        lambda found: [
+            claim for key, (when, spans) in judged.items() for claim in _judged(name, key, when, spans, found)
+        ],
+        bars(title, shown),
+    )
+
+
+def _each(span: When) -> Mapping[str, When]:
+    return dict.fromkeys(CLIENTS, span)
+
+
+JUMPS = f"round trip jumps from {NEAR_MS} to {FAR_MS} ms"
+STUDIES = {
+    "autotuning": _study(
+        "autotuning",
+        "no tuning with 1, 4 and 16 connections for everyone",
+        "Model 2, under interference",
+        {"targets": ("under interference", _each(during))},
+        {"": during},
+        interference=True,
+        methods=(*METHODS, "climber"),
+    ),
+    "jump": _study(
+        "jump",
+        f"a client whose {JUMPS}",
+        f"Terminal 3's {JUMPS}",
+        {
+            name: (f"{name} Terminal 3's round trip jumps", _each(span))
+            for name, span in (("before", _before), ("after", _after))
+        },
+        {"before": _before, "after": _after},
+        situation="jump",
+    ),
+    "churn": _study(
+        "churn",
+        "clients that join and leave",
+        "Clients join and leave, with interference",
+        {"targets": ("while it sends, under interference", {name: _there(name) for name in CLIENTS})},
+        {"while all send": _all},
+        interference=True,
+        situation="churn",
+    ),
+    "loss": _study(
+        "loss",
+        "5 % random loss",
+        "5 % random loss for everyone",
+        {"targets": (f"with {HEAVY_LOSS:.0%} loss", _each(whole))},
+        {"": whole},
+        situation="loss",
+    ),
+}
