@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.cli.command import FAILURE, REFUSED, USAGE
 from groupflow.endpoint.programs import find_program
 
 HALL = """
@@ -166,19 +167,20 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "error"),
+    ("words", "code", "error"),
     [
-        (("up", "nothing.yaml"), "nothing.yaml: no such file"),
-        (("up", "hall.yaml", "--name", "a/b"), "--name 'a/b': write letters"),
-        (("up", "hall.yaml", "--out", "hall.yaml"), "hall.yaml"),  # fails within the network's namespaces
-        (("up", "hall.yaml", "--api", "192.0.2.1:80"), "cannot serve at 192.0.2.1:80"),
-        (("up", "hall.yaml", "--api", "0.0.0.0:0"), "the API is not encrypted; write 127.0.0.1:"),
-        (("down",), "no network runs; start one: groupflow net up FILE.yaml"),
-        (("exec", "h1", "true"), "no network runs"),
+        (("up", "nothing.yaml"), REFUSED, "nothing.yaml: no such file"),
+        (("up", "hall.yaml", "--name", "a/b"), REFUSED, "--name 'a/b': write letters"),
+        # fails within the network's namespaces
+        (("up", "hall.yaml", "--out", "hall.yaml"), FAILURE, "hall.yaml"),
+        (("up", "hall.yaml", "--api", "192.0.2.1:80"), FAILURE, "cannot serve at 192.0.2.1:80"),
+        (("up", "hall.yaml", "--api", "0.0.0.0:0"), USAGE, "the API is not encrypted; write 127.0.0.1:"),
+        (("down",), REFUSED, "no network runs; start one: groupflow net up FILE.yaml"),
+        (("exec", "h1", "true"), REFUSED, "no network runs"),
     ],
 )
-def test_a_mistake_is_one_line(folder: Path, words: tuple[str, ...], error: str) -> None:
-    told = net(*words, code=1 if {"--api", "--out"} & set(words) else 4)
+def test_a_mistake_is_one_line(folder: Path, words: tuple[str, ...], code: int, error: str) -> None:
+    told = net(*words, code=code)
     assert error in told
     assert len(told.splitlines()) == 1
     assert not TOKENS.is_dir() or not list(TOKENS.iterdir())

@@ -134,7 +134,7 @@ def run_serve(args: argparse.Namespace) -> int:
     def code(error: Exception) -> int:
         if isinstance(error, AgentError):
             return of_agent(error.exit_code)
-        return REFUSED if isinstance(error, ClientListError) else FAILURE
+        return REFUSED if isinstance(error, (ClientListError, PolicyFileError)) else FAILURE
 
     with failing_with(ClientListError, PolicyFileError, ApiError, TokenFileError, ClientError, code=code):
         asyncio.run(_serve_controlled(args) if args.controller else _serve_alone(args))

@@ -6,6 +6,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from mininet.cli import CLI
+from mininet.node import Node
 
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
@@ -56,6 +58,21 @@ class Prompt(CLI):
         self._receiving: dict[int, dict[str, Daemon]] = {}
         """receivers by session and host"""
         super().__init__(network.mininet)
+
+    def waitForNode(self, node: Node) -> None:  # noqa: N802 (Mininet's name)
+        """Prints a command's output until it ends. The next lines of a file of commands are not its input."""
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        while node.waiting:
+            print(node.monitor(), end="", flush=True)
+
+    def do_xterm(self, line: str, term: str = "xterm") -> None:
+        """xterm HOST ...: a terminal at each host, where there is a display"""
+        if os.environ.get("DISPLAY"):
+            super().do_xterm(line, term)
+        else:
+            self._refuse("no display: log in with ssh -X, or write commands after a host's name: h1 ip addr")
 
     def do_link(self, line: str) -> None:
         """link NODE NODE CHANGE: change a link while it runs: down, up, rate=1mbit, delay=20ms, loss=0.01"""

@@ -170,6 +170,8 @@ class Forest:
         """Takes over the changes of other processes. Returns the messages that follow from them."""
         # Changes of this process are saved first: the stored state is older, and would repeat or undo them.
         told = await self.save() if self._shares.me else []
+        if self.has_ended:  # else the end, once stored, looks like another process's, and no process clears
+            await self.clear()
         if not await self._shares.look():
             return told
         self._follow()

@@ -154,9 +154,9 @@ async def test_a_tree_that_was_not_cleared_away_does_not_hold_up_the_next() -> N
         assert len(await subject.stored("owners")) == 4
 
 
-async def test_what_is_not_stored_yet_is_not_undone_by_what_is() -> None:
-    store, options = MemoryStore(), replace(APART, max_members=1)
-    forest = await Forest.open(store, options, time.monotonic_ns)
+async def two_clusters(store: MemoryStore) -> Forest:
+    """A forest whose second cluster is not stored yet."""
+    forest = await Forest.open(store, replace(APART, max_members=1), time.monotonic_ns)
     await forest.enter("127.0.0.1:1")
     source, host = Host(1, source=True), Host(2)
     await forest.begin(source.join)
@@ -166,6 +166,21 @@ async def test_what_is_not_stored_yet_is_not_undone_by_what_is() -> None:
     far = [[peer["host"], 1_000_000] for peer in json.loads(probe)["what"]]
     told = forest.hear(cluster, name, json.dumps({"say": "measured", "what": far}))
     assert any("redirect" in message for _, _, message in told), "it founds a cluster"
+    return forest
+
+
+async def test_a_look_right_after_the_source_has_left_clears_the_tree_away() -> None:
+    forest = await two_clusters(store := MemoryStore())
+    await forest.save()
+    assert forest.root and len(await store.items(f"{PREFIX}owners/")) == 2
+    forest.hear(forest.root, Host(1).name, json.dumps({"say": "leave"}))
+    await forest.look()
+    assert forest.over and forest.root is None
+    assert not await store.items(f"{PREFIX}owners/") and not await store.items("trees/tree/clusters/")
+
+
+async def test_what_is_not_stored_yet_is_not_undone_by_what_is() -> None:
+    forest = await two_clusters(store := MemoryStore())
     # Another process stores something, which is looked at.
     assert await store.commit(Transaction({"another": "1"}))
     await forest.look()

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,31 @@ async def test_ctl_places_the_agents_of_a_tcp_session(
         assert len(subject.world.running.manager.get(7).listeners) == 2
         assert await ctl_line(url, "place --session 7 --agents 1 --candidates s1,s2 --json") == 0
         assert json.loads(capfd.readouterr().out)["agents"] == ["s2"]
+
+
+@pytest.mark.slow
+async def test_what_ctl_watches_as_json_is_a_line_a_change(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path) as (subject, client, url):
+        await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
+        await subject.listener("h4")
+        watching = asyncio.create_task(ctl(url, "sessions", "watch", "7", "--json", "--interval", "0.05"))
+        out = ""
+
+        def told(word: str) -> bool:
+            nonlocal out
+            out += capfd.readouterr().out
+            return word in out
+
+        await until(lambda: told("settings"), "told")
+        subject.agents["c2"].tell("receipt", 7, stream="ab", member=1, bytes=1234)
+        await until(lambda: told("1234"), "told of the receipt")
+        await client.delete("/sessions/7")
+        assert await watching == 4
+        lines = (out + capfd.readouterr().out).splitlines()
+        assert all("settings" in json.loads(line) for line in lines)
+        assert all(a != b for a, b in pairwise(lines)), "a state that stays is told once"
 
 
 @pytest.mark.slow

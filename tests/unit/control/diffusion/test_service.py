@@ -213,8 +213,8 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
         (["install", "--session", "9"], 4, "groupflow: no session 9; create it, or list the sessions"),
         (["install", "--session", "7", "--source", "3"], 4, "groupflow: session 7 has senders 1; give one"),
         (["install", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
-        (["install", "--link", "s1", "s2", "--dst-port", "1"], 1, "groupflow: --dst-port belongs to --flow"),
-        (["install", "--flow", "h1", "h2", "--source", "1"], 1, "groupflow: --source belongs to --session"),
+        (["install", "--link", "s1", "s2", "--dst-port", "1"], 2, "groupflow: --dst-port belongs to --flow"),
+        (["install", "--flow", "h1", "h2", "--source", "1"], 2, "groupflow: --source belongs to --session"),
         (["install"], 2, "groupflow ctl diffusion install: one of the arguments --flow --session --link"),
     ],
 )

@@ -217,7 +217,7 @@ def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureF
         (["--clients", "none.yaml"], 4, "none.yaml: no such file or directory"),
         (["--controller", "http://x:1"], 2, "--controller: not allowed with argument --clients"),
         (["--max-clients", "0"], 2, "--max-clients: '0' is not a count"),
-        (["--policy-file", "none.py"], 1, "none.py: no such file or directory"),
+        (["--policy-file", "none.py"], 4, "none.py: no such file or directory"),
     ],
 )
 def test_serve_refuses_in_one_line(
