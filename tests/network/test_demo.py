@@ -42,7 +42,8 @@ def test_a_small_demo(tmp_path: Path) -> None:
         lost = run["group"]["queues"][-1]["lost"]
         # 2,897 packets over five links downstream, each of which loses 2 %; repairs may be lost, too.
         assert (repairs > 100, 150 < lost < 500) == (lossy, lossy), (run["loss"], repairs, lost)
-        assert max(sample["waiting"] for sample in run["tcp"]["queues"]) > 0
+        # TCP that loses packets keeps its window so small that a sample seldom finds a packet in a queue.
+        assert lossy or max(sample["waiting"] for sample in run["tcp"]["queues"]) > 10
     assert report["cpu_bound"] is False
     html = (tmp_path / "report.html").read_text()
     assert "mb1" in html and "SHA-256" in html

@@ -9,7 +9,8 @@ from experiments.placement.study import cost
 from groupflow.placement import Objective, choose
 
 
-@pytest.mark.parametrize("objective", ["bytes", pytest.param("time", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["bytes", "time"])
 def test_a_thousand_switches(objective: Objective) -> None:
     topology = networks.tree(1000, 50, seed=1)
     members = [host for host in topology.hosts if host != "h0"]

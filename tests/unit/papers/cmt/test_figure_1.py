@@ -4,8 +4,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
+
 from papers.cmt import figure_1
 from papers.cmt.figure_1 import RECIPIENTS, SENDERS, Outcomes, Run, later_ms, run_one
+
+pytestmark = pytest.mark.slow
 
 
 @cache
