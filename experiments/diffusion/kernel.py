@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -31,10 +31,12 @@ _READY_SECONDS = 10.0
 def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path, kind: SwitchKind) -> Result:
     """One run, from an empty network. Needs root. Raises RunError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
-    with running(topology, logs, kind) as network:
+    with running(topology, logs, kind) as network, ExitStack() as stack:
         controller = ControllerProcess(network, logs).start()
         controlled = method != "tcp"
-        queues = on_bmv2.Queues(network, controlled=controlled) if kind == "bmv2" else Queues(network)
+        queues: Queues | on_bmv2.Queues = Queues(network)
+        if kind == "bmv2":
+            queues = stack.enter_context(closing(on_bmv2.Queues(network, controlled=controlled)))
         if controlled:
             numbers = install(controller, plan, external=method == "shaped")
             if method == "shaped":

@@ -27,9 +27,11 @@ RATE = 6_000_000
 """bit/s that six BMv2 switches and their rate agents carry on two cores"""
 _FRAME_BITS = 1514 * 8
 COUNTERS = Path("/proc/net/dev")
-_RECEIVED, _SENT = 1, 9  # its columns: packets
-_STILL_SECONDS, _STILL_TRIES = 0.1, 50
-"""time without a packet after which none waits: a queue sends one a round of its agent at least"""
+"""of the kernel, for all interfaces"""
+_RECEIVED, _SENT = 1, 9  # columns of COUNTERS: packets
+_STILL_SECONDS = 0.1
+"""time without a packet after which none waits: a queue sends at least LEAST_RATE packets/s"""
+_STILL_TRIES = 50
 
 
 def slowed(topology: Topology) -> Topology:
@@ -41,7 +43,7 @@ def slowed(topology: Topology) -> Topology:
         else link
         for link in links
     ]
-    # A host's question for its gateway would come in and not go out.
+    # A host's ARP request for its gateway would come in and not go out, as if it were dropped.
     hosts = {name: replace(host, fixed_gateway=True) for name, host in topology.hosts.items()}
     return replace(topology, links=tuple(near), hosts=hosts)
 
@@ -77,6 +79,10 @@ class Queues:
         self._before = self._held()
         self._overflowed = dict.fromkeys(self._places, 0)
 
+    def close(self) -> None:
+        for place in self._places.values():
+            place.client.close()
+
     def waiting(self) -> list[int]:
         """Packets in each switch. Raises ThriftError."""
         return self._left_behind() if self._controlled else self._not_passed_on()
@@ -101,7 +107,8 @@ class Queues:
         ]
 
     def _not_passed_on(self) -> list[int]:
-        """Of the one queue without control: beyond its depth, the packets must have been dropped."""
+        """Of the one queue without control: packets beyond its depth must have been dropped. Counts those as
+        waiting, too, that were dropped between two samples."""
         rows: list[int] = []
         for name, held in self._held().items():
             came = held - self._before[name]

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import Console, RenderableType
 
+from groupflow.control.diffusion.thrift_client import ThriftError
 from groupflow.endpoint.errors import ClientError
 from groupflow.lab.controller_process import ControllerError
 from groupflow.lab.daemon import DaemonError
@@ -30,7 +31,9 @@ class RunError(Exception):
     """A run failed; the text is one line."""
 
 
-ERRORS = (RunError, ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
+ERRORS = (
+    RunError, ClientError, NetworkError, DaemonError, ControllerError, ControlError, ThriftError, InUseError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

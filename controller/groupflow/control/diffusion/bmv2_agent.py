@@ -17,11 +17,11 @@ NO_LIMIT = 2**32 - 1
 DEPTH_PACKETS = 64
 """depth of each controlled queue"""
 LEAST_PERIOD_NS = 20_000_000
-"""shortest time between rounds: six switches with their agents share two cores, and D / d stays small enough
-for a rate that answers late"""
+"""shortest time between rounds, in place of the link's delay d of eq. 3: six switches and their agents share
+two cores, and D / d stays small enough for queues that answer late. gfswitch reports once every d instead"""
 LEAST_RATE = 10**9 // LEAST_PERIOD_NS
-"""packets/s in a pause, one a round: a packet queued at 1 packet/s would hold up the queue for a second, even
-when the pause is over"""
+"""packets/s where eq. 1 gives less, also 0: one a round. A packet queued at 1 packet/s would hold up the
+queue for a second, even when the pause is over"""
 QUEUE_DEPTH = "GroupflowIngress.diffusion.state.queue_depth"
 QUEUE_RATE = "GroupflowIngress.diffusion.rate.queue_rate"
 QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
@@ -90,7 +90,8 @@ class RateAgent:
             self._send(tick.frame)
             due = self._due.get(tick.frame, now_ns) + max(tick.period_ns, LEAST_PERIOD_NS)
             self._due[tick.frame] = max(due, now_ns)  # ticks that were not sent in time are not made up for
-        return min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
+        first = min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
+        return max(first, now_ns + LEAST_PERIOD_NS)  # ticks of flows that came later have phases of their own
 
     def _update_registers(self) -> None:
         demands: dict[int, list[tuple[RegisterCell, int]]] = defaultdict(list)
@@ -119,8 +120,7 @@ class RateAgent:
             if now >= look:
                 self.control(*refresh())
                 look = now + refresh_ns
-            due = min(self.round(now), look)
-            time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+            time.sleep(max(0, self.round(now) - time.monotonic_ns()) / 1e9)
 
 
 def shares(queues: Sequence[tuple[RegisterCell, int]]) -> list[int]:

@@ -19,7 +19,7 @@ _LONGEST = 1 << 16
 
 
 class ThriftError(Exception):
-    """BMv2 cannot be reached, or refused a call. One line."""
+    """BMv2 cannot be reached, or refused a call. One line. The connection is of no more use."""
 
 
 class I32(NamedTuple):

@@ -87,6 +87,17 @@ def test_ticks_keep_their_period_and_are_not_made_up_for() -> None:
     assert sent.count(b"a") <= 3
 
 
+def test_ticks_with_phases_of_their_own_make_no_shorter_rounds() -> None:
+    sent = list[bytes]()
+    agent = RateAgent(FakeBmv2(), sent.append)
+    agent.control([], [Tick(20 * MS, b"a")])
+    agent.round(0)
+    agent.control([], [Tick(20 * MS, b"a"), Tick(20 * MS, b"b")])  # a flow that came in between
+    assert agent.round(15 * MS) == 35 * MS
+    assert agent.round(35 * MS) == 55 * MS
+    assert sent == [b"a", b"b", b"a", b"b"]
+
+
 @pytest.mark.parametrize(
     ("rate", "applied"), [(0, 50), (3200, 50), (3296, 52), (6400, 100), (RATE_MAX, 0), (NO_LIMIT, 0)]
 )
