@@ -43,7 +43,7 @@ def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[
             for kind in kinds:
                 logs = frame.options.out / "logs" / f"{kind}-{control}-{method}"
                 result = kernel.run(topology, plan, control, method, logs, kind)
-                frame.lagging += result.cpu_bound
+                frame.lagging += [f"{kind} with {method}, {lag}" for lag in result.cpu_bound]
                 yield result
             yield simulated.run(topology, plan, control, method)
 
