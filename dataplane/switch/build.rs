@@ -28,6 +28,7 @@ fn generate() -> Result<(), Box<dyn Error>> {
     tonic_build::configure()
         .build_server(shell)
         .build_client(shell)
+        .extern_path(".p4.v1.ReadResponse", "crate::proto::ReadResponse")
         .file_descriptor_set_path(descriptors)
         .compile_protos(&files, &[root])
         .map_err(|error| format!("{error} (protoc is in Debian's protobuf-compiler; {CURE})").into())

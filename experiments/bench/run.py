@@ -11,6 +11,7 @@ from rich.table import Table
 
 from experiments.bench import (
     dispatchers,
+    entries,
     gather,
     line,
     pipeline,
@@ -29,6 +30,7 @@ _OUT = Path("out/bench")
 PARTS: dict[str, Callable[[], list[Figure]]] = {
     "pipeline": pipeline.figures,
     "line": line.figures,
+    "entries": entries.figures,
     "tuning": tuning.figures,
     "sessions": sessions.figures,
     "gather": gather.figures,

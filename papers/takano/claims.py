@@ -2,8 +2,8 @@
 
 "Low", "unstable" and "almost the same" are the paper's words; the bounds that stand for them are all here.
 judge.py draws the conclusion from several runs. Statements that one event decides are one claim: losses at
-the node where packets pile up, a lasting recovery and stability in scenario 4, Vegas' losses and its likeness
-with and without DFC.
+the node where packets pile up; in scenario 4 a lasting recovery, which is to half of the line, and stability;
+Vegas' losses and its likeness with and without DFC.
 """
 
 from collections.abc import Callable
@@ -67,8 +67,8 @@ def _lost_there(tcp: Outcome) -> tuple[int, str]:
     return there, f"{tcp.dropped - there} at other nodes, {tcp.early_drops} before the background"
 
 
-def _high_without_loss(dfc: Outcome) -> list[Claim]:
-    """Claims on the control: near 0.5 "the target flow is sharing the link bandwidth fairly" (4.2)."""
+def _high_and_stable(dfc: Outcome) -> list[Claim]:
+    """Near 0.5 "the target flow is sharing the link bandwidth fairly" (4.2). 4 has `4-dfc-recovers`."""
     case = dfc.case
     where = f"{SECTIONS[case.name]}, {case.figure}"
     near_half = abs(dfc.mean_efficiency - HALF) <= NEAR
@@ -76,25 +76,25 @@ def _high_without_loss(dfc: Outcome) -> list[Claim]:
         Claim(
             f"{case.name}-dfc-half", where,
             "with DFC the target flow's efficiency is near 0.5: both flows share the link fairly", HALF,
-            dfc.mean_efficiency, "", near_half and dfc.fairness >= FAIR,
-            f"within {NEAR}, and the slower flow's throughput at least {FAIR} of the faster's"
-            f" ({dfc.fairness:.3f})",
+            dfc.mean_efficiency, "", near_half and dfc.fairness >= FAIR, f"within {NEAR}, and {_fair(dfc)}",
         ),
         Claim(
-            f"{case.name}-dfc-no-loss", where, "with DFC no packet is lost", 0,
-            dfc.dropped + dfc.early_drops, "packets", dfc.dropped + dfc.early_drops == 0,
+            f"{case.name}-dfc-stable", where, "with DFC the efficiency is stable", "stable",
+            dfc.efficiency_spread, "standard deviation", dfc.efficiency_spread <= NEAR,
         ),
     ]  # fmt: skip
 
 
-def _stable(dfc: Outcome) -> list[Claim]:
-    """Not in scenario 4, where a recovery that lasts says it (`4-dfc-recovers`)."""
+def _fair(outcome: Outcome) -> str:
+    return f"the slower flow's throughput at least {FAIR} of the faster's ({outcome.fairness:.3f})"
+
+
+def _without_loss(dfc: Outcome) -> list[Claim]:
     case = dfc.case
     return [
         Claim(
-            f"{case.name}-dfc-stable", f"{SECTIONS[case.name]}, {case.figure}",
-            "with DFC the efficiency is stable", "stable", dfc.efficiency_spread, "standard deviation",
-            dfc.efficiency_spread <= NEAR,
+            f"{case.name}-dfc-no-loss", f"{SECTIONS[case.name]}, {case.figure}", "with DFC no packet is lost",
+            0, dfc.dropped + dfc.early_drops, "packets", dfc.dropped + dfc.early_drops == 0,
         ),
     ]  # fmt: skip
 
@@ -229,9 +229,10 @@ def _where_dfc_s_packets_are(dfc: Outcome) -> list[Claim]:
         ),
         Claim(
             "4-dfc-recovers", "4.2, Fig. 9, and 7",
-            "with DFC the network recovers rapidly from congestion, and is stable then", "rapidly",
-            late / trip_s, "round trips until the efficiency stays near 0.5",
-            late <= RECOVERED_TRIPS * trip_s, f"rapidly: {RECOVERED_TRIPS} of {1000 * trip_s:.1f} ms",
+            "with DFC the network recovers rapidly from congestion, and is stable then: flows share fairly",
+            "rapidly", late / trip_s, "round trips until the efficiency stays near 0.5",
+            late <= RECOVERED_TRIPS * trip_s and dfc.fairness >= FAIR,
+            f"rapidly: {RECOVERED_TRIPS} of {1000 * trip_s:.1f} ms; {_fair(dfc)}",
         ),
     ]  # fmt: skip
 
@@ -306,15 +307,15 @@ _Judge = Callable[..., list[Claim]]
 _COMPLEMENTARY: tuple[tuple[tuple[Control, ...], _Judge], ...] = (
     (("tcp",), _low_and_unstable),
     (("tcp",), _loses_at_the_background),
-    (("dfc",), _high_without_loss),
-    (("dfc",), _stable),
+    (("dfc",), _high_and_stable),
+    (("dfc",), _without_loss),
 )
 _CONTROLLED = _COMPLEMENTARY[2:]
 """of sizes and TCPs other than Tahoe the paper does not say that TCP alone is low and unstable"""
 _BOTH: tuple[Control, ...] = ("tcp", "dfc")
 _ABOUT: dict[str, tuple[tuple[tuple[Control, ...], _Judge], ...]] = {
     **dict.fromkeys(("1", "2", "3", "5"), _COMPLEMENTARY),
-    "4": (_COMPLEMENTARY[0], _COMPLEMENTARY[2]),
+    "4": (_COMPLEMENTARY[0], _COMPLEMENTARY[-1]),
     "6": tuple(((c,), judge) for c in _BOTH for judge in (_low_and_unstable, _buffer_too_small)),
     **dict.fromkeys(("4S", "4L", "4R", "4N"), _CONTROLLED),
     "4V": ((("tcp",), _vegas_oscillates), (("tcp", "dfc"), _vegas_is_the_same)),

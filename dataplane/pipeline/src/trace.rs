@@ -108,8 +108,6 @@ pub enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub steps: Vec<Step>,
-    /// Tables with direct counters and the places of the entries that were hit.
-    pub counted: Vec<(u32, Option<u32>)>,
     /// The place of the primitive that runs.
     pub at: String,
 }

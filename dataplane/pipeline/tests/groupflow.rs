@@ -87,7 +87,7 @@ fn it_loads_and_every_table_takes_an_entry() {
     for table in writable {
         let entry = some_entry(&program, table);
         pipeline.table_insert(table.id, entry.clone()).unwrap();
-        assert_eq!(pipeline.table_get(table.id, &entry.key).unwrap().entry, &entry);
+        assert_eq!(pipeline.table_get(table.id, &entry.key).unwrap().entry, entry);
     }
 }
 

@@ -4,6 +4,7 @@ use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
     ActionCall, Arrival, CounterValue, Entry, EntryKey, Match, MeterConfig, Pipeline, Port, TableError,
+    Verdict,
 };
 use serde_json::json;
 
@@ -177,4 +178,80 @@ fn an_id_of_another_program_is_refused() {
     let new = entry(&large, "t", vec![Match::Exact(1)], 0, "hit", &[3]);
     assert_eq!(small.table_insert(t, new), Err(TableError::NoSuchTable));
     assert!(small.table_entries(t).is_err());
+}
+
+#[test]
+fn an_entry_is_read_as_it_was_written_and_leaves_nothing_to_the_next() {
+    let key =
+        json!([["ternary", "m", "wide"], ["range", "m", "wide"], ["optional", "h", "a"], ["lpm", "h", "c"]]);
+    let mut p4 = table_program(key);
+    let wide = p4.action("wide", &[("high", 65), ("all", 128), ("port", 9)], vec![forward(9)]);
+    p4.add(
+        "meter_arrays",
+        json!({"name": "dm", "id": 0, "is_direct": true, "rate_count": 2, "type": "packets",
+        "size": 64, "binding": "t", "result_target": ["h", "d"]}),
+    );
+    let table = &mut p4.json["pipelines"][0]["tables"][0];
+    (table["with_counters"], table["direct_meters"], table["support_timeout"]) =
+        (json!(true), json!("dm"), json!(true));
+    table["action_ids"] = json!([0, 1, wide]);
+    table["actions"] = json!(["hit", "miss", "wide"]);
+    table["next_tables"] = json!({});
+    p4.engines().into_iter().for_each(keep_wide_entries);
+}
+
+fn keep_wide_entries(mut pipeline: Pipeline) {
+    let t = table_id(&pipeline, "t");
+    let matches = |mask: u128, low, high, a| {
+        let c = Match::Lpm { value: 0x0a00_0000, prefix: 7 };
+        vec![Match::Ternary { value: 0, mask }, Match::Range { low, high }, Match::Optional(a), c]
+    };
+    // Only the highest bits of the second's range tell it from the packet's 0.
+    let written = [
+        (matches(5 << 125, 0, 1 << 100, Some(0)), "wide", vec![1 << 64, u128::MAX, 3], 9),
+        (matches(5 << 125, 1 << 64, u128::MAX, Some(0)), "hit", vec![8], 0x7fff_ffff),
+        (matches(0, 0, 0, None), "hit", vec![7], 9),
+    ];
+    let written: Vec<Entry> = written
+        .map(|(matches, action, values, priority)| entry(&pipeline, "t", matches, priority, action, &values))
+        .to_vec();
+    let read = |pipeline: &Pipeline| pipeline.table_entries(t).unwrap().collect::<Vec<_>>();
+    for kept in &written {
+        pipeline.table_insert(t, kept.clone()).unwrap();
+    }
+    assert_eq!(read(&pipeline).into_iter().map(|view| view.entry).collect::<Vec<_>>(), written);
+    let bytes = [0, 0, 0, 11, 0, 0, 0, 0];
+    let rates = MeterConfig { cir: 1, cburst: 1, pir: 1, pburst: 2, ..MeterConfig::default() };
+    pipeline.direct_meter_write(t, Some(&written[0].key), Some(rates)).unwrap();
+    for (pass, expected) in [9, 7, 500].into_iter().enumerate() {
+        let ingress = pipeline.ingress(Nanos(40), Arrival::on(Port(1)), &bytes);
+        assert_eq!(ingress.verdict, Verdict::Unicast(Port(expected)), "{pass}");
+        if let Some(used) = [0, 2].get(pass) {
+            let used = &written[*used];
+            let view = pipeline.table_get(t, &used.key).unwrap();
+            assert_eq!((view.counter.unwrap().packets, view.hit), (1, Nanos(40)));
+            pipeline.table_delete(t, &used.key).unwrap();
+        }
+    }
+    // The entries that come next have their rows.
+    for priority in [1, 2] {
+        let next = EntryKey { matches: matches(0, 0, 0, Some(1)), priority };
+        pipeline.table_insert(t, Entry { key: next, call: written[2].call.clone() }).unwrap();
+    }
+    for view in read(&pipeline) {
+        assert_eq!((view.counter, view.hit), (Some(CounterValue::default()), Nanos::ZERO));
+        assert_eq!((view.meter, view.colours), (None, [CounterValue::default(); 3]));
+    }
+}
+
+#[test]
+fn a_table_without_key_counts_though_its_default_is_constant() {
+    let mut p4 = table_program(json!([]));
+    let table = &mut p4.json["pipelines"][0]["tables"][0];
+    (table["with_counters"], table["default_entry"]["action_const"]) = (json!(true), json!(true));
+    for mut pipeline in p4.engines() {
+        let t = table_id(&pipeline, "t");
+        assert_eq!(port(&mut pipeline, 1, 0, 0), 500);
+        assert_eq!(pipeline.default_resources(t).unwrap().0, CounterValue { packets: 1, bytes: 8 });
+    }
 }

@@ -226,4 +226,41 @@ proptest! {
         });
         check(&mut pipeline, &kept);
     }
+
+    #[test]
+    fn the_highest_priority_agrees_with_a_scan(
+        steps in prop::collection::vec((0..4usize, any::<u8>(), 0..4u16, 0..3u16, 1..4u32), 1..60),
+        probes in prop::collection::vec((any::<u8>(), 0..6u16), 20),
+    ) {
+        let mut pipeline = table_program(json!([["ternary", "h", "a"], ["range", "h", "b"]])).load();
+        let t = table_id(&pipeline, "t");
+        let mut kept: Vec<(EntryKey, [u16; 4], u32, u16)> = Vec::new();
+        for (i, &(mask, value, low, span, priority)) in steps.iter().enumerate() {
+            let mask = [0, 0xff, 0xc0, 0x3][mask];
+            let (value, high) = (u16::from(value) & mask, low + span);
+            let a = Match::Ternary { value: value.into(), mask: mask.into() };
+            let key = EntryKey { matches: vec![a, Match::Range { low: low.into(), high: high.into() }], priority };
+            match kept.iter().position(|entry| entry.0 == key) {
+                // What is there already is removed, so that its place is used again.
+                Some(place) => {
+                    pipeline.table_delete(t, &key).unwrap();
+                    kept.remove(place);
+                }
+                None => {
+                    add_port(&mut pipeline, key.matches.clone(), priority, i as u128);
+                    kept.push((key, [value, mask, low, high], priority, i as u16));
+                }
+            }
+            for &(a, b) in &probes {
+                let matches = |[value, mask, low, high]: [u16; 4]| {
+                    u16::from(a) & mask == value && (low..=high).contains(&b)
+                };
+                // Of equal priority, the one that came first.
+                let best = kept.iter().rev().filter(|entry| matches(entry.1)).max_by_key(|entry| entry.2);
+                assert_eq!(port(&mut pipeline, a, b, 0), best.map_or(500, |entry| entry.3));
+            }
+        }
+        let read = pipeline.table_entries(t).unwrap().map(|view| view.entry.key).collect::<Vec<_>>();
+        assert!(read.len() == kept.len() && kept.iter().all(|entry| read.contains(&entry.0)));
+    }
 }

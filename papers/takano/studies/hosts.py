@@ -2,7 +2,7 @@
 rate; with the control hosts shape their flows to r_0 (eq. 9), or do not. With Vegas also gamma, the packets
 in queues that end its slow start: ns-2 has 1, and the paper says nothing.
 
-The rule, stated before any run: an assumption explains what the paper says of some scenarios if all of its
+The rule: an assumption explains what the paper says of some scenarios if all of its
 claims on them hold, alone and with the control, each scenario run once, and no packet is lost before the
 background joins: the paper's losses begin with it. Losses before and after are told apart.
 

@@ -48,77 +48,70 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
 fn apply(interpreter: &mut Interpreter<'_>, state: &mut TableState, number: u32, node: u32) -> Next {
     let program = interpreter.program;
     let table = &program.match_tables[number as usize];
-    let found = if table.key.is_empty() {
-        None
+    let tracing = interpreter.externs.recording.is_some();
+    if let (Some(call), Some(next), false) = (&table.default, table.bare, tracing) {
+        interpreter.act(call.action.0, &call.arguments);
+        return next;
+    }
+    let row = if table.key.is_empty() || state.is_vacant() && !tracing {
+        0
     } else {
         interpreter.run(&table.before, &[]);
-        table.gather(interpreter.phv, &mut interpreter.externs.key);
-        state.lookup(&interpreter.externs.key)
+        table.gather(interpreter.phv, &state.shape.words, &mut interpreter.externs.key);
+        state.search(&interpreter.externs.key)
     };
-    if interpreter.externs.recording.is_some() {
-        record(interpreter, state, number, found, node);
+    if tracing {
+        record(interpreter, state, number, row, node);
     }
-    match found.and_then(|row| state.row_mut(row)) {
-        Some(row) => {
-            if table.counted {
-                row.counter.add(interpreter.pass.received);
-            }
-            if table.timed {
-                row.hit = interpreter.pass.now;
-            }
-            if let Some((unit, target)) = table.metered {
-                let meter = row.meter.get_or_insert_with(Box::default);
-                let colour = meter.colour(interpreter.pass.now, unit, interpreter.pass.received);
-                target.write(interpreter.phv, colour);
-            }
-            interpreter.act(row.bound.action, &row.bound.arguments);
-            table.next_hit.unwrap_or(row.bound.next)
-        }
-        None => {
-            if table.counted {
-                state.miss_counter.add(interpreter.pass.received);
-            }
-            // As in BMv2, a miss leaves the colour alone; P4Runtime can give the default entry a meter.
-            if let (Some((unit, target)), Some(_)) = (table.metered, state.miss_meter.config()) {
-                let colour = state.miss_meter.colour(interpreter.pass.now, unit, interpreter.pass.received);
-                target.write(interpreter.phv, colour);
-            }
-            let next = match &state.miss {
-                Some(bound) => {
-                    interpreter.act(bound.action, &bound.arguments);
-                    bound.next
-                }
-                None => table.next_default,
-            };
-            table.next_miss.unwrap_or(next)
-        }
+    let (now, received) = (interpreter.pass.now, interpreter.pass.received);
+    if table.counted {
+        let mut counter = state.counter(row);
+        counter.add(received);
+        state.set_counter(row, counter);
     }
+    if table.timed {
+        state.set_hit(row, now.0);
+    }
+    // As in BMv2, a miss leaves the colour alone; P4Runtime can give the default entry a meter.
+    let coloured = row != 0 || state.meter(row).is_some_and(|meter| meter.config().is_some());
+    if let (Some((unit, target)), true) = (table.metered, coloured) {
+        let colour = state.meter_mut(row).colour(now, unit, received);
+        target.write(interpreter.phv, colour);
+    }
+    let next = match state.action(row) {
+        Some(position) => {
+            let action = program.tables[number as usize].actions[position];
+            let mut arguments = std::mem::take(&mut interpreter.externs.arguments);
+            arguments.clear();
+            arguments.extend(state.shape.get_arguments(state.row(row), position));
+            interpreter.act(action.0, &arguments);
+            interpreter.externs.arguments = arguments;
+            table.next[position]
+        }
+        None => table.next_default,
+    };
+    if row == 0 { table.next_miss } else { table.next_hit }.unwrap_or(next)
 }
 
-/// Records a look-up, whose entry was `found`.
-fn record(interpreter: &mut Interpreter<'_>, state: &TableState, table: u32, found: Option<u32>, node: u32) {
+/// Records a look-up, which found this row.
+fn record(interpreter: &mut Interpreter<'_>, state: &TableState, table: u32, row: u32, node: u32) {
     let program = interpreter.program;
     let info = &program.tables[table as usize];
-    let bound = found.and_then(|row| state.row(row)).map(|row| &row.bound).or(state.miss.as_ref());
-    let action = bound.map(|bound| &program.actions[bound.action as usize]);
-    let arguments = action.into_iter().flat_map(|action| &action.params);
-    let values = bound.into_iter().flat_map(|bound| &bound.arguments);
+    let action = state.action(row).map(|position| &program.actions[info.actions[position].index()]);
+    let arguments = action.into_iter().flat_map(|action| &action.params).zip(state.arguments(row));
     let Some(recording) = &mut interpreter.externs.recording else { return };
     let at = program.names.nodes[node as usize].1.to_string();
     // p4c makes a table without a key of a statement between tables.
     if let (true, true, Some(action)) = (info.key.is_empty(), info.const_default, action) {
         return recording.step(Step::Action { action: action.name.clone(), arguments: Vec::new(), at });
     }
-    let key = info.key.iter().zip(&interpreter.externs.key);
+    let key = info.key.iter().zip(state.shape.values(&interpreter.externs.key));
     recording.step(Step::Table {
         table: info.name.clone(),
-        key: key.map(|(f, value)| (f.name.clone(), shown(&f.name, f.width, *value))).collect(),
-        hit: found.is_some(),
+        key: key.map(|(f, value)| (f.name.clone(), shown(&f.name, f.width, value))).collect(),
+        hit: row != 0,
         action: action.map_or_else(String::new, |action| action.name.clone()),
-        arguments: arguments.zip(values).map(|(param, value)| param.shown(*value)).collect(),
+        arguments: arguments.map(|(param, value)| param.shown(value)).collect(),
         at,
     });
-    if info.direct_counter {
-        recording.counted.push((table, found));
-    }
 }

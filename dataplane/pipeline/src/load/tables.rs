@@ -87,16 +87,20 @@ pub(crate) fn table(
         Some(entry) => Some(call(&entry, &info, context)?),
         None => None,
     };
+    let bare = default.as_ref().filter(|_| fields.is_empty() && info.const_default && !counted);
+    let bare = bare.filter(|_| metered.is_none()).map(|call| {
+        let position = info.actions.iter().position(|action| *action == call.action);
+        ways.miss.unwrap_or(position.map_or(ways.default, |position| ways.by_action[position]))
+    });
     let table = Table {
         key: fields,
         before,
-        kinds: info.key.iter().map(|field| field.kind).collect(),
-        widths: info.key.iter().map(|field| field.width as u8).collect(),
         next: ways.by_action,
         next_hit: ways.hit,
         next_miss: ways.miss,
         next_default: ways.default,
         default,
+        bare,
         entries: entries(node, &info, context)?,
         counted,
         timed,

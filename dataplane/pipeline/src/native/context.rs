@@ -1,7 +1,6 @@
 //! The words that native code and Rust exchange.
 
 use crate::native::compile::Compiled;
-use crate::native::table::NativeTable;
 use crate::packet::Preserved;
 use crate::program::Program;
 use crate::state::table::TableState;
@@ -38,7 +37,6 @@ context! {
     /// The memory to which the deparser writes headers, and the number of bytes that it wrote.
     out: *mut u8,
     out_len: u64,
-    tables: *mut NativeTable,
     registers: *const RegisterCells,
     counters: *const CounterCells,
     externs: *mut Externs,

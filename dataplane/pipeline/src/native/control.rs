@@ -8,11 +8,13 @@ use cranelift_frontend::Switch;
 
 use crate::native::context::Word;
 use crate::native::expr::Locals;
-use crate::native::gen::Gen;
+use crate::native::gen::{At, Gen};
 use crate::native::helpers;
-use crate::native::table::{key_words, row, stride, NativeTable};
+use crate::native::table;
 use crate::program::control::ControlNode;
 use crate::program::table::{Next, Table};
+use crate::state::row::{RowShape, COUNTER};
+use crate::state::table::TableState;
 
 /// Tables with more actions than this find an action's code through a table of addresses.
 const FEW_ACTIONS: usize = 4;
@@ -60,15 +62,12 @@ impl Gen<'_> {
 
     fn table(&mut self, number: u32, nodes: &mut Nodes) {
         let program = self.program;
-        let (table, info) = (&program.match_tables[number as usize], &program.tables[number as usize]);
-        match &table.default {
-            Some(call) if table.key.is_empty() && info.const_default => {
-                // p4c's form of a bare call of an action.
-                let position = info.actions.iter().position(|action| *action == call.action);
-                let next = position.map_or(table.next_default, |position| table.next[position]);
+        let table = &program.match_tables[number as usize];
+        match (&table.default, table.bare) {
+            (Some(call), Some(next)) => {
                 let ops = &program.bodies[call.action.index()].ops;
                 self.action(ops, Locals::Known(&call.arguments), None);
-                let next = nodes.block(self, table.next_miss.unwrap_or(next));
+                let next = nodes.block(self, next);
                 self.b.ins().jump(next, &[]);
             }
             _ => self.looked_up(number, table, nodes),
@@ -79,15 +78,18 @@ impl Gen<'_> {
         let program = self.program;
         let info = &program.tables[number as usize];
         self.action(&table.before, Locals::Known(&[]), None);
-        let found = self.find(number, table);
-        self.extents.within(found, 8 * stride(program, info));
-        let hit = self.load(found, 8 * row::NUMBER as i32);
+        let shape = RowShape::new(info, &program.actions);
+        let found = self.find(number, table, &shape);
+        self.extents.within(found, 8 * shape.stride);
+        // The first word has the position of the action, then the number of the row.
+        let action = self.load_extended(At { base: found, offset: 0 }, 4);
+        let hit = self.load_extended(At { base: found, offset: 4 }, 4);
         if table.counted {
-            self.count(found, 8 * row::PACKETS as i32);
+            self.count(found, 8 * COUNTER as i32);
         }
         if table.timed {
             let now = self.get(Word::now);
-            self.store(now, found, 8 * (stride(program, info) - 1) as i32);
+            self.store(now, found, 8 * (shape.stride - 1) as i32);
         }
         if let Some((_, target)) = table.metered {
             let before = self.key_word(target, 0);
@@ -99,14 +101,11 @@ impl Gen<'_> {
         let none = self.b.create_block();
         let cases: Vec<_> = info.actions.iter().zip(&table.next).collect();
         let blocks: Vec<_> = cases.iter().map(|_| self.b.create_block()).collect();
-        let action = self.load(found, 8 * row::ACTION as i32);
         self.dispatch(action, &blocks, none);
-        for (block, (&action, &next)) in blocks.into_iter().zip(cases) {
+        for ((block, places), (&action, &next)) in blocks.into_iter().zip(&shape.arguments).zip(cases) {
             self.b.switch_to_block(block);
-            let widths: Vec<u8> =
-                program.actions[action.index()].params.iter().map(|param| param.width as u8).collect();
             let ops = &program.bodies[action.index()].ops;
-            self.action(ops, Locals::Row(found, &widths), Some((number, found)));
+            self.action(ops, Locals::Row(found, places), Some((number, found)));
             self.after(table, hit, next, nodes);
         }
         self.b.switch_to_block(none);
@@ -144,9 +143,9 @@ impl Gen<'_> {
 
     /// The address of the row that matches, or of the miss row. A table without entries costs neither key nor
     /// call.
-    fn find(&mut self, number: u32, table: &Table) -> Value {
-        let tables = self.get(Word::tables);
-        let offset = number as usize * std::mem::size_of::<NativeTable>();
+    fn find(&mut self, number: u32, table: &Table, shape: &RowShape) -> Value {
+        let tables = self.get(Word::states);
+        let offset = number as usize * std::mem::size_of::<TableState>();
         let address = self.b.ins().iadd_imm(tables, offset as i64);
         let address = self.extents.within(address, 8);
         let vacant = self.load(address, 0);
@@ -154,21 +153,20 @@ impl Gen<'_> {
         let row = self.b.append_block_param(done, types::I64);
         self.b.ins().brif(vacant, done, &[vacant], search, &[]);
         self.b.switch_to_block(search);
-        let found = self.search(address, table);
+        let found = self.search(address, table, shape);
         self.b.ins().jump(done, &[found]);
         self.b.switch_to_block(done);
         row
     }
 
     /// The address of the row that matches, or of the miss row, of the table at an address.
-    fn search(&mut self, address: Value, table: &Table) -> Value {
-        let words = key_words(&table.widths);
-        if words.is_empty() {
+    fn search(&mut self, address: Value, table: &Table, shape: &RowShape) -> Value {
+        if shape.words.is_empty() {
             return self.call(helpers::miss as *const u8, &[address]);
         }
-        let size = 8 * words.len() as u32;
+        let size = 8 * shape.words.len() as u32;
         let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size));
-        for (word, &(field, shift)) in words.iter().enumerate() {
+        for (word, &(field, shift)) in shape.words.iter().enumerate() {
             let part = table.key[field];
             let value = self.key_word(part.field, shift);
             let all = crate::program::phv::mask((u32::from(part.field.width) - shift).min(64) as u8) as u64;
@@ -184,7 +182,7 @@ impl Gen<'_> {
             self.b.ins().stack_store(value, slot, 8 * word as i32);
         }
         let key = self.b.ins().stack_addr(types::I64, slot, 0);
-        self.call(NativeTable::find(table) as *const u8, &[address, key])
+        self.call(table::find(shape), &[address, key])
     }
 
     fn always_valid(&self, slot: u32) -> bool {

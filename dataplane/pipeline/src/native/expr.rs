@@ -7,7 +7,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use crate::native::gen::{Gen, NotNative};
-use crate::native::table::row;
 use crate::program::expr::{Binary, Expr, Unary};
 use crate::program::range::Range::{self, Signed, Unsigned};
 
@@ -16,8 +15,8 @@ use crate::program::range::Range::{self, Signed, Unsigned};
 pub(crate) enum Locals<'a> {
     /// Known when the code is made: none, or those of a constant default action.
     Known(&'a [u128]),
-    /// In the row at the address; their widths.
-    Row(Value, &'a [u8]),
+    /// In the row at the address: the width of each, and the word that has its lowest 64 bits.
+    Row(Value, &'a [(u8, usize)]),
 }
 
 /// A value with its range.
@@ -67,9 +66,9 @@ impl Gen<'_> {
                     let value = values.get(*index as usize).copied().unwrap_or(0);
                     self.expr(&Expr::Const(value), locals)
                 }
-                Locals::Row(at, widths) => {
-                    let width = *widths.get(*index as usize).ok_or(NotNative)?;
-                    let value = self.load(at, 8 * (row::ARGUMENTS as i32 + *index as i32));
+                Locals::Row(at, places) => {
+                    let (width, word) = *places.get(*index as usize).ok_or(NotNative)?;
+                    let value = self.load(at, 8 * word as i32);
                     Ok(RangedValue { value, range: Unsigned(u32::from(width)) })
                 }
             },

@@ -9,14 +9,15 @@ use groupflow_base::Nanos;
 use crate::interpret::interpreter::{Interpreter, Pass};
 use crate::interpret::parser;
 use crate::native::context::Context;
-use crate::native::table::{row, NativeTable};
 use crate::packet::DropReason;
 use crate::program::expr::Env;
+use crate::state::row::ROW_SHIFT;
+use crate::state::table::TableState;
 
 /// The row of a table without key.
-pub(crate) extern "C" fn miss(table: *mut NativeTable) -> *mut u64 {
+pub(crate) extern "C" fn miss(table: *mut TableState) -> *mut u64 {
     // SAFETY: see the module's text.
-    unsafe { (*table).miss() }
+    unsafe { (*table).address(0) }
 }
 
 /// Notes a write to a watched register.
@@ -34,13 +35,11 @@ pub(crate) extern "C" fn direct_meter(context: *mut Context, table: u64, number:
     // SAFETY: as above.
     let program = unsafe { &*context.program };
     let metered = program.match_tables[table as usize].metered;
-    let meter = match (number as u32).checked_sub(1) {
-        Some(place) => state.row_mut(place).map(|row| &mut **row.meter.get_or_insert_with(Box::default)),
-        None => Some(&mut state.miss_meter).filter(|meter| meter.config().is_some()),
-    };
-    match (metered, meter) {
-        (Some((unit, _)), Some(meter)) => {
-            meter.colour(Nanos(context.now), unit, context.received as u32) as u64
+    let row = number as u32;
+    let coloured = row != 0 || state.meter(row).is_some_and(|meter| meter.config().is_some());
+    match metered {
+        Some((unit, _)) if coloured => {
+            state.meter_mut(row).colour(Nanos(context.now), unit, context.received as u32) as u64
         }
         _ => before,
     }
@@ -106,12 +105,8 @@ fn arguments(context: *mut Context, known: &[u128], table: u64, found: *const u6
         return known.to_vec();
     }
     // SAFETY: see the module's text; native code passes a row of this table.
-    let (state, number) = unsafe { (&*(*context).states.add(table as usize - 1), *found.add(row::NUMBER)) };
-    let bound = match number {
-        0 => state.miss.as_ref(),
-        number => state.row(number as u32 - 1).map(|row| &row.bound),
-    };
-    bound.map(|bound| bound.arguments.clone()).unwrap_or_default()
+    let (state, first) = unsafe { (&*(*context).states.add(table as usize - 1), *found) };
+    state.arguments((first >> ROW_SHIFT) as u32).collect()
 }
 
 /// Interprets primitives. Not 0 if the packet's way ends with them.

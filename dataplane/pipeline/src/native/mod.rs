@@ -13,7 +13,6 @@ mod context;
 mod control;
 mod expr;
 mod gen;
-mod hash;
 mod helpers;
 mod layout;
 mod op;

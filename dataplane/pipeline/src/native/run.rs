@@ -8,7 +8,6 @@ use groupflow_base::Nanos;
 use crate::interpret;
 use crate::native::compile::{Compiled, EntryPoint};
 use crate::native::context::{Context, CounterCells, RegisterCells};
-use crate::native::table::NativeTable;
 use crate::packet::metadata::{become_clone, preserve};
 use crate::packet::pool::{PacketBody, Phv};
 use crate::packet::{
@@ -23,7 +22,6 @@ use crate::state::{EngineParts, Externs};
 /// A pipeline's side of native code.
 pub(crate) struct Native {
     compiled: Arc<Compiled>,
-    pub tables: Vec<NativeTable>,
     registers: Vec<RegisterCells>,
     counters: Vec<CounterCells>,
     digests: Vec<u32>,
@@ -46,7 +44,7 @@ unsafe impl Sync for Native {}
 
 impl std::fmt::Debug for Native {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Native").field("tables", &self.tables).finish_non_exhaustive()
+        f.debug_struct("Native").finish_non_exhaustive()
     }
 }
 
@@ -55,10 +53,8 @@ impl Native {
     /// pipeline: native code uses the addresses of its arrays.
     pub fn new(program: &Program, externs: &Externs) -> Option<Native> {
         let compiled = Compiled::of(program, externs.options.engine)?;
-        let tables = program.match_tables.iter().zip(&program.tables);
         let order = program.deparser.order.iter();
         Some(Native {
-            tables: tables.map(|(table, info)| NativeTable::new(program, table, info)).collect(),
             registers: externs.registers.iter().map(RegisterCells::of).collect(),
             counters: externs
                 .counters
@@ -95,7 +91,6 @@ impl Native {
         self.digests.clear();
         let context = &mut self.context;
         context.phv = words;
-        context.tables = self.tables.as_mut_ptr();
         context.registers = self.registers.as_ptr();
         context.counters = self.counters.as_ptr();
         context.drop_port = u64::from(parts.externs.options.drop_port.0);

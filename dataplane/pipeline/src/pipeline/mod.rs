@@ -38,7 +38,7 @@ impl Pipeline {
     /// The program with its initial state.
     pub fn with_options(program: Arc<Program>, options: PipelineOptions) -> Pipeline {
         let externs = Externs::new(&program, options);
-        let tables = program.match_tables.iter().map(TableState::new).collect();
+        let tables = program.tables.iter().map(|table| TableState::new(table, &program.actions)).collect();
         let native = Native::new(&program, &externs);
         let mut pipeline = Pipeline { program, tables, externs, native, pool: PacketPool::default() };
         pipeline.install_declared();

@@ -9,26 +9,43 @@ use crate::pipeline::Pipeline;
 use crate::port::Port;
 use crate::program::check;
 use crate::program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
-use crate::program::info::{TableId, TableInfo};
+use crate::program::info::{ActionInfo, TableId, TableInfo};
 use crate::program::Program;
 use crate::state::group::{Group, Weighted, ACTION_LIMIT};
-use crate::state::meter::{self, Meter};
-use crate::state::table::{Bound, Row, TableState};
+use crate::state::meter;
+use crate::state::table::TableState;
 
 /// The declaration of a table.
 fn info(program: &Program, table: TableId) -> Result<&TableInfo, TableError> {
     program.tables.get(table.index()).ok_or(TableError::NoSuchTable)
 }
 
-/// The call's action with the node that follows it.
-fn bind(program: &Program, table: &TableInfo, call: &ActionCall) -> Result<Bound, TableError> {
-    let position = check::call(table, &program.actions, call)?;
-    let next = program.match_tables[table.id.index()].next[position];
-    Ok(Bound { action: call.action.0, arguments: call.arguments.clone(), next })
+/// The call's position in the table's list of actions, if it fits the table, and its arguments.
+fn bind<'a>(
+    actions: &[ActionInfo], table: &TableInfo, call: &'a ActionCall,
+) -> Result<(usize, &'a [u128]), TableError> {
+    Ok((check::call(table, actions, call)?, &call.arguments))
 }
 
 fn not_found(table: &TableInfo) -> TableError {
     TableError::NotFound(table.name.clone())
+}
+
+/// A table whose entries may change.
+fn writable<'a>(
+    program: &'a Program, tables: &'a mut [TableState], table: TableId,
+) -> Result<(&'a TableInfo, &'a mut TableState), TableError> {
+    let info = info(program, table)?;
+    if info.const_entries {
+        return Err(TableError::ConstEntries(info.name.clone()));
+    }
+    Ok((info, &mut tables[table.index()]))
+}
+
+/// The row of an entry.
+fn find(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<u32, TableError> {
+    let key = state.shape.encode(&check::key(info, key)?);
+    state.find(&key).ok_or_else(|| not_found(info))
 }
 
 impl Pipeline {
@@ -36,18 +53,11 @@ impl Pipeline {
     pub(crate) fn install_declared(&mut self) {
         for (table, state) in self.program.tables.iter().zip(&mut self.tables) {
             let declared = &self.program.match_tables[table.id.index()];
-            state.default = declared.default.clone();
-            state.miss = declared.default.as_ref().and_then(|call| bind(&self.program, table, call).ok());
-            let mut native = self.native.as_mut().map(|native| &mut native.tables[table.id.index()]);
-            if let Some(native) = &mut native {
-                native.set_miss(state.miss.as_ref());
-            }
+            let bind = |call| bind(&self.program.actions, table, call).ok();
+            state.set(0, declared.default.as_ref().and_then(bind));
             for entry in &declared.entries {
-                if let Ok(bound) = bind(&self.program, table, &entry.call) {
-                    let place = state.insert(entry.clone(), bound);
-                    if let (Some(native), Some(row)) = (&mut native, state.row(place)) {
-                        native.insert(place, row);
-                    }
+                if let Some(call) = bind(&entry.call) {
+                    state.insert(state.shape.encode(&entry.key), call);
                 }
             }
         }
@@ -55,36 +65,26 @@ impl Pipeline {
 
     /// Adds an entry.
     pub fn table_insert(&mut self, table: TableId, entry: Entry) -> Result<(), TableError> {
-        let (info, state) = self.writable(table)?;
-        let key = check::key(info, &entry.key)?;
-        let bound = bind(&self.program, info, &entry.call)?;
+        let (info, state) = writable(&self.program, &mut self.tables, table)?;
+        let key = state.shape.encode(&check::key(info, &entry.key)?);
+        let call = bind(&self.program.actions, info, &entry.call)?;
         if state.find(&key).is_some() {
             return Err(TableError::AlreadyExists(info.name.clone()));
         }
         if state.len() >= info.max_size {
             return Err(TableError::Full { table: info.name.clone(), size: info.max_size });
         }
-        let state = &mut self.tables[table.index()];
-        let place = state.insert(Entry { key, call: entry.call }, bound);
-        if let (Some(native), Some(row)) = (&mut self.native, state.row(place)) {
-            native.tables[table.index()].insert(place, row);
-        }
+        state.insert(key, call);
         Ok(())
     }
 
     /// Gives an entry another action. Its counter and meter stay.
     pub fn table_modify(&mut self, table: TableId, entry: Entry) -> Result<(), TableError> {
-        let (info, state) = self.writable(table)?;
-        let key = check::key(info, &entry.key)?;
-        let bound = bind(&self.program, info, &entry.call)?;
-        let place = state.find(&key).ok_or_else(|| not_found(info))?;
-        if let Some(row) = self.tables[table.index()].row_mut(place) {
-            row.entry.call = entry.call;
-            row.bound = bound;
-            if let Some(native) = &mut self.native {
-                native.tables[table.index()].modify(place, &row.bound);
-            }
-        }
+        let (info, state) = writable(&self.program, &mut self.tables, table)?;
+        let key = state.shape.encode(&check::key(info, &entry.key)?);
+        let call = bind(&self.program.actions, info, &entry.call)?;
+        let row = state.find(&key).ok_or_else(|| not_found(info))?;
+        state.set(row, Some(call));
         Ok(())
     }
 
@@ -127,66 +127,60 @@ impl Pipeline {
 
     /// Removes an entry.
     pub fn table_delete(&mut self, table: TableId, key: &EntryKey) -> Result<(), TableError> {
-        let (info, _) = self.writable(table)?;
-        let key = check::key(info, key)?;
-        let error = not_found(info);
-        let place = self.tables[table.index()].remove(&key).ok_or(error)?;
-        if let Some(native) = &mut self.native {
-            native.tables[table.index()].remove(place, &key);
-        }
+        let (info, state) = writable(&self.program, &mut self.tables, table)?;
+        let row = find(info, state, key)?;
+        state.remove(row);
         Ok(())
     }
 
-    fn writable(&self, table: TableId) -> Result<(&TableInfo, &TableState), TableError> {
-        let info = info(&self.program, table)?;
-        if info.const_entries {
-            return Err(TableError::ConstEntries(info.name.clone()));
-        }
-        Ok((info, &self.tables[table.index()]))
-    }
-
     /// One entry with its state.
-    pub fn table_get(&self, table: TableId, key: &EntryKey) -> Result<EntryView<'_>, TableError> {
+    pub fn table_get(&self, table: TableId, key: &EntryKey) -> Result<EntryView, TableError> {
         let info = info(&self.program, table)?;
-        let state = &self.tables[table.index()];
-        let key = check::key(info, key)?;
-        let found = state.find(&key).and_then(|place| Some((place, state.row(place)?)));
-        let (place, row) = found.ok_or_else(|| not_found(info))?;
-        Ok(self.view(info, place, row))
+        let row = find(info, &self.tables[table.index()], key)?;
+        self.view(info, row).ok_or_else(|| not_found(info))
     }
 
     /// All entries with their state, constant ones included, in an order that repeats.
-    pub fn table_entries(&self, table: TableId) -> Result<impl Iterator<Item = EntryView<'_>>, TableError> {
+    pub fn table_entries(&self, table: TableId) -> Result<impl Iterator<Item = EntryView> + '_, TableError> {
         let info = info(&self.program, table)?;
-        let rows = self.tables[table.index()].rows();
-        Ok(rows.map(move |(place, row)| self.view(info, place, row)))
+        Ok(self.tables[table.index()].entries().filter_map(move |row| self.view(info, row)))
     }
 
-    /// An entry with its state. The engine keeps its counter, and the interpreter too the time of its packets.
-    fn view<'a>(&'a self, table: &TableInfo, place: u32, row: &'a Row) -> EntryView<'a> {
-        let native = self.native.as_ref().map(|native| &native.tables[table.id.index()]);
-        let counter = native.map_or(row.counter, |native| native.counter(Some(place)));
-        let hit = native.filter(|_| table.timed).map_or(0, |native| native.hit(place));
-        EntryView {
-            entry: &row.entry,
+    /// An entry with its state.
+    fn view(&self, table: &TableInfo, row: u32) -> Option<EntryView> {
+        let state = &self.tables[table.id.index()];
+        let meter = state.meter(row);
+        Some(EntryView {
+            entry: Entry { key: state.key(row), call: self.call(table, row)? },
             is_const: table.const_entries,
-            counter: table.direct_counter.then_some(counter),
-            meter: row.meter.as_ref().and_then(|meter| meter.config()),
-            colours: row.meter.as_ref().map(|meter| meter.colours).unwrap_or_default(),
-            hit: row.hit.max(Nanos(hit)),
-        }
+            counter: table.direct_counter.then(|| state.counter(row)),
+            meter: meter.and_then(|meter| meter.config()),
+            colours: meter.map(|meter| meter.colours).unwrap_or_default(),
+            hit: Nanos(if table.timed { state.hit(row) } else { 0 }),
+        })
+    }
+
+    /// The action of a row, if it has one.
+    fn call(&self, table: &TableInfo, row: u32) -> Option<ActionCall> {
+        let state = &self.tables[table.id.index()];
+        let action = table.actions[state.action(row)?];
+        Some(ActionCall { action, arguments: state.arguments(row).collect() })
     }
 
     /// Counts an entry of a table that keeps the time of its packets as used at this time.
     pub fn table_touch(&mut self, table: TableId, key: &EntryKey, now: Nanos) -> Result<(), TableError> {
-        self.row_mut(table, key)?.1.hit = now;
+        let info = info(&self.program, table)?;
+        let state = &mut self.tables[table.index()];
+        let row = find(info, state, key)?;
+        if info.timed {
+            state.set_hit(row, now.0);
+        }
         Ok(())
     }
 
     /// The default entry; `None` where a miss does nothing.
-    pub fn table_default(&self, table: TableId) -> Result<Option<&ActionCall>, TableError> {
-        info(&self.program, table)?;
-        Ok(self.tables[table.index()].default.as_ref())
+    pub fn table_default(&self, table: TableId) -> Result<Option<ActionCall>, TableError> {
+        Ok(self.call(info(&self.program, table)?, 0))
     }
 
     /// Sets the default entry; `None` resets it to the one that the program declares.
@@ -195,14 +189,9 @@ impl Pipeline {
         if info.const_default {
             return Err(TableError::ConstDefault(info.name.clone()));
         }
-        let call = call.or_else(|| self.program.match_tables[table.index()].default.clone());
-        let bound = call.as_ref().map(|call| bind(&self.program, info, call)).transpose()?;
-        let state = &mut self.tables[table.index()];
-        state.default = call;
-        state.miss = bound;
-        if let Some(native) = &mut self.native {
-            native.tables[table.index()].set_miss(state.miss.as_ref());
-        }
+        let call = call.as_ref().or(self.program.match_tables[table.index()].default.as_ref());
+        let call = call.map(|call| bind(&self.program.actions, info, call)).transpose()?;
+        self.tables[table.index()].set(0, call);
         Ok(())
     }
 
@@ -210,11 +199,12 @@ impl Pipeline {
     pub fn default_resources(
         &self, table: TableId,
     ) -> Result<(CounterValue, Option<MeterConfig>, [CounterValue; 3]), TableError> {
-        info(&self.program, table)?;
+        let info = info(&self.program, table)?;
         let state = &self.tables[table.index()];
-        let native = self.native.as_ref().map(|native| native.tables[table.index()].counter(None));
-        let meter = &state.miss_meter;
-        Ok((native.unwrap_or(state.miss_counter), meter.config(), meter.colours))
+        let counter = if info.direct_counter { state.counter(0) } else { CounterValue::default() };
+        let meter = state.meter(0);
+        let colours = meter.map(|meter| meter.colours).unwrap_or_default();
+        Ok((counter, meter.and_then(|meter| meter.config()), colours))
     }
 
     /// Sets an entry's direct counter, or that of the default entry.
@@ -225,20 +215,9 @@ impl Pipeline {
         if !info.direct_counter {
             return Err(TableError::NoDirect { table: info.name.clone(), what: "counter" });
         }
-        let place = match key {
-            Some(key) => {
-                let (place, row) = self.row_mut(table, key)?;
-                row.counter = value;
-                Some(place)
-            }
-            None => {
-                self.tables[table.index()].miss_counter = value;
-                None
-            }
-        };
-        if let Some(native) = &mut self.native {
-            native.tables[table.index()].set_counter(place, value);
-        }
+        let state = &mut self.tables[table.index()];
+        let row = key.map_or(Ok(0), |key| find(info, state, key))?;
+        state.set_counter(row, value);
         Ok(())
     }
 
@@ -252,7 +231,9 @@ impl Pipeline {
         }
         let refused = |reason| TableError::Meter { table: info.name.clone(), reason };
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
-        self.meter_mut(table, key)?.configure(config);
+        let state = &mut self.tables[table.index()];
+        let row = key.map_or(Ok(0), |key| find(info, state, key))?;
+        state.meter_mut(row).configure(config);
         Ok(())
     }
 
@@ -260,22 +241,10 @@ impl Pipeline {
     pub fn direct_meter_count(
         &mut self, table: TableId, key: Option<&EntryKey>, colours: [CounterValue; 3],
     ) -> Result<(), TableError> {
-        self.meter_mut(table, key)?.colours = colours;
-        Ok(())
-    }
-
-    fn meter_mut(&mut self, table: TableId, key: Option<&EntryKey>) -> Result<&mut Meter, TableError> {
-        match key {
-            Some(key) => Ok(self.row_mut(table, key)?.1.meter.get_or_insert_with(Box::default)),
-            None => Ok(&mut self.tables[table.index()].miss_meter),
-        }
-    }
-
-    fn row_mut(&mut self, table: TableId, key: &EntryKey) -> Result<(u32, &mut Row), TableError> {
         let info = info(&self.program, table)?;
-        let key = check::key(info, key)?;
         let state = &mut self.tables[table.index()];
-        let place = state.find(&key).ok_or_else(|| not_found(info))?;
-        state.row_mut(place).map(|row| (place, row)).ok_or_else(|| not_found(info))
+        let row = key.map_or(Ok(0), |key| find(info, state, key))?;
+        state.meter_mut(row).colours = colours;
+        Ok(())
     }
 }

@@ -7,38 +7,28 @@ use crate::interpret;
 use crate::packet::{Arrival, Departure, DropReason, EgressOutcome, Frame, Ingress, Packet};
 use crate::pipeline::Pipeline;
 use crate::program::phv::mask;
-use crate::trace::{masked, FieldMatch, Recording, Step};
+use crate::trace::{masked, FieldMatch, Step};
 
 impl Pipeline {
     /// Runs ingress, as [`Pipeline::ingress`], and records its steps.
     pub fn trace_ingress(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> (Ingress, Vec<Step>) {
         self.externs.recording = Some(Box::default());
         let done = interpret::ingress(self.parts().0, now, arrival, bytes);
-        (done, self.recorded(crate::packet::wire_length(bytes, arrival.tail)))
+        (done, self.recorded())
     }
 
     /// Runs egress, as [`Pipeline::egress_into`], and records its steps.
     pub fn trace_egress(
         &mut self, now: Nanos, packet: Packet, departure: &Departure, frame: &mut Frame,
     ) -> (EgressOutcome, Vec<Step>) {
-        let received = packet.0.received;
         self.externs.recording = Some(Box::default());
         let done = interpret::egress(self.parts().0, now, packet, departure, frame);
-        (done, self.recorded(received))
+        (done, self.recorded())
     }
 
-    /// The end of a recording. Native code has direct counters of its own.
-    fn recorded(&mut self, received: u32) -> Vec<Step> {
-        let Recording { steps, counted, .. } = *self.externs.recording.take().unwrap_or_default();
-        if let Some(native) = &mut self.native {
-            for (table, place) in counted {
-                let table = &mut native.tables[table as usize];
-                let mut value = table.counter(place);
-                value.add(received);
-                table.set_counter(place, value);
-            }
-        }
-        steps
+    /// The end of a recording.
+    fn recorded(&mut self) -> Vec<Step> {
+        self.externs.recording.take().unwrap_or_default().steps
     }
 
     /// The reason why the last packet was dropped, in the program's words where it has any, and the place.

@@ -101,10 +101,10 @@ pub struct MeterConfig {
 }
 
 /// An entry together with its state, as read back.
-#[derive(Debug, Clone, Copy)]
-pub struct EntryView<'a> {
+#[derive(Debug, Clone)]
+pub struct EntryView {
     /// The entry.
-    pub entry: &'a Entry,
+    pub entry: Entry,
     /// Whether P4 declares it.
     pub is_const: bool,
     /// Its direct counter, if the table has one.

@@ -27,8 +27,6 @@ pub(crate) struct Table {
     pub key: Vec<KeyField>,
     /// Sets the fields of the key that are computed.
     pub before: Vec<Op>,
-    pub kinds: Vec<MatchKind>,
-    pub widths: Vec<u8>,
     /// Next node by position in the table's list of actions.
     pub next: Vec<Next>,
     /// `__HIT__` and `__MISS__`, where the program asks for them.
@@ -37,6 +35,8 @@ pub(crate) struct Table {
     /// Next node of a miss without default action.
     pub next_default: Next,
     pub default: Option<ActionCall>,
+    /// In p4c's form of a bare call of an action: the node after it.
+    pub bare: Option<Next>,
     pub entries: Vec<Entry>,
     pub counted: bool,
     /// Whether the time of an entry's last packet is kept.
@@ -46,12 +46,15 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads the key from a packet.
-    pub fn gather(&self, phv: &[u128], key: &mut Vec<u128>) {
+    /// Reads the key from a packet: words, each of a part of the key and shifted right.
+    pub fn gather(&self, phv: &[u128], words: &[(usize, u32)], key: &mut Vec<u64>) {
         key.clear();
-        key.extend(self.key.iter().map(|part| match phv[part.valid as usize] {
-            0 => 0,
-            _ => part.field.bits(phv) & part.mask,
+        key.extend(words.iter().map(|&(part, shift)| {
+            let part = &self.key[part];
+            match phv[part.valid as usize] {
+                0 => 0,
+                _ => ((part.field.bits(phv) & part.mask) >> shift) as u64,
+            }
         }));
     }
 }

@@ -4,9 +4,11 @@
 #[allow(unsafe_code)]
 pub(crate) mod cells;
 pub(crate) mod group;
-pub(crate) mod matching;
+pub(crate) mod index;
 pub(crate) mod meter;
 pub(crate) mod options;
+pub(crate) mod row;
+pub(crate) mod slots;
 pub(crate) mod table;
 
 use std::collections::{HashMap, VecDeque};
@@ -72,8 +74,9 @@ pub(crate) struct Externs {
     pub written: VecDeque<(u32, u32)>,
     /// Bytes under a hash or checksum.
     pub scratch: Vec<u8>,
-    /// The key of the table being looked up.
-    pub key: Vec<u128>,
+    /// The words of the key of the table being looked up, and the arguments of the action found.
+    pub key: Vec<u64>,
+    pub arguments: Vec<u128>,
     /// The place where the last packet was marked to drop: a number in the program's names plus one, or 0.
     pub dropped_at: u32,
     /// The counter of drops, plus one, or 0, and the cell in which that packet was counted.
@@ -168,6 +171,7 @@ impl Externs {
             written: VecDeque::new(),
             scratch: Vec::new(),
             key: Vec::new(),
+            arguments: Vec::new(),
             dropped_at: 0,
             counted: (0, 0),
             recording: None,

@@ -266,7 +266,7 @@ fn for_each_entry(
         priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
         ..TableEntry::default()
     };
-    let resources = |view: groupflow_pipeline::EntryView<'_>| (view.counter, view.meter, view.colours);
+    let resources = |view: groupflow_pipeline::EntryView| (view.counter, view.meter, view.colours);
     let is_one = |entry: &&TableEntry| !entry.r#match.is_empty() || entry.priority != 0;
     let one = filter.filter(|entry| entry.table_id != 0).filter(is_one);
     for (id, table) in tables {

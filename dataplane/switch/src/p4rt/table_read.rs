@@ -58,8 +58,8 @@ fn read_table(
     let action = filter.action.as_ref().map(|action| wanted_action(table, action)).transpose()?;
     let priority =
         u32::try_from(filter.priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
-    let mut visit = |view: EntryView<'_>| {
-        let entry = view.entry;
+    let mut visit = |view: EntryView| {
+        let entry = &view.entry;
         let message = || {
             let since = filter.time_since_last_hit.as_ref().filter(|_| table.idle_timeout);
             let elapsed_ns = i64::try_from((now - view.hit).0).unwrap_or(i64::MAX);
@@ -105,7 +105,7 @@ fn read_default(
     #[allow(deprecated)]
     let entry = TableEntry {
         table_id: filter.table_id,
-        action: call.and_then(|call| action(table, call)),
+        action: call.and_then(|call| action(table, &call)),
         is_default_action: true,
         controller_metadata: note.map_or(0, |note| note.cookie),
         metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
@@ -137,9 +137,9 @@ pub fn to_write(
 
 /// P4Runtime's form of an entry, with the direct resources that `filter` asks for.
 fn to_message(
-    state: &ControlState, id: u32, table: &BoundTable, view: &EntryView<'_>, filter: &TableEntry,
+    state: &ControlState, id: u32, table: &BoundTable, view: &EntryView, filter: &TableEntry,
 ) -> TableEntry {
-    let entry = view.entry;
+    let entry = &view.entry;
     let note = (!state.notes.is_empty()).then(|| state.notes.get(&(table.table, entry.key.clone())));
     let note = note.flatten();
     #[allow(deprecated)]

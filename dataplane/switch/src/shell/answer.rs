@@ -7,12 +7,16 @@ use prost::Message;
 
 use super::shared::lock;
 use crate::p4rt::{Code, Found, Status};
-use crate::proto::p4::v1::{Entity, ReadResponse};
+use crate::proto::p4::v1::Entity;
+use crate::proto::ReadResponse;
 
 /// Bytes of a message: one or two of each call are on their way beside those that wait.
 const MESSAGE: usize = 64 << 10;
 /// Bytes of all answers that wait. Beyond, the one gives way whose client has taken nothing for longest.
 const WAITING_LIMIT: usize = 128 << 20;
+
+/// The key of the field `entities`: number 1, of the wire type with a length.
+const ENTITIES: u8 = 1 << 3 | 2;
 
 /// The answers that wait for their clients.
 #[derive(Debug, Default)]
@@ -39,8 +43,7 @@ impl Waiting {
 /// The messages of an answer, which are the state at one time.
 #[derive(Debug)]
 pub struct Answer {
-    last: ReadResponse,
-    last_bytes: usize,
+    last: Vec<u8>,
     waiting: Arc<Mutex<Waiting>>,
     /// Its number among those that wait, until its end.
     number: Option<u64>,
@@ -50,7 +53,7 @@ impl Answer {
     /// An empty answer.
     pub fn new(waiting: &Arc<Mutex<Waiting>>) -> Answer {
         let number = Some(lock(waiting).add(VecDeque::new()));
-        Answer { last: ReadResponse::default(), last_bytes: 0, waiting: Arc::clone(waiting), number }
+        Answer { last: Vec::new(), waiting: Arc::clone(waiting), number }
     }
 
     /// Refuses an answer that had to give way, even to itself.
@@ -61,9 +64,8 @@ impl Answer {
 
     /// Nothing more is added to the last message.
     pub fn end_message(&mut self) {
-        let message: Box<[u8]> = self.last.encode_to_vec().into();
-        self.last.entities.clear();
-        self.last_bytes = 0;
+        let message: Box<[u8]> = self.last.as_slice().into();
+        self.last.clear();
         let mut waiting = lock(&self.waiting);
         let own = self.number.and_then(|number| waiting.answers.get_mut(&number));
         let Some(own) = own.filter(|_| !message.is_empty()) else { return };
@@ -83,9 +85,10 @@ fn gave_way() -> String {
 
 impl Found for Answer {
     fn push(&mut self, entity: Entity) {
-        self.last_bytes += entity.encoded_len();
-        self.last.entities.push(entity);
-        if self.last_bytes >= MESSAGE {
+        self.last.push(ENTITIES);
+        // There is always room in a vector.
+        let _ = entity.encode_length_delimited(&mut self.last);
+        if self.last.len() >= MESSAGE {
             self.end_message();
         }
     }
@@ -104,8 +107,7 @@ impl Iterator for Answer {
         waiting.bytes -= message.len();
         self.number = Some(waiting.add(messages));
         drop(waiting);
-        let decoded = ReadResponse::decode(&*message);
-        Some(decoded.map_err(|error| tonic::Status::internal(error.to_string())))
+        Some(Ok(ReadResponse { encoded: message, ..ReadResponse::default() }))
     }
 }
 
@@ -144,7 +146,13 @@ mod tests {
         (0..10).for_each(|_| answer.push(entry(MESSAGE / 4)));
         answer.end_message();
         assert!(lock(&waiting).bytes > 10 * MESSAGE / 4);
-        let counts: Vec<usize> = answer.by_ref().map(|m| m.map_or(0, |m| m.entities.len())).collect();
+        let entities = |message: ReadResponse| {
+            let sent = ReadResponse::decode(&*message.encode_to_vec());
+            sent.map_or(0, |received| {
+                received.entities.iter().filter(|one| **one == entry(MESSAGE / 4)).count()
+            })
+        };
+        let counts: Vec<usize> = answer.by_ref().map(|message| message.map_or(0, entities)).collect();
         assert_eq!(counts, [4, 4, 2]);
         let waiting = lock(&waiting);
         assert_eq!((waiting.bytes, waiting.answers.len()), (0, 0));

@@ -212,7 +212,7 @@ type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + S
 
 #[tonic::async_trait]
 impl P4Runtime for P4RuntimeService {
-    type ReadStream = ResponseStream<ReadResponse>;
+    type ReadStream = ResponseStream<crate::proto::ReadResponse>;
     type StreamChannelStream = ReceiverStream<StreamReply>;
 
     async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, tonic::Status> {

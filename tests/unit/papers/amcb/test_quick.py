@@ -85,6 +85,12 @@ def test_a_run_repeats_and_seeds_differ() -> None:
     assert run_one(run).latency_s != run_one(Run(run.case, 2)).latency_s
 
 
+def test_on_a_congested_link_packets_get_smaller_and_every_rim_has_the_file() -> None:
+    clean, congested = (run_one(Run(Case(194_557, link=link), 1)) for link in ("clean", "congested"))
+    assert clean.complete == congested.complete == 3
+    assert congested.packet < 0.9 * clean.packet
+
+
 @pytest.mark.parametrize(("off", "held"), [(1.03, False), (1.08, True)])
 def test_rims_that_forget_fit_better_by_more_than_seeds_vary(off: float, held: bool) -> None:
     """Those that forget are as in the paper, those that remember are off by a factor."""

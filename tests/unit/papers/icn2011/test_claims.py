@@ -145,13 +145,17 @@ STARVED_OTHERWISE: dict[str, Callable[[Case, Indices], Indices]] = {
     "zero at every load": lambda _, i: replace(i, reception_mbps=2.0),
     "no member takes most": lambda _, i: replace(i, nearest_mbps=1.5 * i.reception_mbps),
     "as effective at every load": lambda _, i: replace(i, effective=0.5),
+    "more effective by a hundredth": lambda case, i: replace(
+        i, effective=0.12 if case.load == 0.2 else 0.11 if case.load == 0.1 else i.effective / 20
+    ),
 }
 
 
-@pytest.mark.parametrize("change", STARVED_OTHERWISE.values(), ids=STARVED_OTHERWISE.keys())
-def test_the_starvation_of_far_members_is_one_claim(change: Callable[[Case, Indices], Indices]) -> None:
-    verdicts = found(change)
-    assert not verdicts["unicast-zero-10ms"] and not verdicts["unicast-zero-100ms"]
+@pytest.mark.parametrize("how", STARVED_OTHERWISE)
+def test_the_starvation_of_far_members_is_one_claim(how: str) -> None:
+    """Fig. 8, of the effective throughput, shows 10 ms alone."""
+    verdicts = found(STARVED_OTHERWISE[how])
+    assert not verdicts["unicast-zero-10ms"] and verdicts["unicast-zero-100ms"] == ("effective" in how)
 
 
 def test_steps_that_seeds_could_make_are_no_degradation() -> None:

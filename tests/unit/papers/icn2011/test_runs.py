@@ -33,7 +33,8 @@ def test_a_split_stream_crosses_each_link_once_and_reaches_all(method: Method) -
     measured, results = run(method)
     indices = measured.indices
     offered = results.flows["ma1-ma1-s1"].offered_bytes
-    assert offered is not None and offered % (MESSAGE_PACKETS * MSS) == 0 and offered > 0
+    assert offered is not None and offered % (MESSAGE_PACKETS * MSS) == 0
+    assert offered // (MESSAGE_PACKETS * MSS) in (3, 4), "one every tr / load, 1.66 s"
     # Only packets that were sent again, or are on their way at the end, make a difference.
     once = offered / MSS * FRAME_BYTES
     for ends in (("ma1out", "s1"), ("s1", "s2"), ("s2", "md2")):

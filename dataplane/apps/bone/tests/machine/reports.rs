@@ -9,6 +9,9 @@ use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfi
 use crate::world::{config, file, Medium, World, HUB};
 use crate::{CLEAN, DAY};
 
+/// The number of that message.
+const RESULT: u8 = 6;
+
 pub fn rim() -> Rim {
     Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false })
 }
@@ -113,6 +116,17 @@ fn a_rim_that_heard_nothing_of_a_round_can_say_what_it_lacks() {
 }
 
 #[test]
+fn a_rim_that_has_all_reports_it_but_for_the_unscheduled_method() {
+    for (method, told) in [(Method::Scheduled, Some(&3)), (Method::Unscheduled, None)] {
+        let mut world = World::new(config(method, Repair::GoBackN, 3), 3, CLEAN, 1);
+        world.offer("a", file(1));
+        world.run(1, DAY);
+        assert_eq!(world.kinds.get(&RESULT), told, "{method:?}");
+        assert!(world.rims.iter().all(|host| host.stored == file(1)));
+    }
+}
+
+#[test]
 fn hundreds_of_rims_answer_with_few_results() {
     let rims = 200;
     let medium = Medium { lost_down: 20, ..CLEAN };
@@ -126,7 +140,7 @@ fn hundreds_of_rims_answer_with_few_results() {
         let report = &world.reports[0];
         assert_eq!((report.complete, report.lost), (rims, 0));
         assert!(world.rims.iter().all(|host| host.stored == file(30_000)));
-        results.push(world.kinds[&6] as f64 / f64::from(report.rounds));
+        results.push(world.kinds[&RESULT] as f64 / f64::from(report.rounds));
     }
     assert!(results[0] < results[1] / 2.0, "results a round, with and without suppression: {results:?}");
 }

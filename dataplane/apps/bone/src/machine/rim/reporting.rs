@@ -17,10 +17,6 @@ impl Rim {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(arriving) = &mut transfer.arriving else { return };
         let complete = arriving.stored.complete();
-        if complete && arriving.control.method == Method::Unscheduled {
-            transfer.report_at = Nanos::MAX;
-            return; // with the unscheduled method, silence is success
-        }
         // Where all rims are to answer, silence would be taken for a loss. Where answers are spread, the hub
         // asks at the end.
         if complete && !asked && window > 0 {
@@ -50,7 +46,7 @@ impl Rim {
         let Some(arriving) = &mut transfer.arriving else { return };
         let complete = arriving.stored.complete();
         if complete && arriving.control.method == Method::Unscheduled {
-            return;
+            return; // silence is success
         }
         let heard = arriving.heard;
         arriving.reported = arriving.round();
