@@ -68,12 +68,12 @@ class Queues:
         self._places: dict[str, _Place] = {}
         topology = network.topology
         for here, there in pairwise(topology.switches):
-            client = ThriftClient("127.0.0.1", bmv2.thrift_port(topology.switches[here]))
+            switch = topology.switches[here]
+            client = ThriftClient("127.0.0.1", bmv2.thrift_port(switch))
             spec, port = topology.link_between(here, there).spec, topology.port_to(here, there)
             for queue in range(QUEUES):
                 client.set_queue_rate(port, queue, (spec.rate or 0) // _FRAME_BITS)
                 client.set_queue_depth(port, queue, spec.queue)
-            switch = topology.switches[here]
             sources = [switch.interface(other) for other in switch.ports if other != port]
             self._places[here] = _Place(client, port, sources, switch.interface(port), spec.queue)
         self._before = self._held()
@@ -84,27 +84,25 @@ class Queues:
             place.client.close()
 
     def waiting(self) -> list[int]:
-        """Packets in each switch. Raises ThriftError."""
-        return self._left_behind() if self._controlled else self._not_passed_on()
+        """Packets in each switch; with control, as the last packet of each queue that left saw them. Raises
+        ThriftError."""
+        if not self._controlled:
+            return self._not_passed_on()
+        return [
+            sum(place.client.read_registers([(LEFT_BEHIND, place.port * QUEUES + q) for q in FLOW_QUEUES]))
+            for place in self._places.values()
+        ]
 
     def dropped(self) -> dict[str, int]:
         """Packets that came in and did not go out, once nothing waits. Raises RunError."""
         before = self._held()
         for _ in range(_STILL_TRIES):
             time.sleep(_STILL_SECONDS)
-            now = self._held()
-            if now == before:
-                self._before = now
-                return now
-            before = now
+            self._before = self._held()
+            if self._before == before:
+                return before
+            before = self._before
         raise RunError("packets still pass the switches after the flows' end")
-
-    def _left_behind(self) -> list[int]:
-        """As the last packet of each controlled queue that left saw them."""
-        return [
-            sum(place.client.read_registers([(LEFT_BEHIND, place.port * QUEUES + q) for q in FLOW_QUEUES]))
-            for place in self._places.values()
-        ]
 
     def _not_passed_on(self) -> list[int]:
         """Of the one queue without control: packets beyond its depth must have been dropped. Counts those as
