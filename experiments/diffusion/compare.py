@@ -11,6 +11,8 @@ from experiments.diffusion.result import Method, Plan, Result
 class Comparison(Nearness):
     """One quantity of one run, on the real network and in netsim."""
 
+    where: str
+    """the real network's switches"""
     control: str
     """congestion control"""
     method: Method
@@ -24,17 +26,16 @@ def compare(plan: Plan, results: Sequence[Result]) -> list[Comparison]:
     """All quantities of the runs that exist both on the real network and in netsim."""
     simulated = {(r.control, r.method): r for r in results if r.where == "netsim"}
     return [
-        Comparison(run.control, run.method, quantity, unit, here, there)
+        Comparison(run.where, run.control, run.method, quantity, unit, here, there)
         for run in results
         if run.where != "netsim" and (other := simulated.get((run.control, run.method)))
         for (quantity, unit, here), (_, _, there) in zip(
             _quantities(plan, run), _quantities(plan, other), strict=True
         )
-        if here is not None and there is not None
     ]
 
 
-def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float | None]]:
+def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float]]:
     """Name, unit and value; the same names in the same order for every run."""
     yield "goodput of all flows", "Mb/s", result.total_goodput_bps / 1e6
     for flow in plan.flows:

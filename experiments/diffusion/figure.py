@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 
 from experiments.diffusion.result import METHODS, Plan, Result
 
-COLOURS = {"gfswitch": "#1f4e79", "bmv2": "#1f4e79", "netsim": "#d08a2e"}
+COLOURS = {"gfswitch": "#1f4e79", "bmv2": "#5b8c5a", "netsim": "#d08a2e"}
 
 
 def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:
@@ -30,13 +30,13 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
     for row, control in zip(grid, controls, strict=True):
         for axis, (method, name) in zip(row, METHODS.items(), strict=True):
             shown = [r for r in results if r.control == control and r.method == method]
+            width = 0.76 / max(len(shown), 1)
             for place, result in enumerate(shown):
-                offset = (place - (len(shown) - 1) / 2) * 0.38
+                offset = (place - (len(shown) - 1) / 2) * width
                 means = result.mean_queues(plan.settled_s)
                 colour = COLOURS[result.where]
-                dropped = f": {result.dropped} dropped" if result.drops is not None else ""
-                label = f"{result.where}{dropped}"
-                axis.bar(np.arange(len(means)) + offset, means, 0.36, color=colour, label=label)
+                label = f"{result.where}: {result.dropped} dropped"
+                axis.bar(np.arange(len(means)) + offset, means, width * 0.95, color=colour, label=label)
             axis.set_xticks(range(len(switches)), switches)
             axis.set(
                 title=f"{control}, {name if method != 'tcp' else 'without DFC'}",

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -31,16 +31,20 @@ _READY_SECONDS = 10.0
 def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path, kind: SwitchKind) -> Result:
     """One run, from an empty network. Needs root. Raises RunError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
-    with running(topology, logs, kind) as network:
+    with running(topology, logs, kind) as network, ExitStack() as stack:
         controller = ControllerProcess(network, logs).start()
-        watch = QueueWatch(on_bmv2.Queues(network) if kind == "bmv2" else Queues(network))
+        controlled = method != "tcp"
+        queues: Queues | on_bmv2.Queues = Queues(network)
         if kind == "bmv2":
-            on_bmv2.start_agents(network, controller, logs)
-        if method != "tcp":
+            queues = stack.enter_context(closing(on_bmv2.Queues(network, controlled=controlled)))
+        if controlled:
             numbers = install(controller, plan, external=method == "shaped")
             if method == "shaped":
                 shape(network, plan, numbers, logs)
+            if kind == "bmv2":
+                on_bmv2.start_agents(network, controller, logs)  # after the flows, which they begin with
         with sinks(network, plan) as receiving:
+            watch = QueueWatch(queues)
             health = HealthCheck(network)
             start = time.time()
             sending = [_Sender(network, plan, flow, control) for flow in plan.flows]
@@ -143,10 +147,10 @@ class QueueWatch:
         self.times.append(time.time())
         self.depths.append(self._queues.waiting())
 
-    def drops(self) -> dict[str, int] | None:
-        """Packets refused since the watch began; None: the switches do not count them."""
-        before, now = self._before, self._queues.dropped()
-        return {name: now[name] - before[name] for name in now} if now and before else None
+    def drops(self) -> dict[str, int]:
+        """Packets refused since the watch began."""
+        now = self._queues.dropped()
+        return {name: now[name] - before for name, before in self._before.items()}
 
 
 class Queues:

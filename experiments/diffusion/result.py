@@ -44,15 +44,15 @@ class Result:
     """packets stored in the data's direction, by time and switch"""
     goodput_bps: dict[str, float]
     """goodput of each flow, while both are there"""
-    drops: dict[str, int] | None
-    """packets that a full queue refused, by switch; None: the switches do not count them"""
+    drops: dict[str, int]
+    """packets that a full queue refused, by switch"""
     retransmitted: dict[str, int]
     cpu_bound: tuple[str, ...] = ()
     """switches that lagged behind, each with its own figures"""
 
     @property
-    def dropped(self) -> int | None:
-        return None if self.drops is None else sum(self.drops.values())
+    def dropped(self) -> int:
+        return sum(self.drops.values())
 
     @property
     def total_goodput_bps(self) -> float:

@@ -14,6 +14,7 @@ from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, on_bmv2, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import METHODS, Plan, Result
+from groupflow.lab.network import SwitchKind
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.study.experiment import Experiment, Findings, Frame
@@ -35,13 +36,15 @@ def run(options: ExperimentOptions) -> None:
 
 
 def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[Result]:
+    kinds: tuple[SwitchKind, ...] = ("gfswitch", "bmv2") if frame.options.switch == "bmv2" else ("gfswitch",)
     for control in CONTROLS[:1] if frame.options.quick else CONTROLS:
         for method in METHODS:
             frame.console.print(f"{control}, {method}: {plan.seconds:g} s ...")
-            logs = frame.options.out / "logs" / f"{control}-{method}"
-            result = kernel.run(topology, plan, control, method, logs, frame.options.switch)
-            frame.lagging += result.cpu_bound
-            yield result
+            for kind in kinds:
+                logs = frame.options.out / "logs" / f"{kind}-{control}-{method}"
+                result = kernel.run(topology, plan, control, method, logs, kind)
+                frame.lagging += [f"{kind} with {method}, {lag}" for lag in result.cpu_bound]
+                yield result
             yield simulated.run(topology, plan, control, method)
 
 
@@ -96,12 +99,12 @@ def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compari
         queues = " ".join(f"{mean:.0f}" for mean in result.mean_queues(plan.settled_s))
         again = str(sum(result.retransmitted.values()))
         goodput.append(f"{result.fairness:.2f}")
-        dropped = "-" if result.dropped is None else str(result.dropped)
-        table.add_row(result.where, result.control, METHODS[result.method], *goodput, dropped, again, queues)
-    beside = Table("TCP", "control", "quantity", "kernel", "netsim", "differs by")
+        goodput.append(str(result.dropped))
+        table.add_row(result.where, result.control, METHODS[result.method], *goodput, again, queues)
+    beside = Table("where", "TCP", "control", "quantity", "kernel", "netsim", "differs by")
     for c in comparisons:
         figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}" if not c.within else "")
-        beside.add_row(c.control, METHODS[c.method], f"{c.quantity}, {c.unit}", *figures)
+        beside.add_row(c.where, c.control, METHODS[c.method], f"{c.quantity}, {c.unit}", *figures)
     near = sum(c.within for c in comparisons)
     return [table, beside, f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}"]
 

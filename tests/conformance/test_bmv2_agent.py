@@ -99,10 +99,10 @@ def test_feedback_sets_a_rate_that_bmv2_obeys(bmv2: ProcessSwitch, generator: Wi
     assert burst(10) == 10
     bmv2.run(DOWN, feedback(r=0))
     agent.round(0)
-    assert burst(10) <= 3  # a pause is 1 packet/s: the rest waits
+    assert burst(60) < 30  # a pause is 50 packets/s: the rest waits, for 1.2 s in all
     bmv2.run(DOWN, feedback(r=LINE))
     agent.round(0)
-    assert burst(0) < 7  # BMv2's limit: waiting packets keep the departure times of the rate before
+    assert burst(0) < 30  # BMv2's limit: waiting packets keep the departure times of the rate before
     agent.control([], [])
     client.close()
 
@@ -117,13 +117,13 @@ def test_bmv2_computes_as_gfswitch_does(bmv2: ProcessSwitch) -> None:
         d = diffusion_coefficient(Fraction(1, 10), chance.randint(100_000, 10**9))
         here, there = chance.choice([0, 7, 1800, 2**32 - 1]), chance.choice([0, 5, 100_000, 2**31])
         r = chance.choice([0, 401, -401, 64_001, RATE_MAX, -RATE_MAX - 1])
-        client.write_register(QUEUE_DEPTH, cell, here)
+        client.write_registers([(QUEUE_DEPTH, cell, here)])
         twin.set_register("queue_depth", cell, here)
         for switch in (bmv2, twin):
             limit = clamp_limit(d)
             switch.write([~source_entry(port=DOWN, queue=QUEUE, alpha=alpha.codes, d=d.codes, limit=limit)])
             switch.run(DOWN, feedback(r=r, n=there))
-        rates = [client.read_register(QUEUE_RATE, cell), twin.register("queue_rate", cell)]
+        rates = [client.read_registers([(QUEUE_RATE, cell)])[0], twin.register("queue_rate", cell)]
         assert rates[0] == rates[1], (alpha, d, here, there, r)
     client.close()
 

@@ -1,9 +1,7 @@
 """The same P4, controller and agents on BMv2's simple_switch_grpc, where it is installed."""
 
-import json
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,23 +15,19 @@ from groupflow.lab import kernel_link, split
 from groupflow.lab.bmv2 import PROGRAM
 from groupflow.lab.network import NetworkError
 from groupflow.network import units, variants
-from tests.network.harness import MIB, Lab, laboratory
+from tests.network.harness import MIB, Lab, laboratory, undisturbed_report
 from tests.network.tcp_group import FIG5, agents_up, group
 
 pytestmark = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"{PROGRAM} (BMv2) is not installed")
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_on_bmv2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", "demo", "--switch", "bmv2"]
-    command += ["--rate", "4", "--size", "1MiB"]
-    command += ["--members", "1", "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
-    report = json.loads((tmp_path / "report.json").read_text())
-    run, *lossy = report["runs"]
+    command += ["--rate", "4", "--size", "1MiB", "--members", "1"]
+    run, *lossy = undisturbed_report(command, tmp_path)["runs"]
     assert len(lossy) == kernel_link.is_offered()
     for each in (run, *lossy):
-        assert not any(receiver["error"] for receiver in each["receivers"]), done.stderr
+        assert not any(receiver["error"] for receiver in each["receivers"])
     assert all(each["retransmitted"] or each["agents"][0]["repairs"] for each in lossy), "nothing was lost"
     copies = {(link["source"], link["target"]): link["copies"] for link in run["group"]["links"]}
     assert copies["ma1", "s1"] <= 1.1

@@ -1,32 +1,18 @@
 """`groupflow demo`, whole: its exit code, its report, and that Ctrl-C leaves nothing."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
 
-from tests.network.harness import ATTEMPTS
+from tests.network.harness import ROOT, undisturbed_report
 
-ROOT = Path(__file__).parents[2]
 DEMO = (sys.executable, "-m", "groupflow.cli.main", "demo", "--size", "4MiB", "--members", "1")
 
 
-def undisturbed_report(out: Path, attempts: int = ATTEMPTS) -> dict[str, Any]:
-    """The report of a demo with loss, repeated if the machine was too busy at each of its rates."""
-    command = [*DEMO, "--loss", "2%", "--out", str(out)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
-    report = cast(dict[str, Any], json.loads((out / "report.json").read_text()))
-    if report["cpu_bound"] and attempts > 1:
-        return undisturbed_report(out, attempts - 1)
-    assert done.returncode == 0, done.stderr
-    return report
-
-
 def test_a_small_demo(tmp_path: Path) -> None:
-    report = undisturbed_report(tmp_path)
+    report = undisturbed_report([*DEMO, "--loss", "2%"], tmp_path)
     assert [run["loss"] for run in report["runs"]] == [0, 0.02]
     for run in report["runs"]:
         assert [each["name"] for each in run["receivers"]] == ["mb1", "mc1", "md1"]

@@ -2,12 +2,15 @@
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, add_command
 from groupflow.cli.rest_client import DEFAULT_API, client
 from groupflow.network.reasons import reason
+
+if TYPE_CHECKING:
+    import httpx
 
 _ETH_P_ALL = 0x0003
 
@@ -36,6 +39,8 @@ def register(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     import socket
 
+    import httpx
+
     from groupflow.control.diffusion.bmv2_agent import RateAgent
     from groupflow.control.diffusion.thrift_client import ThriftClient, ThriftError
 
@@ -47,25 +52,23 @@ def run(args: argparse.Namespace) -> int:
             switch = ThriftClient(*args.thrift)
             agent = RateAgent(switch, wire.send)
             print(f"groupflow bmv2-agent ready switch={args.switch}", flush=True)
-            agent.run(lambda: _wanted(args), int(args.refresh * 1e9))
+            with client(args.api) as http:
+                agent.run(lambda: _wanted(args, http), int(args.refresh * 1e9))
     except ThriftError as error:
         raise CommandError(str(error)) from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise CommandError(f"no controller at {args.api} ({reason(error)}); name it with --api") from None
     except OSError as error:
         raise CommandError(f"--interface {args.interface}: {reason(error)}; name a veth, as root") from None
     return OK
 
 
-def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
-    """The switch's controlled queues and ticks, asked of the controller. Raises CommandError."""
-    import httpx
-
+def _wanted(args: argparse.Namespace, http: "httpx.Client") -> tuple[list[Any], list[Any]]:
+    """The switch's controlled queues and ticks, asked of the controller. Raises CommandError and
+    httpx.HTTPError."""
     from groupflow.control.diffusion.bmv2_agent import RegisterCell, Tick
 
-    try:
-        with client(args.api) as http:
-            answer = http.get(f"/diffusion/switches/{args.switch}")
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise CommandError(f"no controller at {args.api} ({reason(error)}); name it with --api") from None
+    answer = http.get(f"/diffusion/switches/{args.switch}")
     if answer.is_error:
         raise CommandError(str(answer.json().get("error", answer.status_code)), REFUSED)
     body = answer.json()

@@ -86,7 +86,8 @@ def _add_options(parser: command.Parser, name: str, experiment: "Experiment") ->
         add_choice(parser, experiment.scenarios, experiment.studies)
         add_options(parser)
         if experiment.on_bmv2:
-            parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
+            about = "bmv2: at a rate that it can do, with gfswitch beside it (default: %(default)s)"
+            parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch", help=about)
     parser.set_defaults(run=partial(_run, experiment), name=name)
 
 

@@ -89,7 +89,10 @@ def _add_up(commands: Subparsers) -> None:
         "--cli", action="store_true", help="give a prompt: Mininet's commands, send, recv, sessions, status"
     )
     up.add_argument(
-        "--switch", choices=("gfswitch", "bmv2"), default="gfswitch", help="(default: %(default)s)"
+        "--switch",
+        choices=("gfswitch", "bmv2"),
+        default="gfswitch",
+        help="with bmv2, links have no rate, delay or queue (default: %(default)s)",
     )
     up.add_argument(
         "--p4",

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import Console, RenderableType
 
+from groupflow.control.diffusion.thrift_client import ThriftError
 from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import EventError
 from groupflow.lab.controller_process import ControllerError
@@ -37,7 +38,7 @@ class RunError(Exception):
 _ERRORS = (
     *(RunError, StudyError, OSError, CalledProcessError),
     *(ClientError, EventError, NetworkError, DaemonError, ControllerError, ControlError, InUseError),
-    *(MeasureError, TransferError),
+    *(MeasureError, ThriftError, TransferError),
 )
 
 

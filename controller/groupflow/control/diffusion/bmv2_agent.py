@@ -1,9 +1,8 @@
 """The rate agent: the work of gfswitch's traffic manager for the control, done beside a BMv2 switch.
 
 It sends the ticks, keeps queue_depth and queue_share up to date, and applies queue_rate. Three limits of BMv2
-remain, as docs/explanation/diffusion.md says: rates are whole packets/s, a pause is 1 packet/s because 0
-means no limit, and packets keep the departure time that they got when queued, which is why queues are kept
-short.
+remain, as docs/how-to/diffusion.md says: rates are whole packets/s, 0 means no limit, and packets keep the
+departure time that they got when queued, which is why queues are kept short and no rate is near 0.
 """
 
 import time
@@ -17,8 +16,12 @@ from groupflow.control.diffusion.plan import QUEUES
 NO_LIMIT = 2**32 - 1
 DEPTH_PACKETS = 64
 """depth of each controlled queue"""
-LEAST_PERIOD_NS = 2_000_000
-"""shortest time between rounds: a round is some ten calls a queue, and more of them would load the switch"""
+LEAST_PERIOD_NS = 20_000_000
+"""shortest time between rounds, in place of the link's delay d of eq. 3: six switches and their agents share
+two cores, and D / d stays small enough for queues that answer late. gfswitch reports once every d instead"""
+LEAST_RATE = 10**9 // LEAST_PERIOD_NS
+"""packets/s where eq. 1 gives less, also 0: one a round. A packet queued at 1 packet/s would hold up the
+queue for a second, even when the pause is over"""
 QUEUE_DEPTH = "GroupflowIngress.diffusion.state.queue_depth"
 QUEUE_RATE = "GroupflowIngress.diffusion.rate.queue_rate"
 QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
@@ -46,8 +49,8 @@ class Tick(NamedTuple):
 class Bmv2(Protocol):
     """The calls that the agent needs of the switch; tests put a fake in its place."""
 
-    def read_register(self, name: str, index: int) -> int: ...
-    def write_register(self, name: str, index: int, value: int) -> None: ...
+    def read_registers(self, cells: Sequence[tuple[str, int]]) -> list[int]: ...
+    def write_registers(self, cells: Sequence[tuple[str, int, int]]) -> None: ...
     def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None: ...
     def set_queue_depth(self, port: int, priority: int, packets: int) -> None: ...
 
@@ -72,8 +75,7 @@ class RateAgent:
             self._applied.pop(cell.register, None)
         for index, cell in wanted.items():
             if index not in self._cells:
-                self._switch.write_register(QUEUE_RATE, index, NO_LIMIT)
-                self._switch.write_register(QUEUE_SHARE, index, NO_LIMIT)
+                self._switch.write_registers([(name, index, NO_LIMIT) for name in (QUEUE_RATE, QUEUE_SHARE)])
                 self._switch.set_queue_depth(cell.port, cell.queue, DEPTH_PACKETS)
         self._cells = wanted
         self._ticks = tuple(ticks)
@@ -88,22 +90,25 @@ class RateAgent:
             self._send(tick.frame)
             due = self._due.get(tick.frame, now_ns) + max(tick.period_ns, LEAST_PERIOD_NS)
             self._due[tick.frame] = max(due, now_ns)  # ticks that were not sent in time are not made up for
-        return min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
+        first = min((self._due[tick.frame] for tick in self._ticks), default=now_ns + 100_000_000)
+        return max(first, now_ns + LEAST_PERIOD_NS)  # ticks of flows that came later have phases of their own
 
     def _update_registers(self) -> None:
         demands: dict[int, list[tuple[RegisterCell, int]]] = defaultdict(list)
-        for cell in self._cells.values():
-            depth = self._switch.read_register(LEFT_BEHIND, cell.register)
-            self._switch.write_register(QUEUE_DEPTH, cell.register, depth)
-            demand = self._switch.read_register(QUEUE_RATE, cell.register)
+        wanted = [(name, index) for name in (LEFT_BEHIND, QUEUE_RATE) for index in self._cells]
+        found = self._switch.read_registers(wanted)
+        depths, rates = found[: len(self._cells)], found[len(self._cells) :]
+        for cell, demand in zip(self._cells.values(), rates, strict=True):
             demands[cell.port].append((cell, demand))
+        writes = [(QUEUE_DEPTH, index, depth) for index, depth in zip(self._cells, depths, strict=True)]
         for queues in demands.values():
             for (cell, demand), share in zip(queues, shares(queues), strict=True):
-                self._switch.write_register(QUEUE_SHARE, cell.register, share)
+                writes.append((QUEUE_SHARE, cell.register, share))
                 rate = packets_per_second(min(demand, share))
                 if self._applied.get(cell.register, 0) != rate:
                     self._switch.set_queue_rate(cell.port, cell.queue, rate)
                     self._applied[cell.register] = rate
+        self._switch.write_registers(writes)
 
     def run(
         self, refresh: Callable[[], tuple[Sequence[RegisterCell], Sequence[Tick]]], refresh_ns: int
@@ -115,8 +120,7 @@ class RateAgent:
             if now >= look:
                 self.control(*refresh())
                 look = now + refresh_ns
-            due = min(self.round(now), look)
-            time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+            time.sleep(max(0, self.round(now) - time.monotonic_ns()) / 1e9)
 
 
 def shares(queues: Sequence[tuple[RegisterCell, int]]) -> list[int]:
@@ -132,7 +136,7 @@ def shares(queues: Sequence[tuple[RegisterCell, int]]) -> list[int]:
 
 
 def packets_per_second(rate: int) -> int:
-    """A rate in units, as BMv2 takes it: whole packets/s, at least 1; 0 is no limit."""
+    """A rate in units, as BMv2 takes it: whole packets/s, at least LEAST_RATE; 0 is no limit."""
     if rate == NO_LIMIT or rate >= RATE_MAX:
         return 0
-    return max(1, (rate + UNITS // 2) // UNITS)
+    return max(LEAST_RATE, (rate + UNITS // 2) // UNITS)

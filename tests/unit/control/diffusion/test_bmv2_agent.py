@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -37,11 +37,11 @@ class FakeBmv2:
         self.depths: dict[tuple[int, int], int] = {}
         self.rate_calls = 0
 
-    def read_register(self, name: str, index: int) -> int:
-        return self.registers.get((name, index), 0)
+    def read_registers(self, cells: Sequence[tuple[str, int]]) -> list[int]:
+        return [self.registers.get(cell, 0) for cell in cells]
 
-    def write_register(self, name: str, index: int, value: int) -> None:
-        self.registers[name, index] = value
+    def write_registers(self, cells: Sequence[tuple[str, int, int]]) -> None:
+        self.registers.update({(name, index): value for name, index, value in cells})
 
     def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None:
         self.rates[port, priority] = packets_per_second
@@ -77,20 +77,31 @@ def test_rates_and_registers_follow_each_other() -> None:
 def test_ticks_keep_their_period_and_are_not_made_up_for() -> None:
     sent = list[bytes]()
     agent = RateAgent(FakeBmv2(), sent.append)
-    agent.control([], [Tick(5 * MS, b"a"), Tick(100, b"b")])
-    assert agent.round(0) == 2 * MS  # the shortest period there is here
+    agent.control([], [Tick(50 * MS, b"a"), Tick(100, b"b")])
+    assert agent.round(0) == 20 * MS  # the shortest period there is here
     assert sent == [b"a", b"b"]
-    agent.round(2 * MS)
+    agent.round(20 * MS)
     assert sent == [b"a", b"b", b"b"]
-    agent.round(50 * MS)
-    agent.round(50 * MS)
+    agent.round(500 * MS)
+    agent.round(500 * MS)
     assert sent.count(b"a") <= 3
 
 
+def test_ticks_with_phases_of_their_own_make_no_shorter_rounds() -> None:
+    sent = list[bytes]()
+    agent = RateAgent(FakeBmv2(), sent.append)
+    agent.control([], [Tick(20 * MS, b"a")])
+    agent.round(0)
+    agent.control([], [Tick(20 * MS, b"a"), Tick(20 * MS, b"b")])  # a flow that came in between
+    assert agent.round(15 * MS) == 35 * MS
+    assert agent.round(35 * MS) == 55 * MS
+    assert sent == [b"a", b"b", b"a", b"b"]
+
+
 @pytest.mark.parametrize(
-    ("rate", "applied"), [(0, 1), (31, 1), (64, 1), (96, 2), (6400, 100), (RATE_MAX, 0), (NO_LIMIT, 0)]
+    ("rate", "applied"), [(0, 50), (3200, 50), (3296, 52), (6400, 100), (RATE_MAX, 0), (NO_LIMIT, 0)]
 )
-def test_a_pause_is_one_packet_a_second(rate: int, applied: int) -> None:
+def test_a_pause_is_one_packet_a_round(rate: int, applied: int) -> None:
     assert packets_per_second(rate) == applied
 
 
@@ -128,13 +139,24 @@ def test_a_call_is_thrifts_binary_protocol() -> None:
     value = struct.pack(">Bhq", 10, 0, 77) + b"\0"
     with answering(reply(value), reply(b"\0")) as (port, asked):
         client = ThriftClient("127.0.0.1", port)
-        assert client.read_register("r", 5) == 77
+        assert client.read_registers([("r", 5)]) == [77]
         client.set_queue_rate(3, 2, 100)
         client.close()
     name = b"standard:bm_register_read"
     head = struct.pack(">II", 0x80010001, len(name)) + name + struct.pack(">i", 1)
     context, index = struct.pack(">Bhi", 8, 1, 0), struct.pack(">Bhi", 8, 3, 5)
     assert asked[0] == head + context + struct.pack(">Bhi", 11, 2, 1) + b"r" + index + b"\0"
+
+
+def test_calls_go_together_and_their_answers_stay_apart() -> None:
+    values = b"".join(reply(struct.pack(">Bhq", 10, 0, value) + b"\0") for value in (3, 2**32 + 4))
+    with answering(values, reply(b"\0")) as (port, asked):
+        client = ThriftClient("127.0.0.1", port)
+        assert client.read_registers([("r", 5), ("s", 6)]) == [3, 4]  # cells of 32 bits
+        with pytest.raises(ThriftError, match="BMv2 did not give register r"):
+            client.read_registers([("r", 5)])
+        client.close()
+    assert asked[0].count(b"bm_register_read") == 2
 
 
 @pytest.mark.parametrize(
@@ -152,7 +174,7 @@ def test_odd_answers_are_told_in_one_line(answer: bytes, message: str) -> None:
     with answering(answer) as (port, _):
         client = ThriftClient("127.0.0.1", port)
         with pytest.raises(ThriftError, match=message):
-            client.read_register("r", 0)
+            client.read_registers([("r", 0)])
         client.close()
 
 

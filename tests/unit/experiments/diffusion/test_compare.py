@@ -48,9 +48,9 @@ def test_a_run_without_its_counterpart_is_not_compared() -> None:
     assert compare(PLAN, [KERNEL]) == []
 
 
-def test_drops_that_a_switch_does_not_count_are_not_compared() -> None:
-    found = compare(PLAN, [replace(KERNEL, where="bmv2", drops=None), NETSIM])
-    assert [c.quantity for c in found][-1] == "waiting in s2"
+def test_the_switches_of_each_kind_are_compared() -> None:
+    found = compare(PLAN, [KERNEL, replace(KERNEL, where="bmv2", drops={"s1": 1, "s2": 8}), NETSIM])
+    assert [(c.where, c.kernel) for c in found if c.quantity == "dropped"] == [("gfswitch", 4), ("bmv2", 9)]
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_drops_that_a_switch_does_not_count_are_not_compared() -> None:
     [(0.0, 0.0, True), (0.0, 1.0, False), (10.0, 11.0, True), (10.0, 8.9, False), (10.0, 0.0, False)],
 )
 def test_within_is_a_tenth_of_the_real_figure(kernel: float, netsim: float, within: bool) -> None:
-    assert Comparison("reno", "dfc", "dropped", "packets", kernel, netsim).within is within
+    assert Comparison("gfswitch", "reno", "dfc", "dropped", "packets", kernel, netsim).within is within
