@@ -26,6 +26,19 @@ const FLAGS: [(&str, Option<&str>); 20] = [
     ("use-files", Some("SECONDS")),
 ];
 
+/// The way to have what a flag that has no effect stands for, where there is one.
+pub fn instead(flag: &str) -> &'static str {
+    match flag {
+        "thrift-port" => {
+            "; no Thrift is spoken: use P4Runtime, `gfswitch queue`, `gfswitch link` and `gfswitch stats`"
+        }
+        "notifications-addr" => {
+            "; no nanomsg is spoken: digests, idle timeouts and packets come over P4Runtime"
+        }
+        _ => "",
+    }
+}
+
 /// Those of the flags that were given.
 #[derive(Debug)]
 pub struct Ignored(pub Vec<&'static str>);
