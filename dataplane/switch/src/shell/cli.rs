@@ -342,6 +342,7 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
         program: args.program,
         p4info: args.p4info,
         grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
+        control_is_named: args.control_socket.is_some(),
         control: Some(args.control_socket.unwrap_or(default_socket))
             .filter(|path| path.as_os_str() != "none"),
         quantum: args.quantum,

@@ -55,6 +55,8 @@ pub struct SwitchOptions {
     pub grpc: Option<String>,
     /// The path of the control socket.
     pub control: Option<PathBuf>,
+    /// Whether the user named the control socket.
+    pub control_is_named: bool,
     /// The quantum: the least time between two movements of frames.
     pub quantum: Nanos,
     /// When the switch counts as bound by the CPU.
@@ -64,7 +66,7 @@ pub struct SwitchOptions {
 }
 
 /// Runs until SIGTERM or SIGINT.
-pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
+pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
     let (mut switch, ports) = assemble(&options)?;
     let mut runtime = Runtime::new(options.device_id).checking_references(options.check_references);
     if let Some(json) = &options.program {
@@ -86,7 +88,7 @@ pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
     };
     executor.block_on(async {
         // Everything that can be refused comes before the data path starts.
-        let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
+        let control = options.bind_control()?;
         let listener = match &options.grpc {
             Some(address) => Some(listen(address).await?),
             None => None,
@@ -104,6 +106,21 @@ pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
 }
 
 impl SwitchOptions {
+    /// Listens at the control socket. Where nobody named it, a second switch with this device id, which BMv2's
+    /// users have, gets another name.
+    fn bind_control(&mut self) -> Result<Option<ControlSocket>, ShellError> {
+        let bound = self.control.as_deref().map(ControlSocket::bind).transpose();
+        let (Err(ShellError::ControlInUse(taken)), false) = (&bound, self.control_is_named) else {
+            return bound;
+        };
+        let path = taken.with_extension(format!("{}.sock", std::process::id()));
+        let (taken, shown) = (taken.display(), path.display());
+        eprintln!("gfswitch: warning: {taken} is another switch's; --socket {shown} reaches this one");
+        let bound = ControlSocket::bind(&path)?;
+        self.control = Some(path);
+        Ok(Some(bound))
+    }
+
     fn interfaces_in_order(&self) -> Vec<(Port, String)> {
         let mut interfaces = self.interfaces.clone();
         interfaces.sort();
