@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import socket
+import struct
 import subprocess
 import venv
 from collections.abc import Generator
@@ -95,8 +97,8 @@ def switch(*arguments: str) -> Generator[tuple[str, str]]:
             process.terminate()
 
 
-def device_of(socket: str) -> int:
-    stats = [str(find_program("gfswitch")), "stats", "--json", "--socket", socket]
+def device_of(control: str) -> int:
+    stats = [str(find_program("gfswitch")), "stats", "--json", "--socket", control]
     done = subprocess.run(stats, capture_output=True, text=True, check=True, timeout=30)
     return int(json.loads(done.stdout)["device_id"])
 
@@ -109,6 +111,25 @@ def test_switches_with_one_device_id_have_control_sockets_of_their_own() -> None
         assert device_of(first[1]) == device_of(second[1]) == number
         assert second[0] != first[0]
     assert not Path(second[1]).exists()
+
+
+def test_a_thrift_call_is_answered_with_what_to_use() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    name = b"simple_switch:set_egress_queue_rate"
+    call = struct.pack(f">II{len(name)}sI", 0x80010001, len(name), name, 7) + bytes(40)
+    with (
+        switch("--control-socket", "none", "--thrift-port", str(port)),
+        socket.create_connection(("127.0.0.1", port), timeout=30) as client,
+    ):
+        client.sendall(call)
+        client.shutdown(socket.SHUT_WR)
+        answer = client.makefile("rb").read()
+    assert answer[:4] == b"\x80\x01\x00\x03", "an exception"
+    assert answer[8 : 8 + len(name)] == name
+    assert answer[8 + len(name) :][:4] == bytes((0, 0, 0, 7))
+    assert b"use P4Runtime" in answer
 
 
 @pytest.mark.rare  # installs a package

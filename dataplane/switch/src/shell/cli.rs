@@ -52,6 +52,9 @@ struct SwitchArgs {
     /// Address at which P4Runtime is offered, which asks nobody who they are; or none
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9559")]
     grpc_server_addr: String,
+    /// Listen here, for tools that wait for it; calls are refused
+    #[arg(long, value_name = "PORT")]
+    thrift_port: Option<u16>,
     /// The controller's port
     #[arg(long, value_name = "PORT", default_value_t = 510)]
     cpu_port: u16,
@@ -342,6 +345,7 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
         program: args.program,
         p4info: args.p4info,
         grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
+        thrift_port: args.thrift_port,
         control_is_named: args.control_socket.is_some(),
         control: Some(args.control_socket.unwrap_or(default_socket))
             .filter(|path| path.as_os_str() != "none"),
@@ -403,8 +407,9 @@ mod tests {
         let own = parse("gfswitch --no-p4").expect("valid").grpc_server_addr;
         assert_eq!(own, "127.0.0.1:9559", "P4Runtime asks nobody who they are");
         assert_eq!(args.pcap, Some(".".into()));
-        assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "thrift-port", "use-files"]);
-        assert!(instead("thrift-port").contains("P4Runtime"), "the way to go on is named");
+        assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "use-files"]);
+        assert_eq!(args.thrift_port, Some(9090));
+        assert!(instead("notifications-addr").contains("P4Runtime"), "the way to go on is named");
     }
 
     #[test]

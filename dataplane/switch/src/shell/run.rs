@@ -23,6 +23,7 @@ use super::pcapng::Capture;
 use super::rx::FrameReceiver;
 use super::server::P4RuntimeService;
 use super::shared::Shared;
+use super::thrift;
 use super::tx::Transmitter;
 use crate::core::{QueueRegisters, Switch, SwitchConfig};
 use crate::p4rt::{PipelineConfig, Runtime};
@@ -53,6 +54,8 @@ pub struct SwitchOptions {
     pub p4info: Option<PathBuf>,
     /// The address at which P4Runtime is offered.
     pub grpc: Option<String>,
+    /// The port for those who wait for Thrift.
+    pub thrift_port: Option<u16>,
     /// The path of the control socket.
     pub control: Option<PathBuf>,
     /// Whether the user named the control socket.
@@ -93,6 +96,10 @@ pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
+        if let Some(port) = options.thrift_port {
+            let waiting = listen(&format!("127.0.0.1:{port}")).await?;
+            tokio::spawn(thrift::serve(waiting));
+        }
         let signals = Signals::new()?;
         let (thread, died) = start(datapath)?;
         let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
