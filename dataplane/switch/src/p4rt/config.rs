@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::binding::{absent_table, Binding, BindingError};
 use super::p4info_file::{parse_p4info, P4InfoError};
-use super::references::References;
+use super::reference_rules::References;
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
     forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,

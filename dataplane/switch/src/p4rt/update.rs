@@ -108,9 +108,7 @@ pub fn is_timed(entity: &Entity) -> bool {
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
 ) -> Result<(), Refusal> {
-    let result = references::checked(state, forwarding, update, setting.purpose, |state, forwarding| {
-        write_entity(state, forwarding, update, setting)
-    });
+    let result = references::checked(state, forwarding, update, setting, write_entity);
     state.config.binding.settle(result.is_ok());
     result
 }

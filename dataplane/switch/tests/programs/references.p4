@@ -29,6 +29,7 @@ control RouterSums(inout headers_t hdr, inout metadata_t meta) { apply { } }
 
 control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action_profile(8) members;
+    action_selector(HashAlgorithm.crc16, 8, 16) choices;
     action forward(bit<9> port) { sm.egress_spec = port; }
     action to_neighbor(@refers_to(neighbors, interface) bit<8> interface,
                        @refers_to(neighbors, neighbor) bit<16> neighbor) {
@@ -38,6 +39,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     action to_group(@refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> group) {
         sm.mcast_grp = group;
     }
+
+    action to_session(@refers_to(builtin::clone_session_table, clone_session_id) bit<32> session) {
+        clone(CloneType.I2E, session);
+    }
+    action mark(@refers_to(neighbors, neighbor) bit<16> neighbor) { meta.neighbor = neighbor; }
 
     table routes {
         key = { hdr.ethernet.dst : exact @name("dst"); }
@@ -63,11 +69,32 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         default_action = NoAction();
     }
 
+    // With an optional field that refers.
+    table policies {
+        key = {
+            meta.interface : exact @name("interface") @refers_to(neighbors, interface);
+            meta.neighbor  : optional @name("neighbor") @refers_to(neighbors, neighbor);
+        }
+        actions = { to_session; NoAction; }
+        default_action = NoAction();
+    }
+    // A field and a parameter that refer to one table.
+    table pairs {
+        key = {
+            meta.interface   : exact @name("interface") @refers_to(neighbors, interface);
+            hdr.ethernet.src : selector;
+        }
+        actions = { mark; NoAction; }
+        implementation = choices;
+    }
+
     apply {
         routes.apply();
         backups.apply();
         interfaces.apply();
         neighbors.apply();
+        policies.apply();
+        pairs.apply();
     }
 }
 
