@@ -6,9 +6,8 @@ import re
 import socket
 import struct
 import subprocess
-import venv
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ import pytest
 from groupflow.endpoint.programs import find_program
 
 PROGRAM = Path(__file__).parents[2] / "dataplane/switch/tests/programs/testbed"
-SHELL = "p4runtime-shell==0.0.6"
-"""Apache-2.0. It wants an older protobuf than this project's packages, so that it gets its own."""
+SHELL = os.environ.get("P4RUNTIME_SHELL")
+"""the Python of p4runtime-shell's own environment: it wants an older protobuf than this project's packages"""
 
 SCRIPT = """
 import os, sys, traceback
@@ -83,16 +82,16 @@ print("all done")
 
 
 @contextmanager
-def switch(*arguments: str) -> Generator[tuple[str, str]]:
-    """A running switch: its addresses of P4Runtime and of its control socket."""
+def switch(*arguments: str) -> Generator[tuple[str, str, str]]:
+    """A running switch: its addresses of P4Runtime and of its control socket, and the port for Thrift."""
     command = [str(find_program("gfswitch")), "--no-p4", *arguments, "--", "--grpc-server-addr"]
     with subprocess.Popen([*command, "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            found = re.search(r"grpc=(\S+) control=(\S+)", line)
+            found = re.search(r"grpc=(\S+) control=(\S+)(?: thrift=\S+:(\d+))?", line)
             assert found is not None, line
-            yield found[1], found[2]
+            yield found[1], found[2], found[3]
         finally:
             process.terminate()
 
@@ -113,32 +112,84 @@ def test_switches_with_one_device_id_have_control_sockets_of_their_own() -> None
     assert not Path(second[1]).exists()
 
 
-def test_a_thrift_call_is_answered_with_what_to_use() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    name = b"simple_switch:set_egress_queue_rate"
-    call = struct.pack(f">II{len(name)}sI", 0x80010001, len(name), name, 7) + bytes(40)
-    with (
-        switch("--control-socket", "none", "--thrift-port", str(port)),
-        socket.create_connection(("127.0.0.1", port), timeout=30) as client,
-    ):
-        client.sendall(call)
-        client.shutdown(socket.SHUT_WR)
-        answer = client.makefile("rb").read()
+def call(name: bytes, number: int) -> bytes:
+    return struct.pack(f">II{len(name)}sI", 0x80010001, len(name), name, number)
+
+
+def answered(client: socket.socket, name: bytes, number: int) -> bytes:
+    """The message of the exception that answers a call."""
+    client.sendall(call(name, number) + bytes(40))
+    answer = client.recv(4096)
     assert answer[:4] == b"\x80\x01\x00\x03", "an exception"
     assert answer[8 : 8 + len(name)] == name
-    assert answer[8 + len(name) :][:4] == bytes((0, 0, 0, 7))
-    assert b"use P4Runtime" in answer
+    assert answer[8 + len(name) :][:4] == number.to_bytes(4, "big")
+    return answer
 
 
-@pytest.mark.rare  # installs a package
-def test_the_p4runtime_shell_works(tmp_path: Path) -> None:
-    venv.create(tmp_path / "shell", with_pip=True)
-    python = tmp_path / "shell/bin/python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", SHELL]
-    subprocess.run(pip, check=True, timeout=110)
-    with switch("--control-socket", "none") as (address, _):
-        script = [python, "-c", SCRIPT, PROGRAM, address]
+@contextmanager
+def thrift(*arguments: str) -> Generator[int]:
+    """A running switch, by the port that is chosen for Thrift."""
+    with switch("--control-socket", "none", "--thrift-port", "0", *arguments) as (*_, port):
+        yield int(port)
+
+
+def test_thrift_calls_are_answered_with_what_to_use_and_where() -> None:
+    with thrift("--device-id", "5") as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            for number in (7, 8):
+                answer = answered(client, b"simple_switch:set_egress_queue_rate", number)
+        assert b"use P4Runtime, or gfswitch-cli" in answer
+        assert re.search(rb"; device_id=5 grpc=127.0.0.1:\d+ control=none\x08", answer)
+        # What is no call, or has too long a name, is not answered and harms nobody.
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b""
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            client.sendall(call(bytes(300), 1))
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(1) == b""
+
+
+def test_idle_thrift_connections_keep_nobody_waiting() -> None:
+    with thrift() as port, ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+
+        idle = [connect() for _ in range(40)]
+        assert answered(connect(), b"name", 1)
+        # The oldest has given way.
+        assert idle[0].recv(1) == b""
+        assert answered(idle[-1], b"name", 2)
+
+
+def test_a_port_in_use_is_blamed_on_its_flag() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [
+            str(find_program("gfswitch")),
+            "--no-p4",
+            "--control-socket",
+            "none",
+            "--thrift-port",
+            port,
+        ]
+        command += ["--", "--grpc-server-addr", "127.0.0.1:0"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode != 0
+    assert "choose another --thrift-port" in done.stderr
+
+
+@pytest.mark.rare
+@pytest.mark.skipif(
+    SHELL is None,
+    reason="$P4RUNTIME_SHELL names no Python for which `pip install p4runtime-shell==0.0.6` was run",
+)
+def test_the_p4runtime_shell_works() -> None:
+    with switch("--control-socket", "none") as (address, *_):
+        script = [str(SHELL), "-c", SCRIPT, str(PROGRAM), address]
         done = subprocess.run(script, capture_output=True, text=True, timeout=60)
     assert done.stdout.endswith("all done\n"), done.stdout + done.stderr

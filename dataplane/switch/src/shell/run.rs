@@ -93,18 +93,21 @@ pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
         // Everything that can be refused comes before the data path starts.
         let control = options.bind_control()?;
         let listener = match &options.grpc {
-            Some(address) => Some(listen(address).await?),
+            Some(address) => Some(listen("grpc-server-addr", address).await?),
             None => None,
         };
+        let mut place = place(&options, listener.as_ref());
         if let Some(port) = options.thrift_port {
-            let waiting = listen(&format!("127.0.0.1:{port}")).await?;
-            tokio::spawn(thrift::serve(waiting));
+            let waiting = listen("thrift-port", &format!("127.0.0.1:{port}")).await?;
+            let thrift = waiting.local_addr().map_err(system("listening for Thrift"))?;
+            tokio::spawn(thrift::serve(waiting, place.clone()));
+            place.push_str(&format!(" thrift={thrift}"));
         }
         let signals = Signals::new()?;
         let (thread, died) = start(datapath)?;
         let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
         tokio::spawn(service.clone().forward(from_datapath));
-        announce(&options, listener.as_ref());
+        announce(&place);
         let result = serve(&shared, &options, service, control.as_ref(), listener, signals, died).await;
         shared.stop();
         thread.join().map_err(|_| ShellError::DatapathDied)?;
@@ -190,10 +193,10 @@ pub(super) fn warn_of(config: &PipelineConfig) {
     config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
 }
 
-async fn listen(address: &str) -> Result<TcpListener, ShellError> {
-    let bad = || ShellError::Address(address.into());
+async fn listen(flag: &'static str, address: &str) -> Result<TcpListener, ShellError> {
+    let bad = || ShellError::Address(flag, address.into());
     let address: SocketAddr = address.to_socket_addrs().map_err(|_| bad())?.next().ok_or_else(bad)?;
-    TcpListener::bind(address).await.map_err(|error| ShellError::Listen(address, error))
+    TcpListener::bind(address).await.map_err(|error| ShellError::Listen(address, error, flag))
 }
 
 /// Starts the data path's thread. The receiver resolves when the thread ends for any reason.
@@ -207,15 +210,19 @@ fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Re
     Ok((thread.map_err(system("starting the data path"))?, died))
 }
 
-/// Prints on standard output that the switch is ready, for the process that started it.
-fn announce(options: &SwitchOptions, listener: Option<&TcpListener>) {
-    use std::io::Write;
+/// Where clients find the switch.
+fn place(options: &SwitchOptions, listener: Option<&TcpListener>) -> String {
     let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
     let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());
-    let line = format!("gfswitch ready device_id={} grpc={grpc} control={control}\n", options.device_id);
+    format!("device_id={} grpc={grpc} control={control}", options.device_id)
+}
+
+/// Prints on standard output that the switch is ready, for the process that started it.
+fn announce(place: &str) {
+    use std::io::Write;
     let mut out = std::io::stdout();
     // The reader may be gone.
-    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+    let _ = writeln!(out, "gfswitch ready {place}").and_then(|()| out.flush());
 }
 
 struct Signals {

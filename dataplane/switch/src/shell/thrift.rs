@@ -1,68 +1,75 @@
 //! `--thrift-port`: p4-utils and p4net wait until a switch listens there. Each call is refused, with what to use
-//! instead.
+//! instead and where the switch is found: `gfswitch-cli` finds it so.
 //!
 //! Thrift's binary protocol: a message begins with version and type, the call's name and its number.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
-/// The most connections at a time; others wait.
+/// The most connections at a time; the oldest gives way.
 const CONNECTIONS: usize = 16;
-/// The time for a call.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of a call's name.
 const NAME_LIMIT: usize = 256;
 /// Version 1 with the type of a call, and of an exception.
-const CALL: u32 = 0x8001_0001;
-const EXCEPTION: u32 = 0x8001_0003;
+const CALL: [u8; 4] = [0x80, 1, 0, 1];
+const EXCEPTION: [u8; 4] = [0x80, 1, 0, 3];
 const UNKNOWN_METHOD: u32 = 1;
-const MESSAGE: &str = "gfswitch offers no Thrift service: use P4Runtime, or gfswitch queue, link and stats";
 
-/// Refuses calls for ever.
-pub async fn serve(listener: TcpListener) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+/// Refuses calls for ever. `place` says where the switch is found.
+pub async fn serve(listener: TcpListener, place: String) {
+    let message: Arc<str> = format!(
+        "gfswitch offers no Thrift service: use P4Runtime, or gfswitch-cli, which has the commands of \
+        simple_switch_CLI; {place}"
+    )
+    .into();
+    let mut clients = VecDeque::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((client, _)) => {
-                tokio::spawn(async move {
-                    let _ = tokio::time::timeout(PATIENCE, refuse(client)).await;
-                    drop(place);
-                });
+                clients.push_back(tokio::spawn(refuse(client, Arc::clone(&message))).abort_handle());
             }
             // No more files can be opened, for now.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
+        clients.retain(|client| !client.is_finished());
+        if clients.len() > CONNECTIONS {
+            clients.pop_front().into_iter().for_each(|oldest| oldest.abort());
+        }
     }
 }
 
-async fn refuse(mut client: TcpStream) -> std::io::Result<()> {
-    if client.read_u32().await? != CALL {
-        return Ok(());
+/// Answers each call. A client sends a call at once and then waits; other bytes are the arguments of a long one.
+async fn refuse(mut client: TcpStream, message: Arc<str>) -> std::io::Result<()> {
+    let mut bytes = [0; 4096];
+    loop {
+        let length = client.read(&mut bytes).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        if let Some((name, number)) = call(&bytes[..length]) {
+            client.write_all(&answer(name, number, &message)).await?;
+        }
     }
-    let length = client.read_u32().await? as usize;
-    if length > NAME_LIMIT {
-        return Ok(());
-    }
-    let mut name = vec![0; length];
-    client.read_exact(&mut name).await?;
-    let number = client.read_u32().await?;
-    client.write_all(&answer(&name, number)).await?;
-    client.shutdown().await?;
-    // Closing with unread arguments would take the answer back.
-    tokio::io::copy(&mut client, &mut tokio::io::sink()).await.map(drop)
+}
+
+/// The name and the number of the call that begins here.
+fn call(bytes: &[u8]) -> Option<(&[u8], [u8; 4])> {
+    let rest = bytes.strip_prefix(&CALL)?;
+    let length = u32::from_be_bytes(rest.get(..4)?.try_into().ok()?) as usize;
+    let rest = rest.get(4..).filter(|_| length <= NAME_LIMIT)?;
+    Some((rest.get(..length)?, rest.get(length..length + 4)?.try_into().ok()?))
 }
 
 /// A TApplicationException: field 1 is its message, a string (type 11); field 2 its kind, an i32 (type 8).
-fn answer(name: &[u8], number: u32) -> Vec<u8> {
+fn answer(name: &[u8], number: [u8; 4], message: &str) -> Vec<u8> {
     let text = |text: &[u8]| [&(text.len() as u32).to_be_bytes()[..], text].concat();
-    let mut bytes = [&EXCEPTION.to_be_bytes()[..], &text(name), &number.to_be_bytes()].concat();
+    let mut bytes = [&EXCEPTION[..], &text(name), &number].concat();
     bytes.extend([11, 0, 1]);
-    bytes.extend(text(MESSAGE.as_bytes()));
+    bytes.extend(text(message.as_bytes()));
     bytes.extend([8, 0, 2]);
     bytes.extend(UNKNOWN_METHOD.to_be_bytes());
     bytes.push(0);
