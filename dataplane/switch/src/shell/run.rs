@@ -100,7 +100,9 @@ pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
         if let Some(port) = options.thrift_port {
             let waiting = listen("thrift-port", &format!("127.0.0.1:{port}")).await?;
             let thrift = waiting.local_addr().map_err(system("listening for Thrift"))?;
-            tokio::spawn(thrift::serve(waiting, place.clone()));
+            let program = options.program.as_deref().and_then(|path| path.canonicalize().ok());
+            let program = program.map_or(String::new(), |path| format!(" program={}", path.display()));
+            tokio::spawn(thrift::serve(waiting, place.clone() + &program));
             place.push_str(&format!(" thrift={thrift}"));
         }
         let signals = Signals::new()?;
