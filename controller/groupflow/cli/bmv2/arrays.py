@@ -61,7 +61,10 @@ class Arrays:
         if table := self._of_table(counter):
             yield f"writing to direct counter for table {table}"
         cell = self._cell(counter, index)
-        data = p4r.CounterData(packet_count=integer(packets, "packets"), byte_count=integer(size, "bytes"))
+        most = (1 << 63) - 1
+        data = p4r.CounterData(
+            packet_count=integer(packets, "packets", most), byte_count=integer(size, "bytes", most)
+        )
         (cell.direct_counter_entry if table else cell.counter_entry).data.CopyFrom(data)
         self._remote.write(MODIFY, cell)
         yield f"{name}[{int(index, 0)}] has been updated"
@@ -123,7 +126,7 @@ class Arrays:
         yield f"{name}= {shown}" if index is None else f"{name}[{int(index, 0)}]= {shown}"
 
     def register_write(self, name: str, index: str, value: str) -> Lines:
-        self._write_register(name, integer(value, "value"), _index(index))
+        self._write_register(name, integer(value, "value", (1 << 128) - 1), _index(index))
         yield from ()
 
     def register_reset(self, name: str) -> Lines:
@@ -133,8 +136,6 @@ class Arrays:
     def _write_register(self, name: str, value: int, index: p4r.Index | None) -> None:
         register = self._register(name)
         width = max(1, (value.bit_length() + 7) // 8)
-        if value < 0:
-            raise RefusedError("a register has no negative value: write its bits as a number")
         data = p4d.P4Data(bitstring=value.to_bytes(width, "big"))
         cells = p4r.RegisterEntry(register_id=register.preamble.id, index=index, data=data)
         self._remote.write(MODIFY, p4r.Entity(register_entry=cells))

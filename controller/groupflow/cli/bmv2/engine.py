@@ -18,6 +18,7 @@ from groupflow.cli.bmv2.values import Lines
 _NODES = re.compile(rb"nodes=(?:\d+:\d+:[\d,]*;)*")
 _FOREIGN = 1 << 16
 """the first handle of nodes in groups of other clients"""
+_LAST_PORT = (1 << 16) - 1
 
 
 class Node(NamedTuple):
@@ -149,7 +150,7 @@ class Engine:
         self._remote.write(kind, p4r.Entity(packet_replication_engine_entry=engine))
 
     def mirror(self, session: str, port: str) -> Lines:
-        replica = _replica(integer(port, "egress_port"), 0)
+        replica = _replica(integer(port, "egress_port", _LAST_PORT), 0)
         self._mirror(integer(session, "mirror_id"), [replica])
         yield from ()
 
@@ -226,7 +227,7 @@ def _port(replica: p4r.Replica) -> int:
 def _ports(words: Iterable[str]) -> tuple[int, ...]:
     if "|" in words:
         raise RefusedError("gfswitch has no link aggregation groups: list their ports")
-    ports = sorted(integer(word, "port") for word in words)
+    ports = sorted(integer(word, "port", _LAST_PORT) for word in words)
     if len({*ports}) < len(ports):
         raise RefusedError("a port is listed twice")
     return tuple(ports)

@@ -186,9 +186,12 @@ def lookup(kind: str, objects: Iterable[_Named], name: str) -> _Named:
     return (exact or found)[0]
 
 
-def integer(text: str, name: str) -> int:
-    """A number of a command. Raises RefusedError."""
+def integer(text: str, name: str, most: int = (1 << 31) - 1) -> int:
+    """A number of a command, not negative. Raises RefusedError."""
     try:
-        return int(text, 0)
+        number = int(text, 0)
     except ValueError:
         raise RefusedError(f"Bad format for {name}, expected integer") from None
+    if not 0 <= number <= most:
+        raise RefusedError(f"{name} {text} is not between 0 and {most}")
+    return number

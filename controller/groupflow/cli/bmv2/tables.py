@@ -27,7 +27,7 @@ from groupflow.cli.bmv2.values import (
 
 _HANDLE = re.compile(rb"handle=(\d{1,9})")
 _FOREIGN = 1 << 24
-"""the first handle of entries without one"""
+"""the first handle, and the number, of handles of entries without one"""
 _LOWEST = (1 << 31) - 1
 """BMv2's priorities are better the lower they are, P4Runtime's the higher: each is this less the other"""
 
@@ -59,7 +59,7 @@ class Tables:
         for entry in others:
             key = p4r.TableEntry(match=entry.match, priority=entry.priority)
             crc = zlib.crc32(key.SerializeToString(deterministic=True))
-            number = 0 if entry.is_const else _FOREIGN + crc
+            number = 0 if entry.is_const else _FOREIGN + crc % _FOREIGN
             while number in handles:
                 number += 1
             handles[number] = entry
@@ -190,8 +190,9 @@ class Tables:
 
     def dump_entry(self, name: str, handle: str) -> Lines:
         table = self.table(name)
+        number = integer(handle, "entry handle")
         self.entries(table)
-        yield from self._dump(table, int(handle, 0), self.entry(table, handle))
+        yield from self._dump(table, number, self.entry(table, handle))
 
     def dump_key(self, name: str, *words: str) -> Lines:
         table = self.table(name)
