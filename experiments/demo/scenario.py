@@ -27,12 +27,12 @@ from experiments.demo.results import (
 )
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.gfswitch import ControlError
 from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
 from groupflow.network import units, variants
 from groupflow.network.units import format_size
+from groupflow.p4rt.control_socket import ControlError
 from groupflow.study.experiment import RunError
 
 _SAMPLE_SECONDS = 0.1

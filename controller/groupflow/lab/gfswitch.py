@@ -2,23 +2,15 @@
 
 # pyright: reportUnknownMemberType=false
 
-import json
-import socket
 import subprocess
 from pathlib import Path
-from typing import cast
 
 from groupflow.endpoint.programs import find_program
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.p4switch import P4Switch
 from groupflow.network import units
 from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, LinkSpec, Switch, Topology
-
-_SOCKET_SECONDS = 5.0
-
-
-class ControlError(Exception):
-    """A running gfswitch refused a request or did not answer. One line."""
+from groupflow.p4rt.control_socket import ControlError, ask
 
 
 class GfSwitch(P4Switch):
@@ -52,20 +44,9 @@ class GfSwitch(P4Switch):
     def request(self, question: dict[str, object]) -> dict[str, object]:
         """Sends one request to the control socket of the running switch. Raises ControlError."""
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(_SOCKET_SECONDS)
-                connection.connect(str(self.socket_path))
-                connection.sendall(json.dumps(question).encode() + b"\n")
-                with connection.makefile("rb") as replies:
-                    reply = cast(object, json.loads(replies.readline()))
-        except (OSError, ValueError) as error:
-            raise ControlError(f"{self.spec.name}: gfswitch does not answer: {error}") from None
-        if not isinstance(reply, dict):
-            raise ControlError(f"{self.spec.name}: gfswitch answered {reply!r}")
-        answer = cast(dict[str, object], reply)
-        if "error" in answer:
-            raise ControlError(f"{self.spec.name}: {answer['error']}")
-        return answer
+            return ask(self.socket_path, question)
+        except ControlError as error:
+            raise ControlError(f"{self.spec.name}: {error}") from None
 
 
 def arguments(topology: Topology, switch: Switch, socket_path: Path) -> list[str]:

@@ -25,12 +25,13 @@ from groupflow.endpoint.options import RecvOptions, SendOptions
 from groupflow.endpoint.programs import find_program
 from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
 from groupflow.lab.daemon import Daemon, DaemonError
-from groupflow.lab.gfswitch import ControlError, GfSwitch
+from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import joined
 from groupflow.lab.network import Network, NetworkError
 from groupflow.network import variants
 from groupflow.network.topology import Topology
+from groupflow.p4rt.control_socket import ControlError
 
 IPERF_SECONDS = 3
 

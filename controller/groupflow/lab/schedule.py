@@ -6,8 +6,8 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from groupflow.lab.gfswitch import ControlError
 from groupflow.lab.network import Network
+from groupflow.p4rt.control_socket import ControlError
 
 log = logging.getLogger(__name__)
 _ONE_SECOND_NS = 1_000_000_000

@@ -11,6 +11,9 @@ pub enum LoadError {
     /// The text is JSON, yet not in p4c's form for BMv2.
     #[error("not p4c's BMv2 JSON: {0}")]
     NotBmv2(String),
+    /// The program is of an architecture that this crate does not run.
+    #[error("the program is for {0}, of which nothing is supported; its architecture must be v1model")]
+    Architecture(&'static str),
     /// A key that must be there is missing: its path, in the manner of `actions[3].primitives[0].op`.
     #[error("{0}: missing")]
     Missing(String),

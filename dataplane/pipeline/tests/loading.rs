@@ -140,6 +140,16 @@ fn every_error_names_its_place() {
             json!(9),
             "headers[1].header_type: a header of 65 bits is not whole bytes",
         ),
+        (
+            "/headers/1/name",
+            json!("psa_ingress_parser_input_metadata"),
+            "the program is for PSA, of which nothing is supported; its architecture must be v1model",
+        ),
+        (
+            "/headers/1/name",
+            json!("pna_main_parser_input_metadata"),
+            "the program is for PNA, of which nothing is supported; its architecture must be v1model",
+        ),
         ("/headers/1/header_type", json!("x"), "headers[1].header_type: no header type \"x\""),
         ("/headers/2/name", json!("h"), "headers[2].name: a second header \"h\""),
         ("/header_stacks/0/header_ids/0", json!(99), "header_stacks[0].header_ids[0]: no header \"99\""),

@@ -33,6 +33,7 @@ impl Program {
             serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
         let root = Json::root(&value);
         check_version(&root)?;
+        check_architecture(&root)?;
         if let Some(extern_instance) = root.list("extern_instances")?.first() {
             let (name, kind) = (extern_instance.get("name")?.str()?, extern_instance.opt("type"));
             let kind = kind.map_or(Ok(""), |kind| kind.str())?;
@@ -111,6 +112,20 @@ fn check_version(root: &Json<'_>) -> Result<(), LoadError> {
         2 => Ok(()),
         other => Err(LoadError::NotBmv2(format!("__meta__.version is {other}, 2 is needed"))),
     }
+}
+
+/// Programs of other architectures come in the same form, for other switches of BMv2's.
+fn check_architecture(root: &Json<'_>) -> Result<(), LoadError> {
+    for header in root.list("headers")? {
+        let name = header.opt("name").and_then(|name| name.str().ok());
+        let architecture = match name {
+            Some("psa_ingress_parser_input_metadata") => "PSA",
+            Some("pna_main_parser_input_metadata") => "PNA",
+            _ => continue,
+        };
+        return Err(LoadError::Architecture(architecture));
+    }
+    Ok(())
 }
 
 fn standard(scope: &Scope) -> Result<Standard, LoadError> {

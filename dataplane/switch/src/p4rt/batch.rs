@@ -33,7 +33,7 @@ pub struct Batch {
 
 /// A step that takes back a part of an update.
 #[derive(Debug)]
-enum Step {
+pub enum Step {
     /// Writes an entity as it was.
     Write(Box<Update>),
     /// Forgets that a default entry was modified.
@@ -100,24 +100,14 @@ impl Batch {
     fn take_back(&mut self, runtime: &mut Runtime, switch: &mut Switch) {
         self.failed = true;
         let setting = Setting::of(switch, Purpose::Undo);
-        for step in std::mem::take(&mut self.undo).into_iter().rev() {
-            let outcome = runtime.change(switch, |state, forwarding| match step {
-                Step::Write(update) => update::write(state, forwarding, &update, setting),
-                Step::Untouch(table) => {
-                    state.default_notes.remove(&table);
-                    Ok(())
-                }
-                Step::Enable(digest, learner) => {
-                    state.digests.restore(digest, *learner);
-                    Ok(())
-                }
+        let steps = std::mem::take(&mut self.undo);
+        let outcome = runtime.change(switch, |state, forwarding| {
+            undo(steps, state, forwarding, |state, forwarding, update| {
+                update::write(state, forwarding, update, setting)
             });
-            #[cfg(feature = "shell")]
-            if let Err(refusal) = &outcome {
-                tracing::error!(reason = refusal.message, "a part of a batch was not taken back");
-            }
-            debug_assert_eq!(outcome, Ok(()));
-        }
+            Ok(())
+        });
+        debug_assert_eq!(outcome, Ok(()));
         for result in self.results.iter_mut().filter(|result| result.is_ok()) {
             *result = Err(aborted());
         }
@@ -128,8 +118,33 @@ fn aborted() -> Refusal {
     Refusal::new(Code::Aborted, "not carried out, since another update of the batch failed")
 }
 
+/// Carries out steps from the last to the first.
+pub fn undo(
+    steps: Vec<Step>, state: &mut ControlState, forwarding: &mut Forwarding,
+    mut write: impl FnMut(&mut ControlState, &mut Forwarding, &Update) -> Result<(), Refusal>,
+) {
+    for step in steps.into_iter().rev() {
+        let outcome = match step {
+            Step::Write(update) => write(state, forwarding, &update),
+            Step::Untouch(table) => {
+                state.default_notes.remove(&table);
+                Ok(())
+            }
+            Step::Enable(digest, learner) => {
+                state.digests.restore(digest, *learner);
+                Ok(())
+            }
+        };
+        #[cfg(feature = "shell")]
+        if let Err(refusal) = &outcome {
+            tracing::error!(reason = refusal.message, "a part of an update was not taken back");
+        }
+        debug_assert_eq!(outcome, Ok(()));
+    }
+}
+
 /// The steps that undo an update, the last first; none for one that will be refused.
-fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Refusal> {
+pub fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Refusal> {
     let Some(entity) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) else {
         return Ok(Vec::new());
     };

@@ -13,7 +13,7 @@ use groupflow_pipeline::Port;
 
 use super::control::{ask, find_switch, trace_switch, ControlRequest};
 use super::error::ShellError;
-use super::ignored::Ignored;
+use super::ignored::{instead, Ignored};
 use super::lateness::LatenessLimits;
 use super::report::render;
 use super::run::{run, SwitchOptions};
@@ -52,6 +52,9 @@ struct SwitchArgs {
     /// Address at which P4Runtime is offered, which asks nobody who they are; or none
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9559")]
     grpc_server_addr: String,
+    /// Listen here, for tools that wait for it; calls are refused
+    #[arg(long, value_name = "PORT")]
+    thrift_port: Option<u16>,
     /// The controller's port
     #[arg(long, value_name = "PORT", default_value_t = 510)]
     cpu_port: u16,
@@ -71,6 +74,9 @@ struct SwitchArgs {
     /// Emulate a link: PORT:rate=100mbit,delay=10ms,loss=0.01,queue=200[,dir=both|in|out] (repeat)
     #[arg(long, value_name = "PORT:SPEC", value_parser = parse_port_link)]
     link: Vec<(Port, LinkChange)>,
+    /// Refuse entries that refer to a missing one by @refers_to, and to delete one that others refer to
+    #[arg(long)]
+    check_references: bool,
     /// Seed of losses and of P4's random()
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -317,7 +323,7 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
     }
     log(&args)?;
     for flag in &args.ignored.0 {
-        eprintln!("gfswitch: warning: --{flag} has no effect here");
+        eprintln!("gfswitch: warning: --{flag} has no effect here{}", instead(flag));
     }
     let default_socket = default_control_socket(args.device_id);
     run(SwitchOptions {
@@ -335,9 +341,12 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
         },
         device_id: args.device_id,
         like_bmv2,
+        check_references: args.check_references,
         program: args.program,
         p4info: args.p4info,
         grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
+        thrift_port: args.thrift_port,
+        control_is_named: args.control_socket.is_some(),
         control: Some(args.control_socket.unwrap_or(default_socket))
             .filter(|path| path.as_os_str() != "none"),
         quantum: args.quantum,
@@ -398,7 +407,9 @@ mod tests {
         let own = parse("gfswitch --no-p4").expect("valid").grpc_server_addr;
         assert_eq!(own, "127.0.0.1:9559", "P4Runtime asks nobody who they are");
         assert_eq!(args.pcap, Some(".".into()));
-        assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "thrift-port", "use-files"]);
+        assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "use-files"]);
+        assert_eq!(args.thrift_port, Some(9090));
+        assert!(instead("notifications-addr").contains("P4Runtime"), "the way to go on is named");
     }
 
     #[test]

@@ -32,14 +32,12 @@ pub enum ShellError {
     /// The program or its P4Info cannot be used.
     #[error("{0}: {1}")]
     Program(PathBuf, ConfigurationError),
-    /// The P4Runtime address is no address.
-    #[error("--grpc-server-addr {0}: not an address such as 0.0.0.0:9559")]
-    Address(String),
-    /// Another program listens at the address.
-    #[error(
-        "cannot listen on {0}: {1}; choose another --grpc-server-addr, or stop the program that uses it"
-    )]
-    Listen(SocketAddr, std::io::Error),
+    /// The address that a flag names is no address.
+    #[error("--{0} {1}: not an address such as 0.0.0.0:9559")]
+    Address(&'static str, String),
+    /// Another program listens at the address that a flag names.
+    #[error("cannot listen on {0}: {1}; choose another --{2}, or stop the program that uses it")]
+    Listen(SocketAddr, std::io::Error, &'static str),
     /// The P4Runtime server failed.
     #[error("P4Runtime server: {0}")]
     Server(#[from] tonic::transport::Error),

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 /// The flags, with the names of their values.
-const FLAGS: [(&str, Option<&str>); 20] = [
+const FLAGS: [(&str, Option<&str>); 19] = [
     ("debugger", None),
     ("debugger-addr", Some("ADDR")),
     ("disable-colors", None),
@@ -22,9 +22,18 @@ const FLAGS: [(&str, Option<&str>); 20] = [
     ("notifications-addr", Some("ADDR")),
     ("packet-in", Some("ADDR")),
     ("restore-state", Some("FILE")),
-    ("thrift-port", Some("PORT")),
     ("use-files", Some("SECONDS")),
 ];
+
+/// The way to have what a flag that has no effect stands for, where there is one.
+pub fn instead(flag: &str) -> &'static str {
+    match flag {
+        "notifications-addr" => {
+            "; no nanomsg is spoken: digests, idle timeouts and packets come over P4Runtime"
+        }
+        _ => "",
+    }
+}
 
 /// Those of the flags that were given.
 #[derive(Debug)]

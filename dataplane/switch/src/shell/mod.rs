@@ -10,6 +10,7 @@
 //! | `shared` | state that the data path's thread and the control plane share |
 //! | `connections` | the clients' connections and their bounds |
 //! | `server`, `answer`, `streams` | P4Runtime over gRPC; answers to reads; the clients' open streams |
+//! | `thrift` | refusals of calls of BMv2's Thrift services |
 //! | `control`, `report` | the control socket; the output of `gfswitch stats` |
 //! | `trace_text` | the output of `gfswitch trace` |
 
@@ -33,6 +34,7 @@ mod server;
 mod shared;
 mod socket;
 mod streams;
+mod thrift;
 mod trace_text;
 mod tx;
 

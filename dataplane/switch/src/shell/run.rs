@@ -23,6 +23,7 @@ use super::pcapng::Capture;
 use super::rx::FrameReceiver;
 use super::server::P4RuntimeService;
 use super::shared::Shared;
+use super::thrift;
 use super::tx::Transmitter;
 use crate::core::{QueueRegisters, Switch, SwitchConfig};
 use crate::p4rt::{PipelineConfig, Runtime};
@@ -45,14 +46,20 @@ pub struct SwitchOptions {
     pub device_id: u64,
     /// Whether P4Runtime follows BMv2 where it contradicts the specification.
     pub like_bmv2: bool,
+    /// Whether references between entries are checked.
+    pub check_references: bool,
     /// The program to start with: p4c's JSON.
     pub program: Option<PathBuf>,
     /// The program's P4Info. Without P4Info, a controller must set the pipeline before any other call.
     pub p4info: Option<PathBuf>,
     /// The address at which P4Runtime is offered.
     pub grpc: Option<String>,
+    /// The port for those who wait for Thrift.
+    pub thrift_port: Option<u16>,
     /// The path of the control socket.
     pub control: Option<PathBuf>,
+    /// Whether the user named the control socket.
+    pub control_is_named: bool,
     /// The quantum: the least time between two movements of frames.
     pub quantum: Nanos,
     /// When the switch counts as bound by the CPU.
@@ -62,9 +69,9 @@ pub struct SwitchOptions {
 }
 
 /// Runs until SIGTERM or SIGINT.
-pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
+pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
     let (mut switch, ports) = assemble(&options)?;
-    let mut runtime = Runtime::new(options.device_id);
+    let mut runtime = Runtime::new(options.device_id).checking_references(options.check_references);
     if let Some(json) = &options.program {
         load(&mut switch, &mut runtime, json, options.p4info.as_deref())?;
     }
@@ -84,16 +91,25 @@ pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
     };
     executor.block_on(async {
         // Everything that can be refused comes before the data path starts.
-        let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
+        let control = options.bind_control()?;
         let listener = match &options.grpc {
-            Some(address) => Some(listen(address).await?),
+            Some(address) => Some(listen("grpc-server-addr", address).await?),
             None => None,
         };
+        let mut place = place(&options, listener.as_ref());
+        if let Some(port) = options.thrift_port {
+            let waiting = listen("thrift-port", &format!("127.0.0.1:{port}")).await?;
+            let thrift = waiting.local_addr().map_err(system("listening for Thrift"))?;
+            let program = options.program.as_deref().and_then(|path| path.canonicalize().ok());
+            let program = program.map_or(String::new(), |path| format!(" program={}", path.display()));
+            tokio::spawn(thrift::serve(waiting, place.clone() + &program));
+            place.push_str(&format!(" thrift={thrift}"));
+        }
         let signals = Signals::new()?;
         let (thread, died) = start(datapath)?;
         let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
         tokio::spawn(service.clone().forward(from_datapath));
-        announce(&options, listener.as_ref());
+        announce(&place);
         let result = serve(&shared, &options, service, control.as_ref(), listener, signals, died).await;
         shared.stop();
         thread.join().map_err(|_| ShellError::DatapathDied)?;
@@ -102,6 +118,21 @@ pub fn run(options: SwitchOptions) -> Result<(), ShellError> {
 }
 
 impl SwitchOptions {
+    /// Listens at the control socket. Where nobody named it, a second switch with this device id, which BMv2's
+    /// users have, gets another name.
+    fn bind_control(&mut self) -> Result<Option<ControlSocket>, ShellError> {
+        let bound = self.control.as_deref().map(ControlSocket::bind).transpose();
+        let (Err(ShellError::ControlInUse(taken)), false) = (&bound, self.control_is_named) else {
+            return bound;
+        };
+        let path = taken.with_extension(format!("{}.sock", std::process::id()));
+        let (taken, shown) = (taken.display(), path.display());
+        eprintln!("gfswitch: warning: {taken} is another switch's; --socket {shown} reaches this one");
+        let bound = ControlSocket::bind(&path)?;
+        self.control = Some(path);
+        Ok(Some(bound))
+    }
+
     fn interfaces_in_order(&self) -> Vec<(Port, String)> {
         let mut interfaces = self.interfaces.clone();
         interfaces.sort();
@@ -147,7 +178,10 @@ fn load(
         return Ok(());
     };
     let info = std::fs::read(p4info).map_err(unreadable(p4info))?;
-    let config = PipelineConfig::from_files(&text, &info).map_err(|error| {
+    let config = PipelineConfig::from_files(&text, &info);
+    let config =
+        if runtime.checks_references() { config.and_then(PipelineConfig::with_references) } else { config };
+    let config = config.map_err(|error| {
         let path = if error.field() == "p4info" { p4info } else { json };
         ShellError::Program(path.into(), error)
     })?;
@@ -161,10 +195,10 @@ pub(super) fn warn_of(config: &PipelineConfig) {
     config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
 }
 
-async fn listen(address: &str) -> Result<TcpListener, ShellError> {
-    let bad = || ShellError::Address(address.into());
+async fn listen(flag: &'static str, address: &str) -> Result<TcpListener, ShellError> {
+    let bad = || ShellError::Address(flag, address.into());
     let address: SocketAddr = address.to_socket_addrs().map_err(|_| bad())?.next().ok_or_else(bad)?;
-    TcpListener::bind(address).await.map_err(|error| ShellError::Listen(address, error))
+    TcpListener::bind(address).await.map_err(|error| ShellError::Listen(address, error, flag))
 }
 
 /// Starts the data path's thread. The receiver resolves when the thread ends for any reason.
@@ -178,15 +212,19 @@ fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Re
     Ok((thread.map_err(system("starting the data path"))?, died))
 }
 
-/// Prints on standard output that the switch is ready, for the process that started it.
-fn announce(options: &SwitchOptions, listener: Option<&TcpListener>) {
-    use std::io::Write;
+/// Where clients find the switch.
+fn place(options: &SwitchOptions, listener: Option<&TcpListener>) -> String {
     let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
     let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());
-    let line = format!("gfswitch ready device_id={} grpc={grpc} control={control}\n", options.device_id);
+    format!("device_id={} grpc={grpc} control={control}", options.device_id)
+}
+
+/// Prints on standard output that the switch is ready, for the process that started it.
+fn announce(place: &str) {
+    use std::io::Write;
     let mut out = std::io::stdout();
     // The reader may be gone.
-    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+    let _ = writeln!(out, "gfswitch ready {place}").and_then(|()| out.flush());
 }
 
 struct Signals {

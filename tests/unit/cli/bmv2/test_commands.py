@@ -1,0 +1,210 @@
+"""`gfswitch-cli` beside real switches: gfswitch, and BMv2 with its own CLI where both are installed."""
+
+import asyncio
+import io
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from finsy.p4client import P4Client
+from finsy.proto import U128, p4r
+
+from groupflow.cli.bmv2.main import main
+from groupflow.endpoint.programs import find_program
+from tests.support.waiting import until
+
+HERE = Path(__file__).parent
+PROGRAMS = Path(__file__).parents[4] / "dataplane/switch/tests/programs"
+BMV2_PORT = "19190"
+SCRIPTS = ("testbed", "references")
+"""programs, and files of commands with their output"""
+DUMP = "table_dump destinations\n"
+
+
+@contextmanager
+def switch(*arguments: str) -> Generator[tuple[str, str]]:
+    """A running gfswitch: its addresses of P4Runtime and for Thrift."""
+    command = [str(find_program("gfswitch")), *arguments, "--control-socket", "none", "--thrift-port", "0"]
+    command += ["--log-level", "error", "--", "--grpc-server-addr", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.search(r"grpc=(\S+) .*thrift=\S+:(\d+)", line)
+            assert found is not None, line
+            yield found[1], found[2]
+        finally:
+            process.terminate()
+
+
+def program(name: str) -> list[str]:
+    return [str(PROGRAMS / f"{name}.json"), "--p4info", str(PROGRAMS / f"{name}.p4info.txtpb")]
+
+
+def run(thrift: str, commands: str) -> str:
+    """The output of a run."""
+    output = io.StringIO()
+    with patch("sys.stdin", io.StringIO(commands)), redirect_stdout(output):
+        assert main(["--thrift-port", thrift]) == 0
+    return output.getvalue()
+
+
+async def run_apart(thrift: str, commands: str) -> str:
+    """The output of a run in a process of its own, since gRPC does not like a second event loop in one."""
+    line = [sys.executable, "-m", "groupflow.cli.bmv2.main", "--thrift-port", thrift]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*line, stdin=pipe, stdout=pipe)
+    output, _ = await process.communicate(commands.encode())
+    assert process.returncode == 0
+    return output.decode()
+
+
+@contextmanager
+def bmv2(name: str) -> Generator[None]:
+    command = ["simple_switch", "--thrift-port", BMV2_PORT, "--log-console", str(PROGRAMS / f"{name}.json")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def of_bmv2(commands: str) -> str:
+    line = ["simple_switch_CLI", "--thrift-port", BMV2_PORT]
+    done = subprocess.run(line, input=commands, capture_output=True, text=True, timeout=60)
+    return done.stdout[done.stdout.find("RuntimeCmd:") :]
+
+
+def plain(output: str) -> list[str]:
+    """Lines without the ends of lines, and without the names of keys, which P4 programs may change."""
+    lines = [re.sub(r"^\* \S+ *:", "* :", " ".join(line.split())) for line in output.splitlines()]
+    return [line for line in lines if line]
+
+
+def golden(name: str) -> str:
+    return (HERE / f"{name}.output").read_text()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_commands_do_and_say_what_they_do_on_bmv2(name: str) -> None:
+    with switch(*program(name)) as (_, thrift):
+        assert plain(run(thrift, (HERE / f"{name}.commands").read_text())) == plain(golden(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.skipif(
+    not (shutil.which("simple_switch") and shutil.which("simple_switch_CLI")),
+    reason="simple_switch and simple_switch_CLI (BMv2) are not installed",
+)
+async def test_the_outputs_are_bmv2s(name: str) -> None:
+    with bmv2(name):
+        await until(lambda: of_bmv2(""), "BMv2")
+        assert plain(of_bmv2((HERE / f"{name}.commands").read_text())) == plain(golden(name))
+
+
+def test_a_program_without_p4info_has_the_one_of_its_json() -> None:
+    with switch(str(PROGRAMS / "testbed.json")) as (_, thrift):
+        added = run(thrift, "table_add destinations forward 5 => 2 1\n")
+        assert "Entry has been added with handle 0" in added
+        assert run(thrift, "table_num_entries destinations\n") == "RuntimeCmd: 1\nRuntimeCmd: \n"
+
+
+def test_handles_and_nodes_outlive_the_run() -> None:
+    with switch(*program("testbed")) as (_, thrift):
+        run(
+            thrift,
+            "table_add destinations forward 5 => 2 1\ntable_add destinations forward 6 => 2 1\n"
+            "table_delete destinations 0\nmc_mgrp_create 1\nmc_node_create 4 1 2\nmc_node_associate 1 0\n",
+        )
+        later = run(thrift, "table_dump destinations\nmc_dump\nmc_node_create 5 3\n")
+        assert "Dumping entry 0x1\n" in later
+        assert "Dumping entry 0x0\n" not in later
+        assert "(L1h=0, rid=4) -> (ports=[1, 2], lags=[])" in later
+        assert "node was created with handle 1" in later
+        again = run(thrift, "table_add destinations forward 7 => 2 1\ntable_delete destinations 1\n")
+        assert "Entry has been added with handle 0" in again
+        assert run(thrift, "table_num_entries destinations\n").startswith("RuntimeCmd: 1\n")
+
+
+@pytest.mark.slow
+async def test_a_controller_keeps_its_role_and_its_entries_have_handles() -> None:
+    with switch(*program("testbed")) as (grpc, thrift):
+        async with P4Client(grpc) as client:
+            bid = p4r.MasterArbitrationUpdate(device_id=0, election_id=U128.encode(1))
+            await client.send(p4r.StreamMessageRequest(arbitration=bid))
+            assert (await client.receive()).arbitration.status.code == 0
+            added = await run_apart(thrift, "table_add destinations forward 9 => 2 1\n")
+            assert "handle 0" in added
+            request = p4r.GetForwardingPipelineConfigRequest(device_id=0)
+            info = (await client.request(request)).config.p4info
+            table = next(each for each in info.tables if each.preamble.alias == "destinations")
+            action = next(each for each in info.actions if each.preamble.alias == "drop")
+            entry = p4r.TableEntry(table_id=table.preamble.id, metadata=b"mine")
+            entry.match.add(field_id=1).exact.value = b"\x05"
+            entry.action.action.action_id = action.preamble.id
+            update = p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
+            await client.request(p4r.WriteRequest(device_id=0, election_id=U128.encode(1), updates=[update]))
+        own, other = re.findall(r"Dumping entry (0x\w+)", await run_apart(thrift, DUMP))
+        assert own == "0x0"
+        assert int(other, 16) >= 1 << 24
+        left = await run_apart(thrift, f"{DUMP}table_delete destinations {other}\n{DUMP}")
+        assert re.findall(r"Dumping entry (0x\w+)", left) == [own, other, own]
+
+
+def test_what_is_not_offered_is_refused_in_one_line_with_a_cure() -> None:
+    commands = (
+        "port_add eth0 3\nload_new_config_file x.json\nfrobnicate\ntable_add\n# a comment\n// another\n\n"
+        "set_queue_rate 5\nmc_mgrp_create 0\nmc_node_create 1 2 | 3\nmirroring_add x 1\n"
+    )
+    with switch(*program("testbed")) as (_, thrift):
+        lines = run(thrift, commands).replace("RuntimeCmd: ", "").strip().splitlines()
+    assert lines == [
+        "Error: port_add: gfswitch does not have this command; ports are named when gfswitch starts, as in"
+        " -i 3@veth3; a port that was removed comes back by `gfswitch link 3 up`",
+        "Error: load_new_config_file: gfswitch does not have this command; set the pipeline over P4Runtime",
+        "Error: frobnicate: gfswitch does not have this command; see `help`",
+        "Error: table_add: the arguments are TABLE ACTION KEY... => [PARAMETER...] [PRIORITY]",
+        "Error: the switch has no control socket, or --control does not name it",
+        "Creating multicast group 0",
+        "Error: multicast group 0: multicast_group_id: it is not between 1 and 65535",
+        "Error: gfswitch has no link aggregation groups: list their ports",
+        "Error: Bad format for mirror_id, expected integer",
+    ]
+
+
+def test_no_number_ends_the_run() -> None:
+    numbers = ("x", "-1", "1e3", str(1 << 60), str(1 << 200))
+    commands = [
+        "table_delete rules N", "table_modify rules tag N 1", "table_dump_entry rules N",
+        "table_set_timeout rules N 1", "table_add rules tag N&&&1 0->1 0&&&0 => 1 1",
+        "table_add rules tag 1&&&1 N->1 0&&&0 => 1 1", "table_add rules tag 0&&&0 0->1 0&&&0 => N 1",
+        "table_add rules tag 0&&&0 0->1 0&&&0 => 1 N", "table_add prefixes metered 1/N =>",
+        "mc_mgrp_create N", "mc_node_create N 1", "mc_node_create 1 N", "mc_node_associate 1 N",
+        "mirroring_add N 1", "mirroring_add 1 N", "mirroring_get N", "mirroring_add_mc 1 N",
+        "counter_read arrivals N", "counter_write arrivals N 1 1", "counter_write arrivals 1 N 1",
+        "meter_set_rates policers N 1:1 1:1", "meter_set_rates policers 1 N:1 N:1",
+        "meter_set_rates policers 1 1:1 1:N", "register_read cells N", "register_write cells N 1",
+        "register_write cells 1 N", "set_queue_rate N", "port_remove N",
+    ]  # fmt: skip
+    # Some take a fraction or a large number, none takes these.
+    wrong = ("x", "-1", str(1 << 200))
+    lines = [command.replace("N", number) for command in commands for number in numbers]
+    with switch(*program("testbed")) as (_, thrift):
+        answers = run(thrift, "".join(f"{line}\n" for line in lines)).split("RuntimeCmd: ")[1:-1]
+    for line, answer in zip(lines, answers, strict=True):
+        refused = "Error: " in answer or "Invalid " in answer
+        assert refused or not any(number in line.split() for number in wrong), line
+
+
+def test_a_switch_that_is_not_there_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--thrift-port", "1"]) == 4
+    cure = "start gfswitch with --thrift-port 1, or name its P4Runtime with --grpc"
+    said = f"gfswitch-cli: no switch at 127.0.0.1:1: connection refused; {cure}\n"
+    assert capsys.readouterr() == ("", said)
