@@ -1,5 +1,6 @@
 """`groupflow demo`, whole: its exit code, its report, and that Ctrl-C leaves nothing."""
 
+import json
 import os
 import signal
 import subprocess
