@@ -143,7 +143,8 @@ def test_diffusion_is_compared_with_the_same_without() -> None:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("quick", [True, False])
 def test_figure_of_a_study(name: str, quick: bool, tmp_path: Path) -> None:
     made = points(name, as_the_paper_says, quick=quick)
     STUDIES[name].draw(tmp_path / "figure.png", made)

@@ -153,7 +153,8 @@ def test_rivals_are_judged_as_the_control_is() -> None:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("quick", [True, False])
 def test_figure_and_table_of_a_study(name: str, quick: bool, tmp_path: Path) -> None:
     outcomes: dict[str, list[Outcome]] = {}
     for run in STUDIES[name].runs(quick, 1):
