@@ -67,13 +67,13 @@ class Tables:
         return handles
 
     def entry(self, table: p4i.Table, handle: str) -> p4r.TableEntry:
-        """The key of an entry, with its action as it was when the entries were read."""
+        """A copy of an entry as it was when the entries were read."""
         number = integer(handle, "entry handle")
         known = self._handles.get(table.preamble.id, {})
         entry = known.get(number) or self.entries(table).get(number)
         if entry is None:
             raise RefusedError("Invalid table operation (INVALID_HANDLE)")
-        return entry
+        return p4r.TableEntry.FromString(entry.SerializeToString())
 
     def set_default(self, name: str, action: str, *words: str) -> Lines:
         table = self.table(name)
@@ -136,13 +136,18 @@ class Tables:
         yield f"Modifying entry {integer(handle, 'entry handle')} for {_kind(table)} match table {name}"
         entry = self.entry(table, handle)
         entry.action.CopyFrom(p4r.TableAction(action=chosen))
-        self._write(MODIFY, entry)
+        self._change(table, handle, entry)
 
     def set_timeout(self, name: str, handle: str, milliseconds: str) -> Lines:
-        entry = self.entry(self.table(name), handle)
+        table = self.table(name)
+        entry = self.entry(table, handle)
         entry.idle_timeout_ns = integer(milliseconds, "timeout") * 1_000_000
         yield f"Setting a {int(milliseconds, 0)} ms timeout for entry {int(handle, 0)}"
+        self._change(table, handle, entry)
+
+    def _change(self, table: p4i.Table, handle: str, entry: p4r.TableEntry) -> None:
         self._write(MODIFY, entry)
+        self._handles[table.preamble.id][int(handle, 0)] = entry
 
     def delete(self, name: str, handle: str) -> Lines:
         table = self.table(name)
@@ -275,9 +280,7 @@ def _split(table: p4i.Table, words: Sequence[str]) -> tuple[Sequence[str], Seque
     if _has_priority(table):
         if not words or not words[-1].isdecimal():
             raise RefusedError("Table is ternary, but could not extract a valid priority from args")
-        priority, words = _LOWEST - int(words[-1]), words[:-1]
-        if priority <= 0:
-            raise RefusedError(f"the priority is above {_LOWEST - 1}")
+        priority, words = _LOWEST - integer(words[-1].lstrip("0") or "0", "priority", _LOWEST - 1), words[:-1]
     end = words.index("=>") if "=>" in words else len(words)
     if end != len(table.match_fields):
         raise RefusedError(f"Table {table.preamble.name} needs {len(table.match_fields)} key fields")

@@ -159,9 +159,9 @@ def shown_action(info: p4i.P4Info, action: p4r.TableAction) -> str:
 
 
 def _length(text: str, width: int) -> int:
-    if not text.isdecimal() or int(text) > width:
-        raise RefusedError(f"Invalid match key: the prefix length {text} is not between 0 and {width}")
-    return int(text)
+    if text.isdecimal() and len(text) < 9 and int(text) <= width:
+        return int(text)
+    raise RefusedError(f"Invalid match key: the prefix length {text} is not between 0 and {width}")
 
 
 def _masked(value: bytes, mask: int) -> bytes:

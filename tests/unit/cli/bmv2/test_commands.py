@@ -180,7 +180,8 @@ def test_what_is_not_offered_is_refused_in_one_line_with_a_cure() -> None:
 
 
 def test_no_number_ends_the_run() -> None:
-    numbers = ("x", "-1", "1e3", str(1 << 60), str(1 << 200))
+    digits = "9" * 5000  # more than Python converts
+    numbers = ("x", "-1", "1e3", str(1 << 60), str(1 << 200), digits)
     commands = [
         "table_delete rules N", "table_modify rules tag N 1", "table_dump_entry rules N",
         "table_set_timeout rules N 1", "table_add rules tag N&&&1 0->1 0&&&0 => 1 1",
@@ -194,13 +195,24 @@ def test_no_number_ends_the_run() -> None:
         "register_write cells 1 N", "set_queue_rate N", "port_remove N",
     ]  # fmt: skip
     # Some take a fraction or a large number, none takes these.
-    wrong = ("x", "-1", str(1 << 200))
+    wrong = ("x", "-1", str(1 << 200), digits)
     lines = [command.replace("N", number) for command in commands for number in numbers]
     with switch(*program("testbed")) as (_, thrift):
         answers = run(thrift, "".join(f"{line}\n" for line in lines)).split("RuntimeCmd: ")[1:-1]
     for line, answer in zip(lines, answers, strict=True):
         refused = "Error: " in answer or "Invalid " in answer
         assert refused or not any(number in line.split() for number in wrong), line
+
+
+def test_a_refused_change_leaves_what_later_commands_send() -> None:
+    commands = (
+        "table_add destinations forward 5 => 2 1\ntable_set_timeout destinations 0 5000\n"
+        "table_modify destinations forward 0 3 1\ntable_dump_entry destinations 0\n"
+    )
+    with switch(*program("testbed")) as (_, thrift):
+        output = run(thrift, commands)
+    assert output.count("Error: ") == output.count("there is no idle timeout here") == 1
+    assert "Action entry: TestIngress.forward - 03, 01" in output
 
 
 def test_a_switch_that_is_not_there_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
