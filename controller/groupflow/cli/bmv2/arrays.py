@@ -158,7 +158,7 @@ class Arrays:
         wanted = integer(port, "egress_port") if port is not None else None
         chosen = [each for each in ports if wanted in (None, each["port"])]
         if not chosen:
-            raise RefusedError(f"no port {port} has an interface")
+            raise RefusedError(f"no port {port} has an interface" if port else "no port has an interface")
         for each in chosen:
             numbers = [found["priority"] for found in each["out"]["queues"]]
             for number in numbers if queue is None else [integer(queue, "priority")]:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from groupflow.cli.bmv2.arrays import Arrays
 from groupflow.cli.bmv2.engine import Engine
 from groupflow.cli.bmv2.profiles import Profiles
-from groupflow.cli.bmv2.remote import Place, RefusedError, Remote, find
+from groupflow.cli.bmv2.remote import LostError, Place, RefusedError, Remote, find
 from groupflow.cli.bmv2.tables import Tables
 from groupflow.cli.bmv2.values import Lines
-from groupflow.cli.command import INTERRUPTED, OK, REFUSED, Parser
+from groupflow.cli.command import FAILURE, INTERRUPTED, OK, REFUSED, Parser
 
 PROMPT = "RuntimeCmd: "
 
@@ -151,7 +151,10 @@ def carry_out(known: Mapping[str, Command], line: str) -> Lines:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if not 0 <= args.device_id < 1 << 64:
+        parser.error(f"argument --device-id: {args.device_id} is not between 0 and 2^64 - 1")
     try:
         if args.grpc:
             place = Place(args.device_id, args.grpc, args.control, args.json)
@@ -164,14 +167,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return REFUSED
     known = commands(remote)
     try:
-        while (line := input(PROMPT)).strip() != "EOF":
-            if line.strip() and not line.startswith(("#", "//")):
+        while (line := input(PROMPT).strip()) != "EOF":
+            if line and not line.startswith(("#", "//")):
                 for text in carry_out(known, line):
                     print(text, flush=True)
     except EOFError:
         print()
+    except LostError as error:
+        print(f"gfswitch-cli: {error}", file=sys.stderr)
+        return FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # the reader of the output (`| head`) has enough
+        sys.stderr.close()
     finally:
         remote.close()
     return OK

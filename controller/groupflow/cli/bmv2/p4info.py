@@ -30,7 +30,7 @@ def derived(program: bytes) -> p4i.P4Info:
     try:
         form = cast(Json, json.loads(program))
         return _P4Info(form).made()
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise ValueError(f"it is not p4c's JSON for BMv2: {error!r}") from None
 
 

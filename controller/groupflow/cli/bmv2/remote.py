@@ -42,6 +42,10 @@ class RefusedError(Exception):
         self.code = code
 
 
+class LostError(Exception):
+    """The switch ended, or took the connection's role: no later command can be carried out. One line."""
+
+
 class Place(NamedTuple):
     """Where a switch is found."""
 
@@ -59,9 +63,10 @@ def find(host: str, port: int) -> Place:
         with socket.create_connection((host, port), timeout=_SECONDS) as connection:
             connection.sendall(struct.pack(f">II{len(name)}sIB", 0x80010001, len(name), name, 1, 0))
             answer = connection.recv(4096)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        text = reason(error) if isinstance(error, OSError) else "it is no name of a host"
         cure = f"start gfswitch with --thrift-port {port}, or name its P4Runtime with --grpc"
-        raise RefusedError(f"no switch at {host}:{port}: {reason(error)}; {cure}") from None
+        raise RefusedError(f"no switch at {host}:{port}: {text}; {cure}") from None
     found = _PLACE.search(answer)
     if not found:
         raise RefusedError(f"no gfswitch at {host}:{port}: what answers there is another program")
@@ -99,7 +104,7 @@ class Remote:
         self._loop.close()
 
     def write(self, kind: Kind, *entities: p4r.Entity) -> None:
-        """Carries out updates of one kind in order; the first that the switch refuses ends them."""
+        """Carries out updates of one kind in order. Raises RefusedError, for the first that is refused."""
         request = p4r.WriteRequest(
             device_id=self._place.device_id,
             role=self._role,
@@ -109,9 +114,7 @@ class Remote:
         try:
             self._loop.run(self._client.request(request))
         except P4ClientError as error:
-            for detail in error.details.values():
-                raise RefusedError(detail.message, detail.canonical_code) from None
-            raise RefusedError(describe(error), error.code) from None
+            raise self._refusal(error) from None
 
     def read(self, *entities: p4r.Entity) -> list[p4r.Entity]:
         request = p4r.ReadRequest(device_id=self._place.device_id, entities=entities)
@@ -122,7 +125,17 @@ class Remote:
         try:
             return self._loop.run(collect())
         except P4ClientError as error:
-            raise RefusedError(describe(error), error.code) from None
+            raise self._refusal(error) from None
+
+    def _refusal(self, error: P4ClientError) -> RefusedError | LostError:
+        """The fault of an update or of a read. A whole request is NOT_FOUND where the client's role is."""
+        for detail in error.details.values():
+            return RefusedError(detail.message, detail.canonical_code)
+        if error.code in (GRPCStatusCode.UNAVAILABLE, GRPCStatusCode.NOT_FOUND):
+            return LostError(
+                f"the connection to {self._place.grpc} is lost: {describe(error)}; start it again"
+            )
+        return RefusedError(describe(error))
 
     def control(self, **question: object) -> dict[str, object]:
         """Asks the control socket."""

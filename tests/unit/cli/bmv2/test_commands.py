@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
@@ -161,7 +161,7 @@ async def test_a_controller_keeps_its_role_and_its_entries_have_handles() -> Non
 def test_what_is_not_offered_is_refused_in_one_line_with_a_cure() -> None:
     commands = (
         "port_add eth0 3\nload_new_config_file x.json\nfrobnicate\ntable_add\n# a comment\n// another\n\n"
-        "set_queue_rate 5\nmc_mgrp_create 0\nmc_node_create 1 2 | 3\nmirroring_add x 1\n"
+        "   # indented\nset_queue_rate 5\nmc_mgrp_create 0\nmc_node_create 1 2 | 3\nmirroring_add x 1\n"
     )
     with switch(*program("testbed")) as (_, thrift):
         lines = run(thrift, commands).replace("RuntimeCmd: ", "").strip().splitlines()
@@ -213,6 +213,57 @@ def test_a_refused_change_leaves_what_later_commands_send() -> None:
         output = run(thrift, commands)
     assert output.count("Error: ") == output.count("there is no idle timeout here") == 1
     assert "Action entry: TestIngress.forward - 03, 01" in output
+
+
+def test_a_cell_that_is_not_there_is_refused_in_the_switchs_words() -> None:
+    with switch(*program("testbed")) as (_, thrift):
+        said = run(thrift, "counter_read arrivals 99\n")
+    assert said.startswith("RuntimeCmd: Error: counter TestIngress.arrivals: index: 99, of only 16 cells\n")
+
+
+def test_the_end_of_the_switch_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with ExitStack() as stack:
+        grpc, thrift = stack.enter_context(switch(*program("testbed")))
+        lines = iter(["mc_dump", "table_num_entries destinations", "show_tables"])
+
+        def line(_: str) -> str:
+            """The next command; the switch has ended at the second."""
+            found = next(lines)
+            if found.startswith("table_num"):
+                stack.close()
+            return found
+
+        with patch("builtins.input", line):
+            assert main(["--thrift-port", thrift]) == 1
+    output, error = capsys.readouterr()
+    assert output.startswith("==========\nMC ENTRIES\n")
+    assert "TestIngress" not in output
+    assert error.startswith(f"gfswitch-cli: the connection to {grpc} is lost: UNAVAILABLE: ")
+
+
+def test_a_reader_that_has_enough_ends_the_run() -> None:
+    with switch(*program("testbed")) as (_, thrift), patch("sys.stderr", io.StringIO()) as error:
+        with patch("builtins.print", side_effect=BrokenPipeError):
+            assert run(thrift, "mc_dump\n") == "RuntimeCmd: "
+        assert error.closed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--thrift-ip", "..é"], 4, "no switch at ..é:9090: it is no name of a host"),
+        (["--grpc", "127.0.0.1:1", "--device-id", "-1"], 2, "argument --device-id: -1 is not between"),
+    ],
+)
+def test_addresses_that_nothing_can_have_are_refused(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        found: object = main(arguments)
+    except SystemExit as done:
+        found = done.code
+    assert found == code
+    assert capsys.readouterr().err.startswith(f"gfswitch-cli: {said}")
 
 
 def test_a_switch_that_is_not_there_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 from finsy.proto import p4i
@@ -119,7 +120,7 @@ def test_p4info_of_the_json_is_p4cs_in_what_commands_use(name: str) -> None:
     assert {key: ours[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"header_types": 3}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"header_types": 3}', "[" * 100_000])
 def test_json_of_something_else_has_no_p4info(text: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|Expecting"):
         derived(text.encode())
@@ -168,6 +169,11 @@ def test_a_rate_is_for_a_queue_a_port_or_all(remote: FakeRemote, arrays: Arrays)
     ]
     with pytest.raises(RefusedError, match="no port 3 has an interface"):
         list(arrays.queue_rate("7", "3"))
+    with (
+        patch.object(remote, "control", return_value={"ports": []}),
+        pytest.raises(RefusedError, match=r"^no port has an interface$"),
+    ):
+        list(arrays.queue_rate("7"))
 
 
 def test_depth_and_ports(remote: FakeRemote, arrays: Arrays) -> None:
