@@ -1,5 +1,6 @@
 """`gfswitch-cli`: counters, meters, registers, queues and ports."""
 
+from time import time_ns
 from typing import Any, cast
 
 from finsy.proto import p4d, p4i, p4r
@@ -176,7 +177,12 @@ class Arrays:
         self._remote.control(op="link", port=integer(port, "port_num"), spec="down")
         yield from ()
 
+    def time_since_epoch(self) -> Lines:
+        """Since 1970, as on BMv2."""
+        yield str(time_ns() // 1000)
+
     def time(self) -> Lines:
+        """Since the start of the switch."""
         yield str(cast(int, self._remote.control(op="stats")["uptime_ns"]) // 1000)
 
 

@@ -116,7 +116,7 @@ def commands(remote: Remote) -> dict[str, Command]:
         "show_ports": Command(arrays.show_ports, ""),
         "port_remove": Command(arrays.port_remove, "PORT"),
         "get_time_elapsed": Command(arrays.time, ""),
-        "get_time_since_epoch": Command(arrays.time, ""),
+        "get_time_since_epoch": Command(arrays.time_since_epoch, ""),
     }
     of_profiles = {name: command for name, command in found.items() if name.startswith("act_prof_")}
     for name, command in of_profiles.items():  # older names, with the table's name in place of the profile's

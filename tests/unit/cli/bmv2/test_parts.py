@@ -1,6 +1,7 @@
 """`gfswitch-cli`: values as they are written and shown, P4Info of JSON, queues and ports."""
 
 from pathlib import Path
+from time import time_ns
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -9,6 +10,7 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from groupflow.cli.bmv2.arrays import Arrays
+from groupflow.cli.bmv2.main import carry_out, commands
 from groupflow.cli.bmv2.p4info import derived
 from groupflow.cli.bmv2.remote import RefusedError, Remote
 from groupflow.cli.bmv2.tables import Tables
@@ -185,4 +187,11 @@ def test_depth_and_ports(remote: FakeRemote, arrays: Arrays) -> None:
     ]
     shown = [line.split() for line in arrays.show_ports()][2:]
     assert shown == [["1", "a", "UP"], ["2", "b", "DOWN"]]
-    assert list(arrays.time()) == ["5"]
+
+
+def test_the_times_are_since_the_start_and_since_1970(remote: FakeRemote) -> None:
+    known = commands(cast(Remote, cast(Any, remote)))
+    assert list(carry_out(known, "get_time_elapsed")) == ["5"]
+    before = time_ns() // 1000
+    (since_1970,) = carry_out(known, "get_time_since_epoch")
+    assert before <= int(since_1970) <= time_ns() // 1000
