@@ -37,8 +37,9 @@ class Engine:
         number = integer(group, "multicast group id")
         yield f"Creating multicast group {number}"
         groups = self._read()
-        self._write(INSERT, number, [])
-        groups[number] = []
+        if number not in groups:  # BMv2 takes a group that is there, too
+            self._write(INSERT, number, [])
+            groups[number] = []
 
     def destroy_group(self, group: str) -> Lines:
         number = integer(group, "multicast group id")
@@ -132,7 +133,7 @@ class Engine:
         try:
             return self._read()[group]
         except KeyError:
-            raise RefusedError("Invalid PRE operation (INVALID_MGID)") from None
+            raise RefusedError("Invalid PRE operation (INVALID_MGRP_HANDLE)") from None
 
     def _node(self, handle: int) -> Node:
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from finsy import GRPCStatusCode
 from finsy.proto import p4i, p4r
 
 from groupflow.cli.bmv2.remote import DELETE, INSERT, MODIFY, Kind, RefusedError, Remote, integer, lookup
@@ -57,7 +58,18 @@ class Profiles:
         member = p4r.ActionProfileMember(
             action_profile_id=profile.preamble.id, member_id=handle + 1, action=action
         )
-        self._remote.write(kind, p4r.Entity(action_profile_member=member))
+        self._write(kind, "MBR", p4r.Entity(action_profile_member=member))
+
+    def _write(self, kind: Kind, what: str, entity: p4r.Entity) -> None:
+        """Refuses in BMv2's words what is absent or in use: the switch's have ids in place of handles."""
+        try:
+            self._remote.write(kind, entity)
+        except RefusedError as error:
+            if error.code == GRPCStatusCode.NOT_FOUND:
+                raise RefusedError(f"Invalid table operation (INVALID_{what}_HANDLE)") from None
+            if error.code == GRPCStatusCode.FAILED_PRECONDITION and kind == DELETE:
+                raise RefusedError(f"Invalid table operation ({what}_STILL_USED)") from None
+            raise
 
     def _action(self, profile: p4i.ActionProfile, name: str, words: Sequence[str]) -> p4r.Action:
         tables = [table for table in self._info.tables if table.preamble.id in profile.table_ids]
@@ -82,11 +94,14 @@ class Profiles:
 
     def _write_group(self, kind: Kind, profile: p4i.ActionProfile, group: p4r.ActionProfileGroup) -> None:
         group.action_profile_id = profile.preamble.id
-        self._remote.write(kind, p4r.Entity(action_profile_group=group))
+        # A change of a group that was just read lacks a member.
+        self._write(kind, "MBR" if kind == MODIFY else "GRP", p4r.Entity(action_profile_group=group))
 
     def add_to_group(self, name: str, member: str, group: str) -> Lines:
         profile, number = self.profile(name), integer(member, "member handle")
         changed = self._group(profile, group)
+        if any(each.member_id == number + 1 for each in changed.members):
+            raise RefusedError("Invalid table operation (MBR_ALREADY_IN_GRP)")
         changed.members.append(p4r.ActionProfileGroup.Member(member_id=number + 1, weight=1))
         self._write_group(MODIFY, profile, changed)
         yield from ()

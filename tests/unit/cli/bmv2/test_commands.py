@@ -221,6 +221,28 @@ def test_a_cell_that_is_not_there_is_refused_in_the_switchs_words() -> None:
     assert said.startswith("RuntimeCmd: Error: counter TestIngress.arrivals: index: 99, of only 16 cells\n")
 
 
+def test_repeated_commands_and_wrong_handles_get_bmv2s_answers() -> None:
+    """As seen on BMv2, in November 2026."""
+    commands = {
+        "act_prof_create_group choices": "Group has been created with handle 0",
+        "act_prof_add_member_to_group choices 0 0": "Invalid table operation (INVALID_MBR_HANDLE)",
+        "act_prof_create_member choices mark 7": "Member has been created with handle 0",
+        "act_prof_add_member_to_group  choices 0 0": "",
+        "act_prof_add_member_to_group choices  0 0": "Invalid table operation (MBR_ALREADY_IN_GRP)",
+        "act_prof_delete_member choices 0": "Invalid table operation (MBR_STILL_USED)",
+        "act_prof_delete_member choices 5": "Invalid table operation (INVALID_MBR_HANDLE)",
+        "table_indirect_add_with_group pairs 3 => 0": "Entry has been added with handle 0",
+        "act_prof_delete_group choices 0": "Invalid table operation (GRP_STILL_USED)",
+        "act_prof_delete_group choices 5": "Invalid table operation (INVALID_GRP_HANDLE)",
+        "mc_mgrp_create 1": "Creating multicast group 1",
+        "mc_mgrp_create  1": "Creating multicast group 1",
+        "mc_node_associate 2 0": "Invalid PRE operation (INVALID_MGRP_HANDLE)",
+    }
+    with switch(*program("references")) as (_, thrift):
+        answers = run(thrift, "".join(f"{line}\n" for line in commands)).split("RuntimeCmd: ")[1:-1]
+    assert ["".join(answer.splitlines()[-1:]) for answer in answers] == [*commands.values()]
+
+
 def test_the_end_of_the_switch_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     with ExitStack() as stack:
         grpc, thrift = stack.enter_context(switch(*program("testbed")))
