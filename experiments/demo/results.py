@@ -45,7 +45,7 @@ class QueueSample:
 
 @dataclass(frozen=True)
 class Transport:
-    """What the switches saw, of groupflow or of TCP."""
+    """The switches' counts, of groupflow or of TCP."""
 
     seconds: float | None
     """time until the last receiver had all bytes"""

@@ -1,4 +1,4 @@
-"""What a topology's file asks for happens: own programs, schedules, captures, programs in hosts."""
+"""A running network is as its file says: own programs, schedules, captures, programs in hosts."""
 
 import json
 import os

@@ -1,10 +1,17 @@
-"""Stand-ins for gfagent, first on PATH."""
+"""Property tests without limits of time; stand-ins for gfagent, first on PATH."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# On a busy machine any case may take long: pytest's limit of a test's time is the only one.
+settings.register_profile(
+    "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture

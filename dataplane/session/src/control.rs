@@ -100,7 +100,7 @@ wire_enum!(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinRequest {
     pub role: Role,
-    /// Where a receiver wants to begin.
+    /// The place at which a receiver wants to begin.
     pub start: StartAt,
     pub request: RequestId,
     pub name: String,

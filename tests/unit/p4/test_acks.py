@@ -185,7 +185,7 @@ def test_sixteen_branches_count(bare: Switch) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), max_size=40), st.integers(1, 7))
 def test_any_order_of_acknowledgements_tells_the_minimum(acks: list[tuple[int, int]], active: int) -> None:
     """Against a model: the running minimum over active branches goes up, strictly growing."""

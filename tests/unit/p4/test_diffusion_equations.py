@@ -111,7 +111,7 @@ def clip(value: Fraction | int, low: int, high: Fraction | int) -> Fraction | in
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(alphas, diffusions(), st.integers(0, RATE_MAX // 2), depths, depths)
 @example(
     alpha_coefficient(Fraction(1)), diffusion_coefficient(Fraction(1, 10), 100_000), 656_000_000, 1800, 0
@@ -133,7 +133,7 @@ def test_the_rate_is_equation_2(alpha: Coefficient, d: Coefficient, r: int, ahea
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(diffusions(), rates, depths, depths, shares)
 def test_the_report_is_equations_1_4_and_5(d: Coefficient, r: int, ahead: int, here: int, share: int) -> None:
     """r_i-1 = J_i(1) = max(0, min(L, r - D_i (n_i+1 - n_i))), without any rounding; beside it n_i."""
@@ -148,7 +148,7 @@ def test_the_report_is_equations_1_4_and_5(d: Coefficient, r: int, ahead: int, h
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(alphas, diffusions(), st.integers(0, RATE_MAX // 2), depths, depths, shares)
 def test_the_boundary_is_equation_9(
     alpha: Coefficient, d: Coefficient, r: int, ahead: int, here: int, share: int
@@ -190,7 +190,7 @@ def d_times(d: Coefficient, ahead: int) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(alphas, diffusions(), signed_rates, depths, depths, shares)
 @example(ALPHA_2, STEEP, RATE_MIN, 0, 2**32 - 1, 0)
 @example(ALPHA_2, STEEP, RATE_MAX, 2**32 - 1, 0, 0)

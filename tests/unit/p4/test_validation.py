@@ -99,7 +99,7 @@ def node() -> Switch:
     return with_session(new_switch())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=200), st.integers(0, 511))
 def test_random_bytes_never_leave_the_switch(data: bytes, port: int) -> None:
     switch = node()

@@ -86,7 +86,7 @@ def test_the_delay_between_agents_counts_in_full() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems(graphs(switches=6, hosts=6), agents=3, senders=2))
 def test_node_to_node_is_never_slower(problem: Problem) -> None:
     agents = problem.candidates[: problem.budget]
@@ -94,7 +94,7 @@ def test_node_to_node_is_never_slower(problem: Problem) -> None:
     assert completion_time(problem, carried, "n2n") <= completion_time(problem, carried, "e2e")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(switches=8, hosts=2))
 def test_routes_are_those_of_the_controller(topology: Topology) -> None:
     routes = Routes(topology)

@@ -18,14 +18,14 @@ TIME_BOUND = 2.5
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(problems(graphs(switches=8, hosts=6), agents=4, senders=2))
 def test_link_bytes_are_within_the_bound(problem: Problem) -> None:
     found = ratio(problem, "bytes", exhaustive.best_by_agents)
     assert 1 <= found <= BYTES_BOUND
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(problems(graphs(switches=5, hosts=4), agents=3, senders=2))
 def test_completion_time_is_within_the_bound(problem: Problem) -> None:
     found = ratio(problem, "time", exhaustive.best_by_overlays)
@@ -33,14 +33,14 @@ def test_completion_time_is_within_the_bound(problem: Problem) -> None:
     assert 1 - 1e-12 <= found <= (TIME_BOUND_ALIKE if len(rates) == 1 else TIME_BOUND)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(graphs(switches=8, hosts=6), agents=1, senders=2))
 def test_one_agent_is_placed_best(problem: Problem) -> None:
     assert cost(curve(problem, "bytes")[-1]) == exhaustive.best_by_agents(problem, "bytes")
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(graphs(switches=9, hosts=8), agents=5, senders=2))
 def test_more_agents_never_cost_more(problem: Problem) -> None:
     for objective in ("bytes", "time"):

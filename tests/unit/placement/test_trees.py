@@ -16,7 +16,7 @@ from tests.unit.placement.questions import problems, trees
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(problems(trees(switches=6, hosts=6), agents=4, senders=3))
 def test_link_bytes_are_least(problem: Problem) -> None:
     """With one sender, joining each host to its nearest agent costs no more than any other way."""
@@ -27,14 +27,14 @@ def test_link_bytes_are_least(problem: Problem) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(problems(trees(switches=6, hosts=6), agents=4))
 def test_completion_time_is_least(problem: Problem) -> None:
     found = cost(curve(problem, "time")[-1])
     assert found == pytest.approx(best_on_tree(problem, "time"), rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(problems(trees(switches=4, hosts=4), agents=3))
 def test_no_overlay_of_another_shape_is_faster(problem: Problem) -> None:
     """Cells need not be connected in general; on small trees nothing is gained by that."""
@@ -54,7 +54,7 @@ def test_all_trees_of_four_switches(objective: Objective) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(trees(switches=9, hosts=9), agents=6, senders=2))
 def test_more_agents_never_cost_more(problem: Problem) -> None:
     for objective in ("bytes", "time"):

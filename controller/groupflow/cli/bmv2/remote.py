@@ -47,7 +47,7 @@ class LostError(Exception):
 
 
 class Place(NamedTuple):
-    """Where a switch is found."""
+    """The addresses of one switch."""
 
     device_id: int
     grpc: str

@@ -60,7 +60,7 @@ struct Rule {
     text: String,
 }
 
-/// Where the value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// The entry's field with this id.
