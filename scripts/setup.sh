@@ -53,6 +53,7 @@ make
 procps
 curl
 iperf3
+tcpdump
 netcat-openbsd
 rsync
 graphviz$browser"

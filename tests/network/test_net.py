@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,6 +34,7 @@ links:
   - {ends: [c1, s1], rate: unlimited, delay: 0ms}
 """
 TOKENS = Path("/run/groupflow/api")
+NAMES = Path("/run/groupflow/networks")
 GFSWITCH = str(find_program("gfswitch"))
 COMMAND = (sys.executable, "-m", "groupflow.cli.main", "net")
 
@@ -52,9 +54,17 @@ def net(*words: str, code: int = 0) -> str:
     return done.stderr if code else done.stdout
 
 
+def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @contextmanager
-def up(*words: str) -> Generator[subprocess.Popen[str]]:
-    with subprocess.Popen([*COMMAND, "up", *words], stdout=subprocess.PIPE, text=True) as process:
+def up(*words: str, stderr: int | None = None) -> Generator[subprocess.Popen[str]]:
+    command = [*COMMAND, "up", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
         assert process.stdout is not None
         try:
             first = process.stdout.readline()
@@ -106,6 +116,30 @@ def test_a_prompt_ends_with_its_network_and_its_programs(folder: Path) -> None:
         assert beside.wait(20) == -signal.SIGKILL
 
 
+def test_a_killed_controller_is_started_again_with_its_sessions(folder: Path) -> None:
+    """Whatever ends a network, its name's file goes with it."""
+    with up("hall.yaml", "--record", "hall.rec", stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        subprocess.run([*COMMAND[:-1], "ctl", "sessions", "create", "7"], check=True, capture_output=True)
+        pid = int(subprocess.check_output(["pgrep", "-f", "controller run --topology"]))
+        os.kill(pid, signal.SIGKILL)
+        told = process.stderr.readline()
+        assert f"controller (pid {pid}) was ended by signal 9; " in told
+        assert "started again, with its sessions" in told
+        eventually(lambda: [each["id"] for each in status()["sessions"]] == [7])
+        eventually(lambda: [each["state"] for each in status()["agents"]] == ["up", "up"])
+        assert (folder / f"hall.{pid}.rec").exists() and (folder / "hall.rec").exists()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    assert not list(NAMES.glob("*.json"))
+
+
+def status() -> dict[str, list[dict[str, object]]]:
+    """Of the only network, by its controller; nothing while that is being started again."""
+    done = subprocess.run([*COMMAND, "status", "--json"], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else {"sessions": [], "agents": []}
+
+
 def test_nothing_is_left_of_a_killed_network(folder: Path) -> None:
     """The fixture of all tests here looks for processes, interfaces and namespaces."""
     with up("hall.yaml") as process:
@@ -116,7 +150,7 @@ def test_nothing_is_left_of_a_killed_network(folder: Path) -> None:
 def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
     (folder / "f.bin").write_bytes(os.urandom(300_000))
     commands = (
-        *("pingall", "iperf h1 h3", "send h1 f.bin h2 h3", "sessions", "status"),
+        *("h1 tcpdump --version", "pingall", "iperf h1 h3", "send h1 f.bin h2 h3", "sessions", "status"),
         *("link s1 s2 down", "h1 ping -c1 -W1 h2", "iperf h1 h2", "link s1 s2 up", "h1 ping -c1 -W3 h2"),
         *("link s1 s9 down", "exit"),
     )
@@ -130,7 +164,7 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     for expected in (
-        *("0% dropped (12/12 received)", "TCP from h1 to h3: ", "300000 bytes to h2 h3 in"),
+        *("0% dropped (12/12 received)", "TCP from h1 to h3: ", "300000 bytes to h2 h3 in", "libpcap"),
         *("2 of 2 switches up", "100% packet loss", " 0% packet loss"),
     ):
         assert expected in done.stdout + done.stderr

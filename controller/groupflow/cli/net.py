@@ -25,7 +25,7 @@ from groupflow.cli.command import (
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
-    from groupflow.lab.registry import Entry
+    from groupflow.lab.registry import Claim, Entry
     from groupflow.network.topology import Topology
 
 DEFAULT_API = ("127.0.0.1", 9580)
@@ -131,8 +131,8 @@ def _up(args: argparse.Namespace) -> int:
     from groupflow.endpoint.errors import ProgramNotFoundError
     from groupflow.lab.daemon import DaemonError
     from groupflow.lab.leftovers import InUseError
-    from groupflow.lab.network import NetworkError
-    from groupflow.lab.registry import RegistryError
+    from groupflow.lab.network import UNSHARE, NetworkError, check_rights
+    from groupflow.lab.registry import Claim, RegistryError
     from groupflow.network.topology import TopologyError
 
     errors = (TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError)
@@ -143,11 +143,12 @@ def _up(args: argparse.Namespace) -> int:
         topology = _asked(args)
         name = args.name or topology.name
         if _INSIDE not in os.environ:
-            _enter(args, name)
+            check_rights(UNSHARE)
+            with Claim(name) as claim:
+                _enter(args, claim)
         inherited = json.loads(os.environ.pop(_INSIDE))
         from groupflow.endpoint.api_token import VARIABLE, forgotten
-        from groupflow.lab.named import NamedOptions, named, watch
-        from groupflow.lab.registry import Claim
+        from groupflow.lab.named import NamedOptions, Supervision, named, watch
 
         options = NamedOptions(
             name=name,
@@ -162,15 +163,18 @@ def _up(args: argparse.Namespace) -> int:
             pcap=args.pcap,
         )
         token = inherited["token"] and Path(inherited["token"])
-        claim = Claim(name, inherited["claim"])
-        with forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as up:
+        claim = Claim(name, inherited["claim"], Path(inherited["claims"]))
+        with claim, forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as up:
             print(_started(up), flush=True)
+            supervision = Supervision(
+                up, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True)
+            )
             if args.cli:
                 from groupflow.lab.prompt import Prompt
 
-                Prompt(up.network, up.controller, options.folder)
+                Prompt(up, supervision, options.folder)
             else:
-                watch(up.network, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True))
+                watch(supervision)
     return OK
 
 
@@ -199,18 +203,17 @@ def _import(args: argparse.Namespace) -> int:
     return OK
 
 
-def _enter(args: argparse.Namespace, name: str) -> Never:
-    """Takes the name and the API's address, then goes on in namespaces of the network's own."""
+def _enter(args: argparse.Namespace, claim: "Claim") -> Never:
+    """Takes the API's address, then goes on in namespaces of the network's own."""
     from groupflow.control.api.server import ApiError, listen
     from groupflow.endpoint import api_token
     from groupflow.lab import namespaces
-    from groupflow.lab.network import UNSHARE, check_rights
-    from groupflow.lab.registry import Claim
+    from groupflow.lab.registry import FOLDER
 
-    check_rights(UNSHARE)
-    claim = Claim(name)
     asked: tuple[str, int] | None = args.api
-    url, token, kept = None, None, [claim.descriptor]
+    # The network's own /run/groupflow hides the folders of names and of tokens.
+    folder, claims = api_token.past_mounts(FOLDER)
+    url, token, kept = None, None, [claim.descriptor, folder]
     sockets = list[int]()
     if not args.no_controller:
         with failing_with(ApiError):
@@ -227,10 +230,10 @@ def _enter(args: argparse.Namespace, name: str) -> Never:
         os.environ[api_token.VARIABLE] = api_token.new()
         with failing_with(api_token.TokenFileError):
             path = api_token.keep(url, os.environ[api_token.VARIABLE])
-        # The network's own /run/groupflow hides the folder.
         folder, token = api_token.past_mounts(path)
         kept.append(folder)
-    inherited = {"claim": claim.descriptor, "sockets": sockets, "url": url, "token": token and str(token)}
+    inherited = {"claim": claim.descriptor, "claims": str(claims), "sockets": sockets, "url": url}
+    inherited["token"] = token and str(token)
     with api_token.forgotten(token, os.environ.get(api_token.VARIABLE, "")):  # if it cannot go on
         namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *sockets])
 

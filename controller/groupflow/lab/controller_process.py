@@ -48,6 +48,7 @@ class ControllerProcess:
         file of a recording.
         """
         self._network = network
+        self._record = record
         folder.mkdir(parents=True, exist_ok=True)
         topology = folder / "topology.yaml"
         topology.write_text(variants.render(network.topology), encoding="utf-8")
@@ -83,9 +84,15 @@ class ControllerProcess:
         return self
 
     def restart(self) -> None:
-        """Starts the controller again after `daemon.kill()`, with the store of the killed one."""
-        self.daemon.restart()
+        """Starts a controller again that has ended, with its store."""
+        self.begin_again()
         self.wait_ready()
+
+    def begin_again(self) -> None:
+        """As `restart`, without waiting. The recording so far is kept beside that which begins."""
+        if self._record is not None and self._record.exists():
+            self._record.rename(self._record.with_suffix(f".{self.daemon.pid}{self._record.suffix}"))
+        self.daemon.restart()
 
     def wait_ready(self) -> None:
         """Returns when the API answers and every switch is reconciled. Raises DaemonError."""

@@ -101,8 +101,9 @@ class Daemon:
     def death(self) -> str:
         """The end of the process, in one line."""
         assert self._process is not None
-        how = how_it_ended(self._process.poll())
-        last = self.last_line()
+        how = how_it_ended(code := self._process.poll())
+        # The last line of a killed process says nothing of its end.
+        last = "" if code == -signal.SIGKILL else self.last_line()
         said = f": {last}" if last else f"; see {self.log}"
         return f"{self.name} (pid {self.pid}) {how}{said}"
 

@@ -27,6 +27,8 @@ from groupflow.network.topology import Topology
 API_PORT = 9580
 """of the controller, inside the network's namespaces: the default of every command"""
 _WATCH_SECONDS = 0.5
+_RESTARTS = 5
+"""of a controller that ends by itself: one that cannot run is not started for ever"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,23 +127,50 @@ def _is_ours(topology: Topology) -> bool:
     return True
 
 
-def watch(network: Network, tell: Callable[[str], None]) -> None:
-    """Returns when SIGINT or SIGTERM comes; until then tells of each process of the network that dies."""
+class Supervision:
+    """Tells, once each, of processes of a network that died, and starts the controller again, which has its
+    sessions in its store."""
+
+    def __init__(self, up: Running, tell: Callable[[str], None]) -> None:
+        self._up = up
+        self._tell = tell
+        self._told = set[str]()
+        self._restarts = _RESTARTS
+
+    def look(self) -> bool:
+        """Whether the controller was started again. Call it often, from the main thread."""
+        restarted = False
+        for daemon in self._up.network.processes:
+            try:
+                daemon.check()
+            except DaemonError as error:
+                if (line := str(error)) in self._told:
+                    continue
+                self._told.add(line)
+                controller = self._up.controller
+                if controller is None or daemon is not controller.daemon:
+                    self._tell(line)
+                elif self._restarts == 0:
+                    self._tell(f"{line}; not started again after {_RESTARTS} times; see {daemon.log}")
+                else:
+                    self._tell(f"{line}; started again, with its sessions")
+                    self._restarts -= 1
+                    controller.begin_again()
+                    restarted = True
+        return restarted
+
+
+def watch(supervision: Supervision) -> None:
+    """Looks at a network's processes until SIGINT or SIGTERM comes."""
     ended = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
         ended.set()
 
     former = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    told = ""
     try:
         while not ended.wait(_WATCH_SECONDS):
-            try:
-                network.check()
-            except DaemonError as error:
-                if str(error) != told:
-                    told = str(error)
-                    tell(told)
+            supervision.look()
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)

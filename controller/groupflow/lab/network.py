@@ -69,9 +69,14 @@ class Network:
         self._reservation.add_process(daemon.pid)
         return daemon
 
+    @property
+    def processes(self) -> tuple[Daemon, ...]:
+        """Switches, and what was started beside them and in hosts."""
+        return (*(switch.daemon for switch in self.switches.values()), *self.daemons)
+
     def check(self) -> None:
         """Raises DaemonError when a switch or another process of the network has died."""
-        for daemon in (*(switch.daemon for switch in self.switches.values()), *self.daemons):
+        for daemon in self.processes:
             daemon.check()
 
     def restart(self, name: str) -> None:

@@ -115,6 +115,10 @@ def _compiled(path: Path, folder: Path) -> Path:
     if not path.is_file():
         raise TopologyError(f"{path}: no such file; name a P4 program, or the JSON that p4c made of it")
     if path.suffix != ".p4":
+        from groupflow.p4rt.program import check_json
+
+        with _refusing():
+            check_json(path)
         return path
     compiler = next(filter(shutil.which, _COMPILERS), None)
     if compiler is None:

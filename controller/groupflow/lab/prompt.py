@@ -27,8 +27,8 @@ from groupflow.lab.controller_process import ControllerError, ControllerProcess,
 from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
-from groupflow.lab.named import joined
-from groupflow.lab.network import Network, NetworkError
+from groupflow.lab.named import Running, Supervision, joined
+from groupflow.lab.network import NetworkError
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.p4rt.control_socket import ControlError
@@ -51,14 +51,22 @@ class Prompt(CLI):
 
     prompt = "groupflow> "
 
-    def __init__(self, network: Network, controller: ControllerProcess | None, folder: Path) -> None:
+    def __init__(self, up: Running, supervision: Supervision, folder: Path) -> None:
         """Files that arrive go to `folder`."""
-        self._network = network
-        self._controller = controller
+        self._network = up.network
+        self._controller = up.controller
+        self._supervision = supervision
         self._folder = folder
         self._receiving: dict[int, dict[str, Daemon]] = {}
         """receivers by session and host"""
-        super().__init__(network.mininet)
+        super().__init__(up.network.mininet)
+
+    def precmd(self, line: str) -> str:
+        """Before each command, tells of what died since the last one."""
+        if self._supervision.look() and self._controller is not None:
+            with suppress(DaemonError):
+                self._controller.wait_ready()
+        return super().precmd(line)
 
     def waitForNode(self, node: Node) -> None:  # noqa: N802 (Mininet's name)
         """Prints a command's output until it ends. The next lines of a file of commands are not its input."""

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Self, cast
 
 from groupflow.lab.leftovers import RUN_FOLDER
 
@@ -40,13 +40,14 @@ class Entry:
 
 
 class Claim:
-    """A name, held until this process ends; the file descriptor outlives an exec."""
+    """A name, held until this process or the block of `with` ends; its descriptors outlive an exec."""
 
     def __init__(self, name: str, descriptor: int | None = None, folder: Path = FOLDER) -> None:
         """`descriptor` is that of a claim which this process took before it executed itself anew.
 
         Raises RegistryError when a network of that name runs, or the name is none.
         """
+        self._folder = folder
         if not _NAME.fullmatch(name):
             raise RegistryError(f"--name {name!r}: write letters, digits, '-', '_' or '.', 40 at most")
         if descriptor is not None:
@@ -63,6 +64,13 @@ class Claim:
                     f"end it: groupflow net down {name}; or choose another --name"
                 )
             self._file.truncate(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        running_networks(self._folder)  # removes the file
 
     @property
     def descriptor(self) -> int:

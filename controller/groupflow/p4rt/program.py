@@ -219,11 +219,25 @@ def _check_names(program: Program, path: Path) -> None:
         raise ProgramError(f"{path}: no packet_out header with egress_port and inject; {cure}")
 
 
+def check_json(blob: Path) -> None:
+    """Refuses a file that p4c did not write for BMv2. Raises ProgramError."""
+    _table_names(blob, _read(blob))
+
+
 def _check_blob(program: Program, blob: Path, p4info: Path) -> None:
     """Refuses JSON that p4c did not write for BMv2, or that is of another program than the P4Info."""
+    names = _table_names(blob, program.blob)
+    for table in program.p4info.tables:
+        if table.preamble.name not in names:
+            raise ProgramError(
+                f"{blob}: no table '{table.preamble.name}', which {p4info} has; name two files of one p4c run"
+            )
+
+
+def _table_names(blob: Path, content: bytes) -> set[object]:
     cure = "name the .json file that p4c-bm2-ss wrote"
     try:
-        root = cast(object, json.loads(program.blob))
+        root = cast(object, json.loads(content))
     except (ValueError, RecursionError):
         raise ProgramError(f"{blob}: not JSON; {cure}") from None
     pipelines = cast(_Json, root).get("pipelines") if isinstance(root, dict) else None
@@ -235,8 +249,4 @@ def _check_blob(program: Program, blob: Path, p4info: Path) -> None:
         for table in cast(list[object], tables) if isinstance(tables, list) else []:
             if isinstance(table, dict):
                 names.add(cast(_Json, table).get("name"))
-    for table in program.p4info.tables:
-        if table.preamble.name not in names:
-            raise ProgramError(
-                f"{blob}: no table '{table.preamble.name}', which {p4info} has; name two files of one p4c run"
-            )
+    return names
