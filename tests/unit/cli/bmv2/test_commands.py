@@ -134,6 +134,17 @@ def test_a_table_of_2016_holds_its_profile(tmp_path: Path) -> None:
         assert "Entry has been added with handle 0" in run(thrift, commands)
 
 
+def test_mirroring_follows_the_group_until_the_end_of_the_run() -> None:
+    made = "mc_mgrp_create 1\nmc_node_create 0 2\nmc_node_associate 1 0\n"
+    with switch(*program("testbed")) as (_, thrift):
+        later = run(
+            thrift,
+            f"{made}mirroring_add_mc 5 1\nmc_node_update 0 2 3\nmirroring_get 5\n"
+            "mirroring_add 5 4\nmc_node_update 0 6\nmirroring_get 5\n",
+        )
+    assert re.findall(r"port=([^)]*), mgid", later) == ["[2, 3]", "4"]
+
+
 def test_handles_and_nodes_outlive_the_run() -> None:
     with switch(*program("testbed")) as (_, thrift):
         run(
