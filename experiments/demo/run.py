@@ -39,7 +39,7 @@ def check(options: Options) -> None:
     if options.switch == "bmv2" and options.delay_ns is not None:
         raise RefusedError("BMv2 does not emulate links; leave DELAY out, or use SWITCH=gfswitch")
     if options.loss not in (0, DEFAULT_LOSS) and options.loss not in options.losses:
-        raise StudyError(f"no {kernel_link.PROGRAM} on PATH, which loses frames for BMv2; install nftables")
+        raise StudyError(kernel_link.ABSENT)
     if os.geteuid() != 0:
         raise StudyError("root is needed to make network namespaces; use sudo")
 

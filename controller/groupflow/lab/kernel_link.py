@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from groupflow.network import units
 
 PROGRAM = "nft"
+ABSENT = f"no {PROGRAM} on PATH, which loses frames for BMv2; install nftables"
 
 
 def loss_of(change: str, usual: int) -> int:

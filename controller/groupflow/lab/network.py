@@ -104,6 +104,8 @@ class Network:
             loss = kernel_link.loss_of(change, link.spec.loss)
         except ValueError as error:
             raise NetworkError(str(error)) from None
+        if not kernel_link.is_offered():
+            raise NetworkError(kernel_link.ABSENT)
         for end in (link.a, link.b):
             if switch := self.switches.get(end.node):
                 interface = switch.spec.interface(end.port)

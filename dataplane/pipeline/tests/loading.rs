@@ -111,6 +111,17 @@ fn the_rich_program_loads_and_runs() {
     exercise(program, &[vec![1, 2, 3, 4, 5, 6, 7, 8, 9], vec![1; 40], vec![]]);
 }
 
+/// As in JSON of 2016, where a table names its actions and lists no ids.
+#[test]
+fn a_table_without_ids_of_actions_has_the_actions_that_it_names() {
+    let (new, mut old) = (rich(), rich());
+    old.json.pointer_mut("/pipelines/0/tables/0").unwrap().as_object_mut().unwrap().remove("action_ids");
+    let actions = |p4: &P4| Program::from_json(&p4.json.to_string()).unwrap().tables()[0].actions.clone();
+    assert_eq!(actions(&old), actions(&new));
+    old.json["pipelines"][0]["tables"][0]["actions"][0] = json!("odd");
+    assert_eq!(old.load_error(), "pipelines[0].tables[0].actions[0]: no action \"odd\"");
+}
+
 #[test]
 fn wrong_texts() {
     let cases = [

@@ -32,6 +32,8 @@ class Engine:
         self._nodes: dict[int, Node] = {}
         self._groups: dict[int, list[int]] | None = None
         """the handles of each group's nodes, when they were read"""
+        self._mirrors: dict[int, int] = {}
+        """the group of each mirroring session that this run gave one"""
 
     def create_group(self, group: str) -> Lines:
         number = integer(group, "multicast group id")
@@ -149,19 +151,25 @@ class Engine:
             entry.replicas.extend(_replica(port, rid) for port in ports)
         engine = p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)
         self._remote.write(kind, p4r.Entity(packet_replication_engine_entry=engine))
+        for session, mirrored in self._mirrors.items():
+            if mirrored == group:
+                self._mirror(session, entry.replicas)
 
     def mirror(self, session: str, port: str) -> Lines:
         replica = _replica(integer(port, "egress_port", _LAST_PORT), 0)
-        self._mirror(integer(session, "mirror_id"), [replica])
+        number = integer(session, "mirror_id")
+        self._mirror(number, [replica])
+        self._mirrors.pop(number, None)
         yield from ()
 
     def mirror_group(self, session: str, group: str) -> Lines:
-        """The copies are those that the group makes now."""
+        """The copies are those that the group makes, until the end of the run."""
         number, group_number = integer(session, "mirror_id"), integer(group, "mgrp")
         found = self._found(group_number) if group_number else []
         if not found:
             raise RefusedError(f"there is no multicast group {group}: create it first")
         self._mirror(number, found[0].replicas)
+        self._mirrors[number] = group_number
         yield from ()
 
     def _mirror(self, session: int, replicas: Iterable[p4r.Replica]) -> None:
@@ -175,7 +183,9 @@ class Engine:
             self._remote.write(MODIFY, entry)
 
     def delete_mirror(self, session: str) -> Lines:
-        self._remote.write(DELETE, _session(self._mirrored(session).session_id))
+        number = self._mirrored(session).session_id
+        self._remote.write(DELETE, _session(number))
+        self._mirrors.pop(number, None)
         yield from ()
 
     def mirrored(self, session: str) -> Lines:

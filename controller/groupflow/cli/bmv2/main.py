@@ -8,7 +8,8 @@ import argparse
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -166,6 +167,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"gfswitch-cli: {error}", file=sys.stderr)
         return REFUSED
     known = commands(remote)
+    if sys.stdin.isatty():
+        edit_lines(known)
     try:
         while (line := input(PROMPT).strip()) != "EOF":
             if line and not line.startswith(("#", "//")):
@@ -183,6 +186,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         remote.close()
     return OK
+
+
+def edit_lines(names: Iterable[str]) -> None:
+    """Gives `input` editing, history and completion of the names; without Python's readline, nothing."""
+    with suppress(ImportError):
+        import readline
+
+        def found(text: str, number: int) -> str | None:
+            return dict(enumerate(f"{name} " for name in names if name.startswith(text))).get(number)
+
+        readline.set_completer(found)
+        readline.parse_and_bind("tab: complete")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -56,7 +56,9 @@ class _P4Info:
                 self._action(action)
         for table in self._listed("tables"):
             self._table(table)
-        for profile in self._listed("action_profiles"):
+        # JSON of 2016 describes a table's profile in the table.
+        old = [table for table in self._listed("tables") if "act_prof_name" in table]
+        for profile in (*self._listed("action_profiles"), *old):
             self._profile(profile)
         for counter in self._form["counter_arrays"]:
             self._counter(counter)
@@ -103,9 +105,10 @@ class _P4Info:
 
     def _profile(self, form: Json) -> None:
         profile = self._info.action_profiles.add(size=form["max_size"], with_selector="selector" in form)
-        _name(profile, _PROFILE + len(self._info.action_profiles), form["name"])
+        name = form.get("act_prof_name", form["name"])
+        _name(profile, _PROFILE + len(self._info.action_profiles), name)
         for user in self._listed("tables"):
-            if user.get("action_profile") == form["name"]:
+            if name in (user.get("action_profile"), user.get("act_prof_name")):
                 table = self._tables[user["name"]]
                 table.implementation_id = profile.preamble.id
                 profile.table_ids.append(table.preamble.id)

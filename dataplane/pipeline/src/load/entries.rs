@@ -24,6 +24,13 @@ pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, Load
     scope.actions.get(&id).copied().map(ActionId).ok_or_else(|| node.dangling("action", id.to_string()))
 }
 
+/// The first action of a name: compilers before 2016 gave tables no ids of actions.
+pub(crate) fn named_action(node: &Json<'_>, context: &TableScope<'_>) -> Result<ActionId, LoadError> {
+    let name = node.str()?;
+    let found = context.actions.iter().position(|action| action.name == name);
+    found.map(|index| ActionId(index as u32)).ok_or_else(|| node.dangling("action", name))
+}
+
 /// The action and arguments of a default or declared entry.
 pub(crate) fn call(
     node: &Json<'_>, info: &TableInfo, context: &TableScope<'_>,

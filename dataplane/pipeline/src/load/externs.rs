@@ -122,12 +122,16 @@ pub(crate) fn selectors(
     for pipeline in root.get("pipelines")?.items()? {
         let profiles = pipeline.list("action_profiles")?;
         for table in pipeline.list("tables")? {
-            let Some(name) = table.opt("action_profile") else { continue };
-            let named = |profile: &&Json<'_>| profile.get("name").and_then(|n| n.str()) == name.str();
-            let profile = profiles.iter().find(named);
-            let profile =
-                profile.ok_or_else(|| name.dangling("action profile", name.str().unwrap_or_default()))?;
-            let Some(selector) = profile.opt("selector") else { continue };
+            let selector = match table.opt("action_profile") {
+                Some(name) => {
+                    let named = |profile: &&Json<'_>| profile.get("name").and_then(|n| n.str()) == name.str();
+                    let profile = profiles.iter().find(named);
+                    let absent = || name.dangling("action profile", name.str().unwrap_or_default());
+                    profile.ok_or_else(absent)?.opt("selector")
+                }
+                None => table.opt("selector"), // JSON of 2016
+            };
+            let Some(selector) = selector else { continue };
             let id = (actions + made.len()) as u32;
             scope.selects.insert(table.get("name")?.str()?.to_owned(), id);
             let group = ParamInfo { name: "group".to_owned(), width: 64 };

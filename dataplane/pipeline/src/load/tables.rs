@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::entries::{action_id, call, entries, TableScope};
+use super::entries::{action_id, call, entries, named_action, TableScope};
 use super::expr::accessed;
 use super::json::Json;
 use super::scope::Scope;
@@ -37,12 +37,11 @@ pub(crate) fn table(
         }
     }
     let (key, fields, before) = key(node, &name, context.scope)?;
-    let mut actions = node
-        .get("action_ids")?
-        .items()?
-        .iter()
-        .map(|id| action_id(id, context.scope))
-        .collect::<Result<Vec<_>, _>>()?;
+    let listed: Result<Vec<_>, _> = match node.opt("action_ids") {
+        Some(ids) => ids.items()?.iter().map(|id| action_id(id, context.scope)).collect(),
+        None => node.get("actions")?.items()?.iter().map(|name| named_action(name, context)).collect(),
+    };
+    let mut actions = listed?;
     let mut ways = ways(node, &actions, context, names)?;
     let select = context.scope.selects.get(&name).map(|action| ActionId(*action));
     if let Some(select) = select {

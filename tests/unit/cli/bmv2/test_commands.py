@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -114,6 +115,34 @@ def test_a_program_without_p4info_has_the_one_of_its_json() -> None:
         added = run(thrift, "table_add destinations forward 5 => 2 1\n")
         assert "Entry has been added with handle 0" in added
         assert run(thrift, "table_num_entries destinations\n") == "RuntimeCmd: 1\nRuntimeCmd: \n"
+
+
+def test_a_table_of_2016_holds_its_profile(tmp_path: Path) -> None:
+    form = json.loads((PROGRAMS / "references.json").read_text())
+    for pipeline in form["pipelines"]:
+        profiles = {profile["name"]: profile for profile in pipeline.pop("action_profiles")}
+        for table in pipeline["tables"]:
+            if name := table.pop("action_profile", None):
+                table |= {**profiles[name], **table, "act_prof_name": name}
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(form))
+    commands = (
+        "act_prof_create_group choices\nact_prof_create_member choices mark 7\n"
+        "act_prof_add_member_to_group choices 0 0\ntable_indirect_add_with_group pairs 3 => 0\n"
+    )
+    with switch(str(old)) as (_, thrift):
+        assert "Entry has been added with handle 0" in run(thrift, commands)
+
+
+def test_mirroring_follows_the_group_until_the_end_of_the_run() -> None:
+    made = "mc_mgrp_create 1\nmc_node_create 0 2\nmc_node_associate 1 0\n"
+    with switch(*program("testbed")) as (_, thrift):
+        later = run(
+            thrift,
+            f"{made}mirroring_add_mc 5 1\nmc_node_update 0 2 3\nmirroring_get 5\n"
+            "mirroring_add 5 4\nmc_node_update 0 6\nmirroring_get 5\n",
+        )
+    assert re.findall(r"port=([^)]*), mgid", later) == ["[2, 3]", "4"]
 
 
 def test_handles_and_nodes_outlive_the_run() -> None:

@@ -1,5 +1,6 @@
 """`gfswitch-cli`: values as they are written and shown, P4Info of JSON, queues and ports."""
 
+import readline
 from pathlib import Path
 from time import time_ns
 from typing import Any, cast
@@ -10,7 +11,7 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from groupflow.cli.bmv2.arrays import Arrays
-from groupflow.cli.bmv2.main import carry_out, commands
+from groupflow.cli.bmv2.main import carry_out, commands, edit_lines
 from groupflow.cli.bmv2.p4info import derived
 from groupflow.cli.bmv2.remote import RefusedError, Remote
 from groupflow.cli.bmv2.tables import Tables
@@ -195,3 +196,10 @@ def test_the_times_are_since_the_start_and_since_1970(remote: FakeRemote) -> Non
     before = time_ns() // 1000
     (since_1970,) = carry_out(known, "get_time_since_epoch")
     assert before <= int(since_1970) <= time_ns() // 1000
+
+
+def test_tab_completes_the_names_of_commands() -> None:
+    edit_lines(["table_add", "mc_dump", "table_dump"])
+    complete = readline.get_completer()
+    assert complete is not None
+    assert [complete("table_", number) for number in range(3)] == ["table_add ", "table_dump ", None]
