@@ -45,6 +45,8 @@ def _quantities(result: Result) -> Iterator[tuple[str, str, bool, float]]:
     rates = {member: bps / 1e6 for member, bps in result.throughput_bps.items()}
     yield "throughput, mean", "Mb/s", True, fmean(rates.values())
     yield "throughput, least", "Mb/s", result.case.method != "unicast", min(rates.values())
+    yield "reception", "Mb/s", result.case.method != "unicast", result.least_bps / 1e6
+    yield "consumption", "MB", True, result.consumed_bytes / 1e6
     for network in NETWORKS:
         inside = [rate for member, rate in rates.items() if member[1] == network]
         yield f"throughput in network {network}", "Mb/s", result.case.method != "unicast", fmean(inside)
@@ -53,12 +55,9 @@ def _quantities(result: Result) -> Iterator[tuple[str, str, bool, float]]:
     yield "on s1-s2", "MB", True, carried["s1", "s2"]
     yield "on members' links", "MB", True, _total(carried[s, m] for s, m in carried if m in rates)
     yield "on all links", "MB", True, _total(carried.values())
-    yield (
-        "acknowledgements",
-        "MB",
-        False,
-        _total(carried[one, other] for one, other in carried if (one, other) in _BACK or one in rates),
-    )
+    if result.case.senders == 1:  # otherwise these links carry data, too
+        back = [carried[ends] for ends in carried if ends in _BACK or ends[0] in rates]
+        yield "acknowledgements", "MB", False, _total(back)
     for switch in sorted(result.cache_peak_bytes.keys() | {"s1", "s2"}):
         if result.case.method != "unicast":
             peak = result.cache_peak_bytes[switch] / 1e6

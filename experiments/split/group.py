@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from experiments.split.plan import Message, Plan, Result
+from experiments.split.plan import Message, Plan, Result, Stream, streams
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import Event
@@ -55,19 +55,19 @@ async def _measure(
             switch: await started(AgentProcess(CacheOptions(name=host), launcher=at(host)))
             for switch, host in agents.items()
         }
-        receivers: dict[str, list[AgentProcess]] = {}
+        receivers: dict[Stream, AgentProcess] = {}
         senders: dict[str, AgentProcess] = {}
-        for source, session in sessions.items():
-            for member in case.receivers(source):
-                options = RecvOptions(session=session.id, token=session.token, name=member)
-                agent = AgentProcess(options, launcher=at(member), output_to=nowhere)
-                receivers.setdefault(member, []).append(await started(agent))
+        for source, member in streams(case):
+            session = sessions[source]
+            options = RecvOptions(session=session.id, token=session.token, name=member)
+            agent = AgentProcess(options, launcher=at(member), output_to=nowhere)
+            receivers[source, member] = await started(agent)
         for source, session in sessions.items():
             count = len(case.receivers(source))
             options = SendOptions(session=session.id, token=session.token, name=source, members=count)
             agent = AgentProcess(options, launcher=at(source), piped_input=True)
             senders[source] = await started(agent)
-        everyone = (*senders.values(), *(agent for each in receivers.values() for agent in each))
+        everyone = (*senders.values(), *receivers.values())
         stack.push_async_callback(_closed, senders.values())
         stack.push_async_callback(AgentProcess.stop_all, everyone)
         for sender in senders.values():
@@ -76,7 +76,7 @@ async def _measure(
         writing = [asyncio.create_task(_write(senders[name], messages[name])) for name in senders]
         await asyncio.sleep(plan.seconds)
         after = link_bytes(network)
-        got = {member: sum(map(_received, each)) for member, each in receivers.items()}
+        got = {stream: _received(agent) for stream, agent in receivers.items()}
         check((*everyone, *caches.values()), writing)
         for task in writing:
             task.cancel()
@@ -84,7 +84,7 @@ async def _measure(
         return Result(
             where="kernel",
             case=case,
-            throughput_bps={member: count * 8 / plan.seconds for member, count in got.items()},
+            received_bps={stream: count * 8 / plan.seconds for stream, count in got.items()},
             link_bytes={ends: after[ends] - carried[ends] for ends in plan.directions(case)},
             cache_peak_bytes={switch: _peak(agent) for switch, agent in caches.items()},
             dropped=queues(network).full - dropped,

@@ -4,39 +4,50 @@ import json
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from experiments.split.plan import CONTROLS, SENDER, Message, Plan, Result
+from experiments.split.plan import CONTROLS, Message, Plan, Result, streams
 from groupflow.lab import split
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.daemon import Daemon
 from groupflow.lab.measure import HealthCheck, link_bytes, queues
 from groupflow.lab.network import Network, running
-from papers.icn2011.paper import Case
+from papers.icn2011.paper import SENDERS, Case
 
 SCRIPT = Path(__file__).with_name("messages.py")
-SESSION_PORT, MEMBER_PORT = 5000, 9000
+SESSION_PORT = 5000
+MEMBER_PORTS = {source: 9000 + number for number, source in enumerate(SENDERS)}
+"""ports of a member's listeners, one for each sender"""
 
 
-def run(plan: Plan, case: Case, messages: Sequence[Message], logs: Path) -> Result:
+def run(plan: Plan, case: Case, messages: Mapping[str, Sequence[Message]], logs: Path) -> Result:
     """One run, from an empty network. Needs root. Raises DaemonError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
-    members = case.receivers(SENDER)
     with running(plan.topology(case), logs) as network:
         controller = ControllerProcess(network, logs).start()
-        listeners = {name: _program(network, logs, name, "listen", MEMBER_PORT) for name in members}
-        session = None
-        targets = [(str(network.topology.hosts[member].ip), MEMBER_PORT) for member in members]
+        listeners = {
+            (source, member): _program(network, logs, member, "listen", MEMBER_PORTS[source])
+            for source, member in streams(case)
+        }
+        sessions: dict[str, _Session] = {}
         if case.method != "unicast":
-            session = _Session(controller, network, case, logs)
-            targets = [(session.address, SESSION_PORT)]
+            _start_agents(controller, network, logs)
+            sessions = {source: _Session(controller, case, source) for source in case.sources}
         health, carried, dropped = HealthCheck(network), link_bytes(network), queues(network).full
-        task = {"targets": targets, "control": CONTROLS[case.tcp], "messages": messages}
-        sender = _program(network, logs, SENDER, "send", json.dumps(task))
-        start = _samples(sender)[0]["start"]
-        end = start + plan.seconds
+        senders: list[Daemon] = []
+        for source in case.sources:
+            targets = [
+                (str(network.topology.hosts[member].ip), MEMBER_PORTS[source])
+                for member in case.receivers(source)
+            ]
+            if sessions:
+                targets = [(sessions[source].address, SESSION_PORT)]
+            task = {"targets": targets, "control": CONTROLS[case.tcp], "messages": messages[source]}
+            senders.append(_program(network, logs, source, "send", json.dumps(task)))
+        end = _samples(senders[0])[0]["start"] + plan.seconds
         time.sleep(max(0.0, end - time.time()))
         after = link_bytes(network)
         dropped = queues(network).full - dropped
@@ -45,45 +56,50 @@ def run(plan: Plan, case: Case, messages: Sequence[Message], logs: Path) -> Resu
         return Result(
             where="kernel",
             case=case,
-            throughput_bps={
-                name: _received(listener, end) * 8 / plan.seconds for name, listener in listeners.items()
+            received_bps={
+                stream: _received(listener, end) * 8 / plan.seconds for stream, listener in listeners.items()
             },
             link_bytes={ends: after[ends] - carried[ends] for ends in plan.directions(case)},
-            cache_peak_bytes=session.cache_peaks() if session else {},
+            cache_peak_bytes=sum((session.cache_peaks() for session in sessions.values()), Counter[str]()),
             dropped=dropped,
             cpu_bound=lagging,
         )
 
 
 class _Session:
-    """A TCP session with every member registered, and the agents that serve it."""
+    """A sender's TCP session with every member registered."""
 
-    def __init__(self, controller: ControllerProcess, network: Network, case: Case, logs: Path) -> None:
+    def __init__(self, controller: ControllerProcess, case: Case, source: str) -> None:
         self._controller = controller
-        for agent in split.start(network, logs).values():
-            agent.wait_ready(lambda host=agent.host: self._is_up(host))
         tcp = {"ports": [SESSION_PORT], "congestion": CONTROLS[case.tcp]}
         made = controller.post("/sessions", {"mode": case.method, "tcp": tcp})
         self._id = made["id"]
         self.address = cast(str, made["address"])
-        for member in case.receivers(SENDER):
-            controller.post(f"/sessions/{self._id}/members", {"host": member, "port": MEMBER_PORT})
+        for member in case.receivers(source):
+            controller.post(f"/sessions/{self._id}/members", {"host": member, "port": MEMBER_PORTS[source]})
 
-    def cache_peaks(self) -> dict[str, int]:
-        """The peak of each agent's cache, by its switch."""
+    def cache_peaks(self) -> Counter[str]:
+        """The peak of each agent's cache of this stream, by its switch."""
         told = cast(Mapping[str, Any], self._controller.get(f"/sessions/{self._id}/tcp"))
-        return {agent["switch"]: agent["counters"]["cache_peak"] for agent in told["agents"]}
+        return Counter({agent["switch"]: agent["counters"]["cache_peak"] for agent in told["agents"]})
 
-    def _is_up(self, host: str) -> bool:
-        """Whether the controller has found a host's agent."""
-        told = cast(list[Mapping[str, object]], self._controller.get("/agents"))
+
+def _start_agents(controller: ControllerProcess, network: Network, logs: Path) -> None:
+    """Starts the split agents, and waits until the controller has found them. Raises DaemonError."""
+
+    def is_up(host: str) -> bool:
+        told = cast(list[Mapping[str, object]], controller.get("/agents"))
         return any((agent["kind"], agent["host"], agent["state"]) == ("split", host, "up") for agent in told)
+
+    for agent in split.start(network, logs).values():
+        agent.wait_ready(lambda host=agent.host: is_up(host))
 
 
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:
     """Starts `messages.py` in a host until the network ends. Raises DaemonError."""
     command = [*network.hosts[host].launcher(), sys.executable, str(SCRIPT), part, str(argument)]
-    program = Daemon(f"{host} ({SCRIPT.name} {part})", command, logs / f"{host}-{part}.log")
+    log = logs / f"{host}-{part}{argument if part == 'listen' else ''}.log"
+    program = Daemon(f"{host} ({SCRIPT.name} {part})", command, log)
     network.start_daemon(program)
     program.wait_ready(lambda: bool(_samples(program)))
     return program

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal, TypeAlias
 
 from groupflow.network import variants
@@ -14,6 +15,8 @@ Where: TypeAlias = Literal["kernel", "netsim", "netsim exact"]
 the paper"""
 Message: TypeAlias = tuple[float, int]
 """(seconds after the start, bytes)"""
+Stream: TypeAlias = tuple[str, str]
+"""(sender, member)"""
 Direction: TypeAlias = tuple[str, str]
 """(from, to): adjacent nodes"""
 
@@ -39,7 +42,7 @@ class Plan:
     """bit/s of every link"""
     methods: tuple[Method, ...] = METHODS
     many: bool = False
-    """whether four senders, to a member of each other network, follow those of one sender"""
+    """whether four senders, to a member of each other network, follow those of one sender, if any"""
 
     @property
     def message_bytes(self) -> int:
@@ -69,14 +72,19 @@ class Plan:
                 yield from ((one, other), (other, one))
 
 
+def streams(case: Case) -> list[Stream]:
+    """Every sender with each of its members."""
+    return [(source, member) for source in case.sources for member in case.receivers(source)]
+
+
 @dataclass(frozen=True)
 class Result:
     """Measurements of one run, the same from kernel TCP and from netsim."""
 
     where: Where
     case: Case
-    throughput_bps: Mapping[str, float]
-    """payload that a member received of all streams, by member"""
+    received_bps: Mapping[Stream, float]
+    """payload that a member received of a stream"""
     link_bytes: Mapping[Direction, int]
     """bytes of frames in each direction of each link of the network"""
     cache_peak_bytes: Mapping[str, int]
@@ -85,3 +93,25 @@ class Result:
     """packets that full queues refused"""
     cpu_bound: tuple[str, ...] = ()
     """switches that lagged behind, each with its own figures"""
+
+    @property
+    def throughput_bps(self) -> Mapping[str, float]:
+        """Payload that a member received of all streams, by member."""
+        total = dict[str, float]()
+        for (_, member), bps in self.received_bps.items():
+            total[member] = total.get(member, 0.0) + bps
+        return total
+
+    @property
+    def least_bps(self) -> float:
+        """The paper's reception throughput: the least that a member received of a stream; of several streams,
+        the mean."""
+        rates = self.received_bps.items()
+        sources = {source for source, _ in self.received_bps}
+        return fmean(min(bps for (source, _), bps in rates if source == each) for each in sources)
+
+    @property
+    def consumed_bytes(self) -> float:
+        """The paper's bandwidth consumption: bytes on a sender's link; of several senders, the mean."""
+        sources = {source for source, _ in self.received_bps}
+        return fmean(sum(n for (one, _), n in self.link_bytes.items() if one == each) for each in sources)

@@ -26,6 +26,8 @@ def run(options: ExperimentOptions) -> None:
         plan = Plan(seconds=30.0, members=(1, 3), tcp=("sack", "cubic"), seed=options.seed)
     if options.scenarios == (GROUP,):
         plan = replace(plan, tcp=("sack",), methods=("group",), many=True)
+    elif options.scenarios == (FOUR,):
+        plan = replace(plan, tcp=("sack",), methods=(*plan.methods, "group"), members=(), many=True)
     frame = Frame[Result](options)
     frame.run(_results(plan, frame), partial(find, plan, options.out))
 
@@ -38,10 +40,7 @@ def _results(plan: Plan, frame: Frame[Result]) -> Generator[Result]:
         logs = (
             frame.options.out / "logs" / f"{case.method}-{case.senders}-{case.members}-{CONTROLS[case.tcp]}"
         )
-        if case.method == "group":
-            result = group.run(plan, case, messages, logs)
-        else:
-            result = kernel.run(plan, case, messages[SENDER], logs)
+        result = (group if case.method == "group" else kernel).run(plan, case, messages, logs)
         frame.lagging += [f"{_title(case)}: {line}" for line in result.cpu_bound]
         yield result
         forms: tuple[Where, ...] = ("netsim", "netsim exact") if case.method == "e2e" else ("netsim",)
@@ -56,7 +55,8 @@ def find(plan: Plan, out: Path, results: Sequence[Result]) -> Findings:
         {
             "where": result.where,
             **_case(result.case),
-            "throughput_bps": dict(result.throughput_bps),
+            "throughput_bps": result.throughput_bps,
+            "received_bps": {">".join(stream): bps for stream, bps in result.received_bps.items()},
             "link_bytes": {f"{one}>{other}": count for (one, other), count in result.link_bytes.items()},
             "cache_peak_bytes": dict(result.cache_peak_bytes),
             "dropped": result.dropped,
@@ -74,7 +74,7 @@ def find(plan: Plan, out: Path, results: Sequence[Result]) -> Findings:
         ("from", "to", "bytes"),
         [(result, (*ends, str(count))) for result in results for ends, count in result.link_bytes.items()],
     )
-    if "group" not in plan.methods:
+    if not plan.many:
         figure.draw(out / "split.png", plan, results)
     told = [_form(each) for each in comparisons]
     form = {"plan": asdict(plan), "runs": rows, "comparison": told}
@@ -90,12 +90,13 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[tuple[Result,
 
 
 def _tables(results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:
-    table = Table("run", "where", "Mb/s", f"{SENDER}-s1 MB", "s1-s2 MB", "cache s1 MB", "cache s2 MB")
+    megabytes = (f"{SENDER}-s1 MB", "s1-s2 MB", "cache s1 MB", "cache s2 MB")
+    table = Table("run", "where", "Mb/s", "least", *megabytes, "dropped")
     for r in results:
-        mean = f"{fmean(r.throughput_bps.values()) / 1e6:.2f}"
+        mean = [f"{bps / 1e6:.2f}" for bps in (fmean(r.throughput_bps.values()), r.least_bps)]
         links = [f"{r.link_bytes[ends] / 1e6:.1f}" for ends in ((SENDER, "s1"), ("s1", "s2"))]
         caches = [f"{r.cache_peak_bytes[s] / 1e6:.2f}" if r.cache_peak_bytes else "" for s in ("s1", "s2")]
-        table.add_row(_title(r.case), r.where, mean, *links, *caches)
+        table.add_row(_title(r.case), r.where, *mean, *links, *caches, str(r.dropped))
     apart = Table("run", "netsim's form", "quantity", "kernel", "netsim", "differs by")
     for c in comparisons:
         if c.expected and not c.within:
@@ -136,7 +137,9 @@ def _form(c: Comparison) -> dict[str, object]:
     }
 
 
-GROUP = "group"
+GROUP, FOUR = "group", "four"
 EXPERIMENT = Experiment(
-    "split agents over kernel TCP, in the network of icn2011; or its group sessions", run, scenarios=(GROUP,)
+    "split agents over kernel TCP in the network of icn2011; its group sessions; all with four senders",
+    run,
+    scenarios=(GROUP, FOUR),
 )

@@ -1,14 +1,13 @@
 """A case in netsim: the reproduction's scenario, with the rates and the TCP of the kernel's run."""
 
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from experiments.split.plan import Message, Plan, Result, Where
+from experiments.split.plan import Message, Plan, Result, Where, streams
 from groupflow import sim
 from groupflow.network.topology import LinkSpec, Topology
 from papers.icn2011 import network
@@ -32,8 +31,9 @@ def run(plan: Plan, case: Case, where: Where) -> Result:
     return Result(
         where=where,
         case=case,
-        throughput_bps={
-            member: delivered * 8 / plan.seconds for member, delivered in _delivered(case, results).items()
+        received_bps={
+            stream: results.flows[last_hop(case, *stream)].delivered_bytes * 8 / plan.seconds
+            for stream in streams(case)
         },
         # A sender's output buffer is at the begin of its link in the real network.
         link_bytes={
@@ -42,15 +42,6 @@ def run(plan: Plan, case: Case, where: Where) -> Result:
         cache_peak_bytes={_SWITCHES.get(node, node): peak for node, peak in peaks.items()},
         dropped=results.dropped(reason=FULL),
     )
-
-
-def _delivered(case: Case, results: sim.Results) -> Counter[str]:
-    """Bytes of all streams, by member."""
-    delivered = Counter[str]()
-    for source in case.sources:
-        for member in case.receivers(source):
-            delivered[member] += results.flows[last_hop(case, source, member)].delivered_bytes
-    return delivered
 
 
 def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:

@@ -101,6 +101,22 @@ def test_group_sessions_of_one_sender_and_of_four(tmp_path: Path) -> None:
     assert {c["method"] for c in json.loads(done.stdout)} == {"group"}
 
 
+def test_four_senders_have_split_connections_and_group_sessions_beside_unicast(tmp_path: Path) -> None:
+    experiment("split", tmp_path, "--scenario", "four")
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    runs = {run["method"]: run for run in summary["runs"] if run["where"] == "kernel"}
+    assert runs.keys() == {"unicast", "n2n", "e2e", "group"}
+    copies: dict[str, float] = {}
+    for method, run in runs.items():
+        received = run["received_bps"]
+        assert len(received) == 12 and min(received.values()) > 0, "a stream of each sender to each other"
+        assert set(run["throughput_bps"]) == {"ma1", "mb1", "mc1", "md1"}
+        entered = sum(run["link_bytes"][ends] for ends in ("ma1>s1", "mb1>s1", "mc1>s2", "md1>s2"))
+        copies[method] = sum(received.values()) * summary["plan"]["seconds"] / 8 / entered
+    assert copies["unicast"] < 1, "each byte leaves its sender for each member"
+    assert copies["e2e"] > 1.5 and copies["group"] > 1.5, copies
+
+
 def undisturbed_experiment(name: str, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """An experiment whose figures can be judged: repeated while the switches do not keep their schedule."""
     said = ""

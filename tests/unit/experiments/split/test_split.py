@@ -24,7 +24,7 @@ N2N = Case("n2n", 1.0, members=1)
 KERNEL = Result(
     where="kernel",
     case=N2N,
-    throughput_bps={"mb1": 10e6, "mc1": 8e6, "md1": 9e6},
+    received_bps={("ma1", "mb1"): 10e6, ("ma1", "mc1"): 8e6, ("ma1", "md1"): 9e6},
     link_bytes={
         ("ma1", "s1"): 10_000_000, ("s1", "ma1"): 300_000, ("s1", "s2"): 10_000_000, ("s2", "s1"): 300_000,
         ("s1", "mb1"): 10_000_000, ("mb1", "s1"): 300_000, ("s2", "mc1"): 8_000_000, ("mc1", "s2"): 200_000,
@@ -36,7 +36,8 @@ KERNEL = Result(
 
 
 def test_quantities_are_put_side_by_side() -> None:
-    other = replace(KERNEL, where="netsim", throughput_bps={"mb1": 10e6, "mc1": 7e6, "md1": 10e6})
+    received = {("ma1", "mb1"): 10e6, ("ma1", "mc1"): 7e6, ("ma1", "md1"): 10e6}
+    other = replace(KERNEL, where="netsim", received_bps=received)
     found = {c.quantity: (c.kernel, c.netsim, c.within, c.expected) for c in compare([KERNEL, other])}
     assert found["throughput, mean"] == (9.0, 9.0, True, True)
     assert found["throughput, least"] == (8.0, 7.0, False, True)
@@ -46,6 +47,14 @@ def test_quantities_are_put_side_by_side() -> None:
     assert found["acknowledgements"] == (pytest.approx(1.4), pytest.approx(1.4), True, False)
     assert found["on all links"][0] == pytest.approx(48.4)
     assert found["cache at s2, most"] == (1.0, 1.0, True, False)
+
+
+def test_of_several_streams_the_papers_indices_are_means() -> None:
+    received = {("ma1", "mb1"): 6e6, ("ma1", "mc1"): 2e6, ("mb1", "mc1"): 4e6}
+    carried = {("ma1", "s1"): 10, ("mb1", "s1"): 20, ("s1", "mb1"): 99}
+    two = replace(KERNEL, received_bps=received, link_bytes=carried)
+    assert two.throughput_bps == {"mb1": 6e6, "mc1": 6e6}
+    assert (two.least_bps, two.consumed_bytes) == (3e6, 15)
 
 
 def test_each_form_of_netsims_is_compared_and_other_cases_are_not() -> None:
