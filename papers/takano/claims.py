@@ -33,32 +33,41 @@ COLLAPSED = 0.8
 """ratio to the efficiency with DFC below which it is degraded remarkably"""
 
 
+def _claim(
+    outcome: Outcome, section: str, name: str, claim: str,
+    paper: str | float, measured: float, unit: str, holds: bool, note: str = "",
+) -> Claim:  # fmt: skip
+    """A claim about the figure of the outcome's scenario."""
+    case = outcome.case
+    return Claim(
+        f"{case.name}-{name}", f"{section}, {case.figure}", claim, paper, measured, unit, holds, note
+    )
+
+
+def _words(outcome: Outcome) -> str:
+    return "TCP alone" if outcome.run.control == "tcp" else "with DFC"
+
+
 def _low_and_unstable(outcome: Outcome) -> list[Claim]:
-    case, control = outcome.case, outcome.run.control
-    words = "TCP alone" if control == "tcp" else "with DFC"
-    where = f"4.2, {case.figure}"
+    control, words = outcome.run.control, _words(outcome)
+    mean, spread = outcome.mean_efficiency, outcome.efficiency_spread
     return [
-        Claim(
-            f"{case.name}-{control}-low", where, f"{words}: the efficiency is low", f"< {HALF}",
-            outcome.mean_efficiency, "", outcome.mean_efficiency < LOW, f"low: a mean below {LOW}",
+        _claim(
+            outcome, "4.2", f"{control}-low", f"{words}: the efficiency is low", f"< {HALF}", mean, "",
+            mean < LOW, f"low: a mean below {LOW}",
         ),
-        Claim(
-            f"{case.name}-{control}-unstable", where, f"{words}: the efficiency is unstable", "unstable",
-            outcome.efficiency_spread, "standard deviation", outcome.efficiency_spread > NEAR,
+        _claim(
+            outcome, "4.2", f"{control}-unstable", f"{words}: the efficiency is unstable", "unstable", spread,
+            "standard deviation", spread > NEAR,
         ),
     ]  # fmt: skip
 
 
 def _loses_at_the_background(tcp: Outcome) -> list[Claim]:
-    case = tcp.case
     there, note = _lost_there(tcp)
-    return [
-        Claim(
-            f"{case.name}-tcp-loss", f"4.2, {case.figure}",
-            f"TCP alone: the background, which enters at node {case.background_at}, causes losses there",
-            "losses", there, "packets", there > tcp.dropped / 2, note,
-        ),
-    ]  # fmt: skip
+    words = f"TCP alone: the background, which enters at node {tcp.case.background_at}, causes losses there"
+    lost = there > tcp.dropped / 2
+    return [_claim(tcp, "4.2", "tcp-loss", words, "losses", there, "packets", lost, note)]
 
 
 def _lost_there(tcp: Outcome) -> tuple[int, str]:
@@ -69,60 +78,46 @@ def _lost_there(tcp: Outcome) -> tuple[int, str]:
 
 def _high_and_stable(dfc: Outcome) -> list[Claim]:
     """Near 0.5 "the target flow is sharing the link bandwidth fairly" (4.2). 4 has `4-dfc-recovers`."""
-    case = dfc.case
-    where = f"{SECTIONS[case.name]}, {case.figure}"
-    near_half = abs(dfc.mean_efficiency - HALF) <= NEAR
+    section, mean, spread = SECTIONS[dfc.case.name], dfc.mean_efficiency, dfc.efficiency_spread
     return [
-        Claim(
-            f"{case.name}-dfc-half", where,
+        _claim(
+            dfc, section, "dfc-half",
             "with DFC the target flow's efficiency is near 0.5: both flows share the link fairly", HALF,
-            dfc.mean_efficiency, "", near_half and dfc.fairness >= FAIR,
+            mean, "", abs(mean - HALF) <= NEAR and dfc.fairness >= FAIR,
             f"within {NEAR}, and the slower flow's throughput at least {FAIR} of the faster's"
             f" ({dfc.fairness:.3f})",
         ),
-        Claim(
-            f"{case.name}-dfc-stable", where, "with DFC the efficiency is stable", "stable",
-            dfc.efficiency_spread, "standard deviation", dfc.efficiency_spread <= NEAR,
+        _claim(
+            dfc, section, "dfc-stable", "with DFC the efficiency is stable", "stable", spread,
+            "standard deviation", spread <= NEAR,
         ),
     ]  # fmt: skip
 
 
 def _without_loss(dfc: Outcome) -> list[Claim]:
-    case = dfc.case
-    return [
-        Claim(
-            f"{case.name}-dfc-no-loss", f"{SECTIONS[case.name]}, {case.figure}", "with DFC no packet is lost",
-            0, dfc.dropped + dfc.early_drops, "packets", dfc.dropped + dfc.early_drops == 0,
-        ),
-    ]  # fmt: skip
+    section, lost = SECTIONS[dfc.case.name], dfc.dropped + dfc.early_drops
+    return [_claim(dfc, section, "dfc-no-loss", "with DFC no packet is lost", 0, lost, "packets", lost == 0)]
 
 
 def _buffer_too_small(outcome: Outcome) -> list[Claim]:
-    case, control = outcome.case, outcome.run.control
-    words = "TCP alone" if control == "tcp" else "with DFC"
-    return [
-        Claim(
-            f"{case.name}-{control}-loss", f"4.2, {case.figure}", f"{words}: the buffer is too small",
-            "losses", outcome.dropped, "packets", outcome.dropped > 0,
-        ),
-    ]  # fmt: skip
+    name, words = f"{outcome.run.control}-loss", f"{_words(outcome)}: the buffer is too small"
+    return [_claim(outcome, "4.2", name, words, "losses", outcome.dropped, "packets", outcome.dropped > 0)]
 
 
 def _vegas_oscillates(tcp: Outcome) -> list[Claim]:
-    case = tcp.case
+    mean, spread = tcp.mean_efficiency, tcp.efficiency_spread
     last, before = _last_quarters(tcp)
     moving = abs(last - before)
     return [
-        Claim(
-            f"{case.name}-oscillation", f"6.2, {case.figure}", "Vegas: strong oscillation of the efficiency",
-            "oscillates", tcp.efficiency_spread, "standard deviation", tcp.efficiency_spread > NEAR,
+        _claim(
+            tcp, "6.2", "oscillation", "Vegas: strong oscillation of the efficiency", "oscillates", spread,
+            "standard deviation", spread > NEAR,
         ),
-        Claim(
-            f"{case.name}-slow", f"6.2, {case.figure}",
-            "Vegas: the throughput decreases, and converges slowly", "slowly", moving,
+        _claim(
+            tcp, "6.2", "slow", "Vegas: the throughput decreases, and converges slowly", "slowly", moving,
             "difference between the means of the last two quarters of the run",
-            tcp.mean_efficiency < HALF - NEAR and moving > NEAR,
-            f"a mean below {HALF - NEAR:g} ({tcp.mean_efficiency:.3f}), and a difference above {NEAR}",
+            mean < HALF - NEAR and moving > NEAR,
+            f"a mean below {HALF - NEAR:g} ({mean:.3f}), and a difference above {NEAR}",
         ),
     ]  # fmt: skip
 
@@ -135,18 +130,11 @@ def _last_quarters(outcome: Outcome) -> tuple[float, float]:
 
 
 def _vegas_is_the_same(tcp: Outcome, dfc: Outcome) -> list[Claim]:
-    case = tcp.case
-    difference = abs(tcp.mean_efficiency - dfc.mean_efficiency)
-    lost = tcp.dropped + dfc.dropped
+    words = "Vegas: DFC makes almost no difference, and no packet is lost with it or without"
+    difference, lost = abs(tcp.mean_efficiency - dfc.mean_efficiency), tcp.dropped + dfc.dropped
     used, note = _used(tcp, dfc)
-    return [
-        Claim(
-            f"{case.name}-same", f"6.2, {case.figure}",
-            "Vegas: DFC makes almost no difference, and no packet is lost with it or without", 0,
-            difference, "difference of means", used and lost == 0 and difference <= NEAR,
-            f"{lost} packets lost; {note}",
-        ),
-    ]  # fmt: skip
+    holds, note = used and lost == 0 and difference <= NEAR, f"{lost} packets lost; {note}"
+    return [_claim(tcp, "6.2", "same", words, 0, difference, "difference of means", holds, note)]
 
 
 def _used(*outcomes: Outcome) -> tuple[bool, str]:
@@ -156,22 +144,14 @@ def _used(*outcomes: Outcome) -> tuple[bool, str]:
 
 
 def _vegas_loses(tcp: Outcome) -> list[Claim]:
-    case = tcp.case
-    return [
-        Claim(
-            f"{case.name}-tcp-loss", f"6.2, {case.figure}",
-            "Vegas, 400 packets, alone: packets are lost", "losses",
-            tcp.dropped, "packets", tcp.dropped > 0,
-        ),
-    ]  # fmt: skip
+    words = "Vegas, 400 packets, alone: packets are lost"
+    return [_claim(tcp, "6.2", "tcp-loss", words, "losses", tcp.dropped, "packets", tcp.dropped > 0)]
 
 
 def _vegas_collapses(tcp: Outcome, dfc: Outcome) -> list[Claim]:
-    case = tcp.case
     return [
-        Claim(
-            f"{case.name}-tcp-collapse", f"6.2, {case.figure}",
-            "Vegas, 400 packets, alone: the efficiency collapses",
+        _claim(
+            tcp, "6.2", "tcp-collapse", "Vegas, 400 packets, alone: the efficiency collapses",
             "degraded remarkably", tcp.mean_efficiency / max(dfc.mean_efficiency, 1e-9), "of that with DFC",
             tcp.mean_efficiency < COLLAPSED * dfc.mean_efficiency, f"collapse: below {COLLAPSED} of it",
         ),
@@ -248,37 +228,25 @@ def _size_matters(small: Outcome, medium: Outcome, large: Outcome) -> list[Claim
 
 def _size_does_not_matter(*sizes: Outcome) -> list[Claim]:
     means = [outcome.mean_efficiency for outcome in sizes]
-    spread = max(means) - min(means)
-    return [
-        Claim(
-            "size-dfc", "5.2, Figs. 14, 9, 15", "with DFC the network's size makes no difference", 0,
-            spread, "largest difference", spread <= NEAR,
-        ),
-    ]  # fmt: skip
+    spread, words = max(means) - min(means), "with DFC the network's size makes no difference"
+    where = "5.2, Figs. 14, 9, 15"
+    return [Claim("size-dfc", where, words, 0, spread, "largest difference", spread <= NEAR)]
 
 
 def _better_than_tahoe(tahoe: Outcome, other: Outcome) -> list[Claim]:
-    case = other.case
-    better = other.mean_efficiency - tahoe.mean_efficiency
-    return [
-        Claim(
-            f"{case.name}-better-than-tahoe", f"6.2, {case.figure}",
-            f"{_said(case.tcp)} alone does better than Tahoe alone", "better",
-            better, "difference of means", better > NEAR, f"more than {NEAR}",
-        ),
-    ]  # fmt: skip
+    words = f"{_said(other.case.tcp)} alone does better than Tahoe alone"
+    return [_better(other, "better-than-tahoe", words, "better", tahoe, other)]
 
 
 def _worse_than_dfc(alone: Outcome, dfc: Outcome) -> list[Claim]:
-    case = alone.case
-    better = dfc.mean_efficiency - alone.mean_efficiency
-    return [
-        Claim(
-            f"{case.name}-worse-than-dfc", f"6.2, {case.figure}",
-            f"{_said(case.tcp)} alone does worse than with DFC",
-            "worse", better, "difference of means", better > NEAR, f"more than {NEAR}",
-        ),
-    ]  # fmt: skip
+    words = f"{_said(alone.case.tcp)} alone does worse than with DFC"
+    return [_better(alone, "worse-than-dfc", words, "worse", alone, dfc)]
+
+
+def _better(about: Outcome, name: str, words: str, paper: str, worse: Outcome, better: Outcome) -> Claim:
+    more = better.mean_efficiency - worse.mean_efficiency
+    note = f"more than {NEAR}"
+    return _claim(about, "6.2", name, words, paper, more, "difference of means", more > NEAR, note)
 
 
 def _said(tcp: str) -> str:
