@@ -49,11 +49,10 @@ def _code(error: Exception) -> int:
 
 
 def _add_all(parser: command.Parser) -> None:
-    parser.found = True
     subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=command.Parser)
     with studying():
-        names = checkout.experiment_names()
-    for name in names:
+        parser.found = checkout.experiment_names()
+    for name in parser.found:
         try:
             experiment = checkout.load_experiment(name)
         except Exception as error:  # noqa: BLE001 (a mistake in one does not hide the others)
