@@ -45,7 +45,7 @@ class QueueSample:
 
 @dataclass(frozen=True)
 class Transport:
-    """What the switches saw, of groupflow or of TCP."""
+    """One transfer, by groupflow or by TCP, as the switches saw it."""
 
     seconds: float | None
     """time until the last receiver had all bytes"""

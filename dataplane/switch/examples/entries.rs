@@ -45,7 +45,7 @@ const CALLS: u32 = 10_000;
 const IN_FLIGHT: [u32; 3] = [1, 8, 64];
 const BATCH: u32 = 100;
 const READS: u32 = 5;
-/// What a figure says of itself.
+/// The note of figures that are measured on one connection.
 const ONE: &str = "one connection";
 
 /// gfswitch, until this goes.

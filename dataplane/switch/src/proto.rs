@@ -34,7 +34,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/p4runti
 /// The answer to a read. A client gets its entities; the server sends what is encoded already.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadResponse {
-    /// What was found.
+    /// The entities that were found.
     pub entities: Vec<p4::v1::Entity>,
     /// More entities, each with its key and length as on the wire.
     pub encoded: Box<[u8]>,

@@ -49,7 +49,7 @@ INSTEAD: Mapping[str, str] = {
     "pvs_clear": _NO_VALUES,
     "shell": "use a shell",
 }
-"""What does the work of a command that is not offered."""
+"""Commands that are not offered, each with what to do instead."""
 
 
 class Command(NamedTuple):

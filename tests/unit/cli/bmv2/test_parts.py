@@ -84,7 +84,7 @@ def test_bad_keys_are_refused(kind: p4i.MatchField.MatchType.ValueType, text: st
 
 
 def essence(info: p4i.P4Info) -> dict[str, object]:
-    """What entries and arrays are made of, by name."""
+    """The parts of entries and arrays, by name."""
     actions = {each.preamble.id: each.preamble.name for each in info.actions}
     profiles = {each.preamble.id: each.preamble.name for each in info.action_profiles}
     tables = {each.preamble.id: each.preamble.name for each in info.tables}

@@ -1,4 +1,4 @@
-"""Who is let in by the REST API, tried as an attacker would."""
+"""Access to the REST API, tried as an attacker would."""
 
 import asyncio
 import os

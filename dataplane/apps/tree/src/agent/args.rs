@@ -212,7 +212,7 @@ pub struct TreeRecvArgs {
     /// Write to this file, or to stdout (-)
     #[arg(long, value_name = "PATH", default_value = "-")]
     pub output: PathBuf,
-    /// Where to begin
+    /// Place in the stream at which to begin
     #[arg(long, value_enum, default_value = "now")]
     pub from: StreamStart,
     /// Options of both commands.

@@ -172,7 +172,7 @@ impl Dispatcher {
                 }
             }
         }
-        // Where latencies are those of the joins, and have no bound, nobody asks for them.
+        // If latencies stay those of the joins, and have no bound, nobody asks for them.
         if self.policy.review == Nanos::ZERO && self.policy.delay_bound.is_none() {
             return;
         }
