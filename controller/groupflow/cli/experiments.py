@@ -23,7 +23,7 @@ def register(subparsers: command.Subparsers) -> None:
         subparsers,
         "experiment",
         "run an experiment on a real network under Mininet (root)",
-        example="sudo groupflow experiment diffusion --quick",
+        example="sudo .venv/bin/groupflow experiment diffusion --quick",
     )
     experiment.later = _add_all
     for name, summary, example in (
