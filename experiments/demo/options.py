@@ -38,7 +38,7 @@ class Options:
 
     @property
     def losses(self) -> tuple[int, ...]:
-        """Of the runs. Beside BMv2 the kernel emulates losses, where it can."""
+        """The losses of the runs. Beside BMv2 the kernel emulates losses, where it can."""
         emulated = self.switch == "gfswitch" or kernel_link.is_offered()
         return (0, self.loss) if self.loss and emulated else (0,)
 

@@ -114,7 +114,7 @@ def add_dask(parser: command.Parser) -> None:
 
 
 def add_options(parser: command.Parser) -> None:
-    """Those that papers and experiments share."""
+    """Adds the options that papers and experiments share."""
     add_jobs(parser)
     parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")

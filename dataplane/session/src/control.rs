@@ -42,7 +42,7 @@ wire_enum!(
     LeaveReason, "reason", {
         /// The receiver, or the sender's whole group, has everything.
         Done = 0 => "done",
-        /// It gives up.
+        /// The member gives up.
         Aborted = 1 => "aborted",
     }
 );

@@ -21,7 +21,7 @@ pub struct Review {
     /// How many measurements it was asked for and has not told.
     #[serde(default)]
     pub(super) asked: u8,
-    /// Its last measurement found a better parent.
+    /// The host's last measurement found a better parent.
     better: bool,
     /// Until then it is not moved to a better parent.
     pub(super) rest: Nanos,
