@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help=f"of {CORES} cores: fail when all parts take more"
     )
-    parser.add_argument("--results", type=Path, metavar="FOLDER", help="where the parts write JUnit files")
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="where the JUnit files are")
     asked = parser.parse_args()
     parts: list[str] = asked.parts
     began, started = time.monotonic(), time.time()

@@ -1,10 +1,11 @@
-"""`groupflow bench [PART...]`: measures, prints a table, and writes results.json; of some parts,
-a file with their names."""
+"""`groupflow bench [PART...]`: measures, prints a table, and writes results.json. If some parts are not
+measured, the file has the names of the others, so that an interrupted run leaves earlier results alone."""
 
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.table import Table
 
@@ -40,6 +41,8 @@ PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "transfer": lambda out: transfer.figures(out / "transfer"),
 }
 AS_ROOT = ("veth", "transfer")
+Measured: TypeAlias = tuple[str, list[Figure]]
+"""a part and its figures"""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -52,22 +55,24 @@ def run(args: Namespace) -> None:
     wanted: list[str] = args.parts or list(PARTS)
     if unknown := [name for name in wanted if name not in PARTS]:
         raise RefusedError(f"PART {unknown[0]}: unknown; the parts are {', '.join(PARTS)}")
-    frame = Frame[Figure](ExperimentOptions(args.name, args.out, json=args.json))
+    frame = Frame[Measured](ExperimentOptions(args.name, args.out, json=args.json))
     able = [name for name in wanted if name not in AS_ROOT or os.geteuid() == 0]
     left = "" if able == wanted else "transfers and packets over veth need root: use sudo"
-    name = "results" if set(wanted) == set(PARTS) else "-".join(wanted)
-    frame.run(_figures(able, frame), lambda figures: find(name, left, figures))
+    frame.run(_measure(able, frame), lambda parts: find(left, parts))
     if not able:
         raise StudyError(left)
 
 
-def _figures(parts: Sequence[str], frame: Frame[Figure]) -> Generator[Figure]:
+def _measure(parts: Sequence[str], frame: Frame[Measured]) -> Generator[Measured]:
     for name in parts:
         frame.console.print(f"{name} ...")
-        yield from PARTS[name](frame.options.out)
+        yield name, PARTS[name](frame.options.out)
 
 
-def find(name: str, left: str, figures: Sequence[Figure]) -> Findings:
+def find(left: str, parts: Sequence[Measured]) -> Findings:
+    names = [name for name, _ in parts]
+    name = "results" if set(names) == set(PARTS) else "-".join(names)
+    figures = [figure for _, measured in parts for figure in measured]
     table = Table("figure", "value", "unit", "note")
     for figure in figures:
         table.add_row(figure.name, f"{figure.value:,}", figure.unit, figure.note)

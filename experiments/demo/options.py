@@ -38,7 +38,7 @@ class Options:
 
     @property
     def losses(self) -> tuple[int, ...]:
-        """Of the runs. Beside BMv2 the kernel emulates losses, where it can."""
+        """The losses of the runs. Beside BMv2 the kernel emulates losses, where it can."""
         emulated = self.switch == "gfswitch" or kernel_link.is_offered()
         return (0, self.loss) if self.loss and emulated else (0,)
 
@@ -57,7 +57,7 @@ class Options:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Each run takes about as long as the file at the links' rate, and up to half a minute for TCP."""
-    parser.add_argument("--file", type=Path, help="what to send (default: 64 MiB of random bytes)")
+    parser.add_argument("--file", type=Path, help="file to send (default: 64 MiB of random bytes)")
     parser.add_argument("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
     parser.add_argument("--members", type=_members, default=5, help="members of each network: 1 to 5")
     parser.add_argument(

@@ -45,7 +45,7 @@ class QueueSample:
 
 @dataclass(frozen=True)
 class Transport:
-    """The switches' counts, of groupflow or of TCP."""
+    """One transfer, by groupflow or by TCP, as the switches saw it."""
 
     seconds: float | None
     """time until the last receiver had all bytes"""
@@ -55,7 +55,7 @@ class Transport:
     queues: tuple[QueueSample, ...]
 
     def copies(self, source: str, target: str) -> float:
-        """Of the file, on a link."""
+        """The number of copies of the file on a link."""
         return next(use.copies for use in self.links if (use.source, use.target) == (source, target))
 
     @property

@@ -69,7 +69,7 @@ def forecast(runs: Sequence[Run], jobs: int) -> str:
 
 
 def find(parts: Sequence[Part], measured: Sequence[Outcome]) -> Findings:
-    """Of the real network's outcomes, and of netsim's."""
+    """The findings of the real network's outcomes, and of netsim's."""
     real = [each for each in measured if isinstance(each, LabOutcome)]
     compared = beside.compare(real, [each for each in measured if not isinstance(each, LabOutcome)])
     claims = [claim for part in parts for claim in part.claims]

@@ -49,7 +49,7 @@ def _spanning_trees(nodes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], .
 
 
 def components(count: int, links: list[tuple[int, int]]) -> list[int]:
-    """For each node, the lowest node that it is connected with."""
+    """The lowest node that each node is connected with."""
     lowest = list(range(count))
     changed = True
     while changed:

@@ -68,7 +68,7 @@ class Subscriber(AgentProcess):
 
     @property
     def host(self) -> str:
-        """Its name in the tree."""
+        """The host's name in the tree."""
         return self.latest["joined"].text("host")
 
 

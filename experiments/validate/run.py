@@ -17,7 +17,7 @@ from groupflow.study.options import ExperimentOptions
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="how names begin (default: all)")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="beginning of a name (default: all)")
     parser.add_argument("--reuse", action="store_true", help="take the runs that are in --out")
 
 

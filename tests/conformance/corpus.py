@@ -44,7 +44,7 @@ UNSTEADY = re.compile(r'timestamp"\]|timedelta"\]|_qdepth"\]|modify_field_rng_un
 
 @dataclass
 class Program:
-    """p4c's output for a source."""
+    """A source as p4c compiled it."""
 
     name: str
     json: bytes
@@ -257,7 +257,7 @@ def sources(folders: list[Path]) -> list[Path]:
 
 
 def compiled(source: Path, folder: Path) -> Program | None:
-    """p4c's output for a program, kept in a folder; none where p4c refuses it."""
+    """A program as p4c compiles it, kept in a folder; none if p4c refuses it."""
     name = f"{source.parent.name}-{source.stem}"
     out, info = folder / f"{name}.json", folder / f"{name}.p4info.txtpb"
     if not (folder / f"{name}.done").exists():
@@ -426,9 +426,9 @@ def compare(program: Program, ours: Target, theirs: Target, seed: int) -> tuple[
 def agree(
     program: Program, ours: Target, theirs: Target, updates: list[p4r.Update], port: int, frame: bytes
 ) -> dict[int, list[bytes]] | None:
-    """The common answer of both to a frame that is the first, if it is the same. In BMv2, fields of invalid
-    headers keep the values of packets before, and a loop without end in one packet holds up all others.
-    gfswitch has no such state: it has to do what it did before the restart."""
+    """The packets that both send for a first frame, if they are the same. In BMv2, fields of invalid headers
+    keep the values of packets before, and a loop without end in one packet holds up all others. gfswitch has
+    no such state: it has to do what it did before the restart."""
     for target in (ours, theirs):
         target.stop()
         if target.load(program):

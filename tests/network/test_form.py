@@ -1,4 +1,4 @@
-"""A running network is as its file says: own programs, schedules, captures, programs in hosts."""
+"""Own programs, schedules, captures and programs in hosts, as a topology's file asks for them."""
 
 import json
 import os

@@ -47,7 +47,7 @@ def program(*words: str) -> Generator[subprocess.Popen[bytes]]:
 
 
 async def ask(path: Path, user: int) -> str:
-    """The answer that a process of that user hears at a control socket, or the error that ended it."""
+    """The answer that a process of that user gets at a control socket, or the error that ended it."""
     process = await asyncio.create_subprocess_exec(
         "/usr/bin/python3", "-c", ASK, str(path), user=user, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         cwd="/", env={},

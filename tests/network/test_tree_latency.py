@@ -52,7 +52,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(make_lab:
             subscriber = Subscriber(receiving, hosts[name].launcher())
             receivers[name] = await stack.enter_async_context(subscriber)
             await subscriber.wait_for("joined")
-            # If the machine was busy while the host measured, it is moved to its place here.
+            # A host that measured while the machine was busy is moved to its place here.
             top = source.latest["joined"].text("host")
             above = [top] if name in NEAR else [receivers[near].host for near in NEAR]
             assert await is_below(name, *above), parent(name)

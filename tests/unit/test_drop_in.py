@@ -140,7 +140,7 @@ def test_thrift_calls_are_answered_with_what_to_use_and_where() -> None:
                 answer = answered(client, b"simple_switch:set_egress_queue_rate", number)
         assert b"use P4Runtime, or gfswitch-cli" in answer
         assert re.search(rb"; device_id=5 grpc=127.0.0.1:\d+ control=none\x08", answer)
-        # A message that is no call, or has too long a name, is not answered and harms nobody.
+        # Bytes that are no call, and a call of too long a name, get no answer and harm nobody.
         with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
             client.sendall(b"GET / HTTP/1.1\r\n\r\n")
             client.shutdown(socket.SHUT_WR)

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
@@ -86,8 +86,8 @@ class Parser(argparse.ArgumentParser):
     """text at the end of --help, made only when help is asked for"""
     later: Callable[["Parser"], None] | None = None
     """adds the arguments that take time to find, when this parser is first used"""
-    found = False
-    """its subcommands stand in the checkout, so that an unknown one is not found rather than invalid"""
+    found: Collection[str] = ()
+    """its subcommands, if they stand in the checkout: an unknown one is not found rather than invalid"""
 
     def complete(self) -> None:
         if self.later:
@@ -96,14 +96,18 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
         self.complete()
+        name = next(iter(args[0] or ()), "-") if args else "-"
+        if self.found and not name.startswith("-") and name not in self.found:
+            kind = self.prog.split()[-1]
+            known = ", ".join(self.found)
+            raise CommandError(f"{kind.upper()} {name}: unknown; the {kind}s are {known}", REFUSED)
         return super().parse_known_args(*args, **named)
 
     def format_help(self) -> str:
         return super().format_help() + (self.more() if self.more else "")
 
     def error(self, message: str) -> Never:
-        code = REFUSED if self.found and "invalid choice" in message else USAGE
-        self.exit(code, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 if TYPE_CHECKING:

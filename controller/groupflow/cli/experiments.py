@@ -23,7 +23,7 @@ def register(subparsers: command.Subparsers) -> None:
         subparsers,
         "experiment",
         "run an experiment on a real network under Mininet (root)",
-        example="sudo groupflow experiment diffusion --quick",
+        example="sudo .venv/bin/groupflow experiment diffusion --quick",
     )
     experiment.later = _add_all
     for name, summary, example in (
@@ -49,11 +49,10 @@ def _code(error: Exception) -> int:
 
 
 def _add_all(parser: command.Parser) -> None:
-    parser.found = True
     subparsers = parser.add_subparsers(metavar="EXPERIMENT", required=True, parser_class=command.Parser)
     with studying():
-        names = checkout.experiment_names()
-    for name in names:
+        parser.found = checkout.experiment_names()
+    for name in parser.found:
         try:
             experiment = checkout.load_experiment(name)
         except Exception as error:  # noqa: BLE001 (a mistake in one does not hide the others)
@@ -115,7 +114,7 @@ def add_dask(parser: command.Parser) -> None:
 
 
 def add_options(parser: command.Parser) -> None:
-    """Those that papers and experiments share."""
+    """Adds the options that papers and experiments share."""
     add_jobs(parser)
     parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")

@@ -40,7 +40,7 @@ def register(subparsers: Subparsers) -> None:
         subparsers,
         "net",
         "start a network of your own, and run programs in it (root)",
-        example="sudo groupflow net up fig5 --cli",
+        example="sudo .venv/bin/groupflow net up fig5 --cli",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     _add_up(commands)
@@ -59,7 +59,7 @@ def register(subparsers: Subparsers) -> None:
         commands,
         "exec",
         "run a program in a host, or beside the switches",
-        example="sudo groupflow net exec h1 ping -c 3 10.0.2.1",
+        example="sudo .venv/bin/groupflow net exec h1 ping -c 3 10.0.2.1",
     )
     _add_network(execute)
     execute.add_argument("node", metavar="NODE", help="a host, or a switch: s1")
@@ -71,7 +71,7 @@ def register(subparsers: Subparsers) -> None:
     _add_name(status)
     status.add_argument("--json", action="store_true", help="print JSON")
     status.set_defaults(run=_status)
-    down = add_command(commands, "down", "end a network", example="sudo groupflow net down fig5")
+    down = add_command(commands, "down", "end a network", example="sudo .venv/bin/groupflow net down fig5")
     _add_name(down)
     down.set_defaults(run=_down)
 
@@ -81,7 +81,7 @@ def _add_up(commands: Subparsers) -> None:
         commands,
         "up",
         "start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`",
-        example="sudo groupflow net up hall.yaml --cli",
+        example="sudo .venv/bin/groupflow net up hall.yaml --cli",
     )
     up.add_argument("topology", metavar="FILE", help=f"the network: {_FILES}")
     up.add_argument("--name", help="its name for other commands (default: the topology's)")

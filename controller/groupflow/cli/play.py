@@ -16,7 +16,9 @@ def register(subparsers: Subparsers) -> None:
         "show a recording of a network or a simulation in a browser (no root)",
         example="groupflow play lecture.rec",
     )
-    parser.add_argument("file", type=Path, help="what --record of net up, controller run or sim run wrote")
+    parser.add_argument(
+        "file", type=Path, help="recording that --record of net up, controller run or sim run made"
+    )
     parser.add_argument(
         "--at",
         type=values.listen_address,

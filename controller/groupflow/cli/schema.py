@@ -18,7 +18,7 @@ def register(subparsers: Subparsers) -> None:
     summary = "print the JSON schema of a YAML file, with which editors check and complete it"
     example = "groupflow schema topology > topology.schema.json"
     parser = add_command(subparsers, "schema", summary, example=example)
-    parser.add_argument("file", choices=tuple(_FORMS), help="what the file is")
+    parser.add_argument("file", choices=tuple(_FORMS), help="kind of file")
     parser.set_defaults(run=run)
 
 

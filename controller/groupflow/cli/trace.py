@@ -12,8 +12,8 @@ def register(subparsers: Subparsers) -> None:
         subparsers,
         "trace",
         "show the way of packets through a switch: headers, tables, queues, and why one was dropped (root)",
-        example="sudo groupflow trace s1 --dropped\n"
-        "         sudo groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --json",
+        example="sudo .venv/bin/groupflow trace s1 --dropped\n"
+        "         sudo .venv/bin/groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --json",
     )
     add = parser.add_argument
     add("switch", metavar="SWITCH", help="a switch of the network: s1")

@@ -153,7 +153,7 @@ class Caching:
         )
 
     def _shares(self, session: Session, node: Node) -> Iterator[tuple[str, int, int, int]]:
-        """Of isolated receivers: the others get the group's copies too."""
+        """The shares of isolated receivers: the others get the group's copies too."""
         for branch in node.branches:
             if branch.isolated and (session.id, branch.member) in self.shares:
                 share, member = self.shares[session.id, branch.member], session.members[branch.member]

@@ -32,7 +32,7 @@ def find(url: str) -> str | None:
     if token := os.environ.get(VARIABLE):
         return token
     with suppress(OSError, ValueError):
-        path = _path(_folder(), *_address(url))
+        path = _path(_folder(), *_host_and_port(url))
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor) as file:
             if _is_private(os.fstat(descriptor)):
@@ -45,7 +45,7 @@ def page(url: str) -> str:
     with suppress(OSError):
         about = os.fstat(1)
         if stat.S_ISREG(about.st_mode) and about.st_mode & 0o077:
-            return f"{url}/?token=(in {_path(_folder(), *_address(url))})"
+            return f"{url}/?token=(in {_path(_folder(), *_host_and_port(url))})"
     return f"{url}/?token={find(url)}"
 
 
@@ -88,7 +88,7 @@ def keep(url: str, token: str) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_private(folder.lstat()):
             raise TokenFileError(f"{folder} is open to others; run: chmod 700 {folder}")
-        path = _path(folder, *_address(url))
+        path = _path(folder, *_host_and_port(url))
         part = path.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(token)
@@ -109,7 +109,7 @@ def _is_private(about: os.stat_result) -> bool:
     return about.st_uid == os.geteuid() and not about.st_mode & 0o077
 
 
-def _address(url: str) -> tuple[str, int]:
+def _host_and_port(url: str) -> tuple[str, int]:
     """Raises ValueError."""
     parts = urlsplit(url)
     host = parts.hostname or ""

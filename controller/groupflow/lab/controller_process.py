@@ -104,7 +104,7 @@ class ControllerProcess:
         return SessionAccess(cast(int, form["id"]), tokens["join"])
 
     def access(self, session: int) -> SessionAccess:
-        """Of a session that is there."""
+        """The access to an existing session."""
         tokens = cast(Mapping[str, str], self.get(f"/sessions/{session}/tokens"))
         return SessionAccess(session, tokens["join"])
 

@@ -76,7 +76,7 @@ class Queues:
 
 
 def queues(network: Network) -> Queues:
-    """Those of gfswitches: others do not tell."""
+    """The queues of gfswitches: other switches do not report them."""
     waiting, full, lost = 0, 0, 0
     for switch in network.switches.values():
         for port in ports(switch.stats()) if isinstance(switch, GfSwitch) else ():

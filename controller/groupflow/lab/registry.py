@@ -137,7 +137,7 @@ def _lock(file: IO[str]) -> bool:
 
 
 def _read(path: Path) -> Entry | None:
-    """None: the network is still being built."""
+    """The entry in a file; None: the network is still being built."""
     try:
         form = cast(dict[str, object], json.loads(path.read_text()))
         entry = Entry(**form)  # pyright: ignore[reportArgumentType]

@@ -57,13 +57,13 @@ def _name(value: object) -> str:
 
 def read_address(value: object) -> IPv4Interface:
     """The address of a host whose gateway is its switch."""
-    address = _address(value)
+    address = _interface(value)
     if address.network.prefixlen != 24 or int(address.ip) & 0xFF in (0, 254, 255):
         raise ValueError(f"'{address}' will not do; write a /24 address ending in .1 to .253")
     return address
 
 
-def _address(value: object) -> IPv4Interface:
+def _interface(value: object) -> IPv4Interface:
     try:
         address = IPv4Interface(str(value))
     except ValueError:
@@ -107,7 +107,9 @@ _MAC = forms.text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\}):){5}.*")
 _GRPC = forms.number_or(1, 65535, f".+:[0-9]{{1,5}}|{_REPEATED}")
 Name: TypeAlias = Annotated[str, Written(_name, "the name of a node", _PATTERN)]
 Address: TypeAlias = Annotated[IPv4Interface, Written(read_address, "an address like 10.0.1.1/24", _ADDRESS)]
-_AnyAddress: TypeAlias = Annotated[IPv4Interface, Written(_address, "an address like 10.0.1.1/24", _ADDRESS)]
+_AnyAddress: TypeAlias = Annotated[
+    IPv4Interface, Written(_interface, "an address like 10.0.1.1/24", _ADDRESS)
+]
 _Gateway: TypeAlias = Annotated[
     IPv4Address | None, Written(_gateway, "an address like 10.0.1.254", forms.text_like(_OCTETS))
 ]

@@ -100,7 +100,7 @@ class QueueForm(Form):
 
 
 class SwitchForm(network.SwitchForm):
-    """Of which the reader numbers what the file does not."""
+    """A switch; the reader adds the numbers that the file leaves out."""
 
     kind: Literal["p4", "fifo", "agent"] = "p4"
     device_id: int = Field(default_factory=int, ge=1, le=LAST_DEVICE_ID, description="a number to 65535")

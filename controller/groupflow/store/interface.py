@@ -1,7 +1,7 @@
 """The store of values that must outlive the controller, by keys, as in etcd.
 
-A key is a path (`members/7/3`), a value a JSON text. What the controller decides is in the store before it is
-answered, so that a controller that starts again carries on.
+A key is a path (`members/7/3`), a value a JSON text. A decision of the controller is in the store before it
+is answered, so that a controller that starts again carries on.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -58,7 +58,7 @@ def restated(claim: Claim, study: str, *variant: str, said: str = "") -> Claim:
 
 
 def counts(claims: Iterable[Claim]) -> dict[Kind, tuple[int, int]]:
-    """Of each kind: how many hold, and how many there are."""
+    """The numbers of claims of each kind: those that hold, and all."""
     found: dict[Kind, list[bool]] = {"claim": [], "finding": [], "fitted": []}
     for claim in claims:
         found[claim.kind].append(claim.holds)

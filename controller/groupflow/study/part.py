@@ -32,7 +32,7 @@ Grouped = TypeVar("Grouped")
 
 @dataclass(frozen=True)
 class Part(Generic[Run, Measured, Grouped]):
-    """Its files are written when the last of its runs is over; parts may share runs."""
+    """A part, whose files are written when the last of its runs is over; parts may share runs."""
 
     name: str
     """name of its files"""

@@ -70,7 +70,7 @@ def _print(
 
 
 def counted(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
-    """How many claims of the paper, and how many findings beyond it, hold; for JSON."""
+    """The numbers of claims of the paper, and of findings beyond it, that hold; for JSON."""
     found = counts(claims)
     kinds: tuple[tuple[str, Kind], ...] = (("claims", "claim"), ("findings", "finding"))
     return {name: dict(zip(("hold", "of"), found[kind], strict=True)) for name, kind in kinds}

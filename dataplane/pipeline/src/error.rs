@@ -64,7 +64,7 @@ pub enum TableError {
     Full {
         /// The table's name.
         table: String,
-        /// Its size.
+        /// The table's size.
         size: usize,
     },
     /// All groups together have as many actions as the switch takes.
@@ -140,7 +140,7 @@ pub enum StateError {
     Index {
         /// `register`, `counter` or `meter`.
         what: &'static str,
-        /// Its name.
+        /// The array's name.
         name: String,
         /// The index asked for.
         index: usize,
@@ -152,7 +152,7 @@ pub enum StateError {
     Full {
         /// The value set's name.
         name: String,
-        /// Its size.
+        /// The value set's size.
         size: usize,
     },
     /// The value is wider than a register's cell.

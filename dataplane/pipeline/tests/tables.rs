@@ -244,7 +244,7 @@ proptest! {
             let a = Match::Ternary { value: value.into(), mask: mask.into() };
             let key = EntryKey { matches: vec![a, Match::Range { low: low.into(), high: high.into() }], priority };
             match kept.iter().position(|entry| entry.0 == key) {
-                // An entry that exists is removed, so that its place is used again.
+                // An entry that is there already is removed, so that its place is used again.
                 Some(place) => {
                     pipeline.table_delete(t, &key).unwrap();
                     kept.remove(place);

@@ -38,11 +38,11 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// Why a member leaves.
+    /// The reason why a member leaves.
     LeaveReason, "reason", {
         /// The receiver, or the sender's whole group, has everything.
         Done = 0 => "done",
-        /// It gives up.
+        /// The member gives up.
         Aborted = 1 => "aborted",
     }
 );
@@ -60,7 +60,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// Why a request was refused.
+    /// The reason why a request was refused.
     Refusal, "code", {
         UnknownSession = 1 => "unknown_session",
         WrongToken = 2 => "wrong_token",
@@ -100,7 +100,7 @@ wire_enum!(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinRequest {
     pub role: Role,
-    /// The place at which a receiver wants to begin.
+    /// The place in the stream at which a receiver wants to begin.
     pub start: StartAt,
     pub request: RequestId,
     pub name: String,

@@ -34,7 +34,7 @@ const ELECTION: Uint128 = Uint128 { high: 0, low: 1 };
 /// A table with one prefix of 32 bits, and its action with a port and two addresses.
 const TABLE: &str = "GroupflowIngress.forwarding.ipv4_route";
 const ACTION: &str = "GroupflowIngress.forwarding.route";
-/// Its size in groupflow's program, and here.
+/// The table's size in groupflow's program, and here.
 const SIZES: [&str; 2] = ["8192", "262144"];
 /// Entries that are read, and of which the memory is measured: much more than what was there before.
 const READ: u32 = 50_000;
@@ -45,7 +45,7 @@ const CALLS: u32 = 10_000;
 const IN_FLIGHT: [u32; 3] = [1, 8, 64];
 const BATCH: u32 = 100;
 const READS: u32 = 5;
-/// A figure with its unit and note.
+/// The note of figures that are measured on one connection.
 const ONE: &str = "one connection";
 
 /// gfswitch, until this goes.
@@ -53,7 +53,7 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have ended already.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }

@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-def test_bench_keeps_the_figures_that_it_has(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _BENCH, "bench", "tuning", "line", "--json", "--out", str(tmp_path)]
+def test_bench_keeps_the_figures_that_it_has_and_earlier_ones(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("[]")
+    command = [sys.executable, "-c", _BENCH, "bench", "--json", "--out", str(tmp_path)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as bench:
@@ -25,8 +26,9 @@ def test_bench_keeps_the_figures_that_it_has(tmp_path: Path) -> None:
         told, said = bench.communicate(timeout=20)
     assert (bench.returncode, said.count("\n")) == (130, 1), said
     (figure,) = json.loads(told)
-    assert figure == json.loads((tmp_path / "tuning-line.json").read_text())[0] and figure["name"] == "a"
+    assert figure == json.loads((tmp_path / "tuning.json").read_text())[0] and figure["name"] == "a"
     assert said.startswith("groupflow: interrupted; 1 runs are kept")
+    assert (tmp_path / "results.json").read_text() == "[]"
 
 
 _BENCH = """
@@ -36,6 +38,7 @@ from groupflow.study import checkout
 checkout.at_hand()
 from experiments.bench import run
 from experiments.bench.figure import Figure
+run.PARTS.clear()
 run.PARTS |= {"tuning": lambda _: [Figure("a", 1, "s", "")], "line": lambda _: time.sleep(60)}
 from groupflow.cli.main import main
 sys.exit(main(sys.argv[1:]))

@@ -109,7 +109,7 @@ def test_a_new_experiment_is_one_folder(empty_checkout: Path, capsys: pytest.Cap
     assert main(["experiment", "taste", "--scenario", "milk"]) == 0
     assert capsys.readouterr().out == "('milk',) out/experiment/taste\n"
     assert main(["experiment", "smell"]) == 4
-    assert "invalid choice: 'smell'" in capsys.readouterr().err
+    assert capsys.readouterr().err == "groupflow: EXPERIMENT smell: unknown; the experiments are taste\n"
     assert main(["experiment", "taste", "--nosuch"]) == main(["experiment"]) == 2
 
 

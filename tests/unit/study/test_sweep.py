@@ -171,7 +171,7 @@ def test_a_run_that_fails_is_recorded_and_stops_no_other(
         }
     assert means["0", "20packets"] > means["2%", "20packets"] > 1e6 and len(means) == 4
     assert (out / "goodput.png").stat().st_size > 10_000
-    # A failed run is repeated only if asked for; a finished run never is.
+    # A failed run is repeated only on request, a finished one never.
     assert swept(sweep_file(tmp_path, "200%"), out) == 1
     assert len(journal(out)) == 18
     capsys.readouterr()

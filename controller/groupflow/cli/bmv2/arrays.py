@@ -95,7 +95,7 @@ class Arrays:
         yield from ()
 
     def meters_set(self, name: str, *rates: str) -> Lines:
-        """Those of direct meters: of the entries that are there."""
+        """Sets rates: of a direct meter, for the entries that are there."""
         meter = self._meter(name)
         if isinstance(meter, p4i.DirectMeter):
             table = next(each for each in self._info.tables if each.preamble.id == meter.direct_table_id)

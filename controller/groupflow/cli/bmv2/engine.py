@@ -189,7 +189,7 @@ class Engine:
         yield from ()
 
     def mirrored(self, session: str) -> Lines:
-        ports = [_port(each) for each in self._mirrored(session).replicas]
+        ports = [_replica_port(each) for each in self._mirrored(session).replicas]
         yield f"MirroringSessionConfig(port={ports[0] if len(ports) == 1 else ports}, mgid=None)"
 
     def _mirrored(self, session: str) -> p4r.CloneSessionEntry:
@@ -209,7 +209,7 @@ def _session(number: int) -> p4r.Entity:
 
 def _nodes_of(group: p4r.MulticastGroupEntry) -> dict[int, Node]:
     """The nodes that the group's metadata names, or one for each of its instances."""
-    pairs = [(each.instance, _port(each)) for each in group.replicas]
+    pairs = [(each.instance, _replica_port(each)) for each in group.replicas]
     if _NODES.fullmatch(group.metadata):
         nodes = dict[int, Node]()
         for text in group.metadata.decode().removeprefix("nodes=").split(";")[:-1]:
@@ -229,7 +229,7 @@ def _replica(port: int, instance: int) -> p4r.Replica:
     return p4r.Replica(port=port.to_bytes(size, "big"), instance=instance)
 
 
-def _port(replica: p4r.Replica) -> int:
+def _replica_port(replica: p4r.Replica) -> int:
     if replica.port:
         return int.from_bytes(replica.port, "big")
     return replica.egress_port  # pyright: ignore[reportDeprecated]  (as other clients may have written it)

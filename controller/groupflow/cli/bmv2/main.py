@@ -50,7 +50,7 @@ INSTEAD: Mapping[str, str] = {
     "pvs_clear": _NO_VALUES,
     "shell": "use a shell",
 }
-"""The cure for each command that is not offered."""
+"""Commands that are not offered, each with what to do instead."""
 
 
 class Command(NamedTuple):

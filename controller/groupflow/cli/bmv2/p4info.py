@@ -60,10 +60,18 @@ class _P4Info:
         old = [table for table in self._listed("tables") if "act_prof_name" in table]
         for profile in (*self._listed("action_profiles"), *old):
             self._profile(profile)
-        for counter in self._form["counter_arrays"]:
-            self._counter(counter)
-        for meter in self._form["meter_arrays"]:
-            self._meter(meter)
+        for form in self._form["counter_arrays"]:
+            spec = p4i.CounterSpec(unit=p4i.CounterSpec.BOTH)
+            direct = form["is_direct"]
+            kind = (
+                (self._info.direct_counters, _DIRECT_COUNTER) if direct else (self._info.counters, _COUNTER)
+            )
+            self._array(form, direct, spec, *kind)
+        for form in self._form["meter_arrays"]:
+            unit = p4i.MeterSpec.PACKETS if form["type"] == "packets" else p4i.MeterSpec.BYTES
+            direct = form.get("is_direct")
+            kind = (self._info.direct_meters, _DIRECT_METER) if direct else (self._info.meters, _METER)
+            self._array(form, direct, p4i.MeterSpec(unit=unit), *kind)
         for register in self._form["register_arrays"]:
             added = self._info.registers.add(size=register["size"])
             added.type_spec.bitstring.bit.bitwidth = register["bitwidth"]
@@ -113,28 +121,14 @@ class _P4Info:
                 table.implementation_id = profile.preamble.id
                 profile.table_ids.append(table.preamble.id)
 
-    def _counter(self, form: Json) -> None:
-        spec = p4i.CounterSpec(unit=p4i.CounterSpec.BOTH)
-        if form["is_direct"]:
+    def _array(self, form: Json, direct: bool | None, spec: object, arrays: Any, number: int) -> None:
+        """Adds a counter or meter: an array, or a direct one of the table that it is bound to."""
+        added = arrays.add(spec=spec) if direct else arrays.add(spec=spec, size=form["size"])
+        _name(added, number + len(arrays), form["name"])
+        if direct:
             table = self._tables[form["binding"]]
-            added = self._info.direct_counters.add(spec=spec, direct_table_id=table.preamble.id)
-            _name(added, _DIRECT_COUNTER + len(self._info.direct_counters), form["name"])
+            added.direct_table_id = table.preamble.id
             table.direct_resource_ids.append(added.preamble.id)
-            return
-        added = self._info.counters.add(spec=spec, size=form["size"])
-        _name(added, _COUNTER + len(self._info.counters), form["name"])
-
-    def _meter(self, form: Json) -> None:
-        unit = p4i.MeterSpec.PACKETS if form["type"] == "packets" else p4i.MeterSpec.BYTES
-        spec = p4i.MeterSpec(unit=unit)
-        if form.get("is_direct"):
-            table = self._tables[form["binding"]]
-            added = self._info.direct_meters.add(spec=spec, direct_table_id=table.preamble.id)
-            _name(added, _DIRECT_METER + len(self._info.direct_meters), form["name"])
-            table.direct_resource_ids.append(added.preamble.id)
-            return
-        added = self._info.meters.add(spec=spec, size=form["size"])
-        _name(added, _METER + len(self._info.meters), form["name"])
 
 
 def _name(added: Any, number: int, name: str) -> None:

@@ -47,7 +47,7 @@ class LostError(Exception):
 
 
 class Place(NamedTuple):
-    """The addresses of one switch."""
+    """The addresses of a switch, and its program."""
 
     device_id: int
     grpc: str

@@ -172,7 +172,7 @@ class Tables:
             yield self._shown(table)
 
     def show_actions(self, name: str | None = None) -> Lines:
-        """Of one table, or of the program."""
+        """The actions of one table, or of the program."""
         wanted = {each.id for each in self.table(name).action_refs} if name else None
         for action in sorted(self._info.actions, key=lambda action: action.preamble.name):
             if wanted is None or action.preamble.id in wanted:

@@ -1,4 +1,4 @@
-"""Who may use a REST API: bearers of its token, and processes of the same user at its Unix socket.
+"""Access to a REST API: for bearers of its token, and processes of the same user at its Unix socket.
 
 A browser is let in once by `/?token=`, and then by a cookie. A request whose `Host:` is not this machine's
 comes from a page of somebody else's, whose name was made to lead here (DNS rebinding), and is refused.

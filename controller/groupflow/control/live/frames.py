@@ -82,7 +82,7 @@ class Meter:
         for port in stats.ports:
             for reason, packets in (*port.out.drops.items(), *port.inbound.drops.items()):
                 drops[reason] = drops.get(reason, 0) + packets
-        ports = {port.port: _port(port, before.get(port.port), passed) for port in stats.ports}
+        ports = {port.port: _port_form(port, before.get(port.port), passed) for port in stats.ports}
         return {
             "ports": ports,
             "drops": {what: count for what, count in drops.items() if count},
@@ -90,7 +90,7 @@ class Meter:
         }
 
 
-def _port(port: _Port, before: tuple[int, int] | None, passed_ns: int) -> Form:
+def _port_form(port: _Port, before: tuple[int, int] | None, passed_ns: int) -> Form:
     def rate(now: int, then: int) -> int:
         return round((now - then) * 8 * 10**9 / passed_ns) if passed_ns > 0 and now >= then else 0
 

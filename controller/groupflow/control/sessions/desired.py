@@ -61,7 +61,7 @@ def stream_entries(
     """The entries of a switch for its part in one stream."""
 
     entries: Entries = {
-        Key("neighbours", (number,)): _address(topology, node.switch, neighbour)
+        Key("neighbours", (number,)): _addressing(topology, node.switch, neighbour)
         for neighbour, number in numbers.neighbours.items()
     }
 
@@ -104,7 +104,7 @@ def stream_entries(
     return entries
 
 
-def _address(topology: Topology, switch: str, neighbour: Neighbour) -> Action:
+def _addressing(topology: Topology, switch: str, neighbour: Neighbour) -> Action:
     """The action that addresses a copy for a neighbour."""
     here = _mac(topology.switches[switch].mac)
     if neighbour.node in topology.switches:

@@ -79,7 +79,7 @@ class SessionRecord:
     isolated: frozenset[tuple[int, int]] = frozenset()
     """(source, member): receivers too slow for the stream, fed by their switch's cache instead"""
     tcp: TcpSettings | None = None
-    """None: no TCP client can send into it"""
+    """None: no TCP client can send into the session"""
 
 
 @dataclass(frozen=True)

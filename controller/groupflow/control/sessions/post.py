@@ -24,7 +24,7 @@ class Post:
         request_id: int = 0,
     ) -> None:
         frame = reply_frame(
-            _address(host, udp_port),
+            _host_address(host, udp_port),
             reply,
             session=session,
             source=source,
@@ -51,5 +51,5 @@ class Post:
             self.send(host, member.udp_port, notice, session=session.id, source=source, member=member.id)
 
 
-def _address(host: Host, udp_port: int) -> Address:
+def _host_address(host: Host, udp_port: int) -> Address:
     return Address(host.gateway_mac, host.mac, str(host.gateway), str(host.ip), udp_port)

@@ -81,7 +81,7 @@ def form(topology: Topology, session: Session, settings: TcpSettings, part: Part
         {
             "kind": "agent",
             "name": _agent(topology, agent),
-            "address": f"{_address(topology, agent)}:{PEER_PORT}",
+            "address": f"{_agent_address(topology, agent)}:{PEER_PORT}",
             "from": _start(session, behind),
             "rate_bps": _slowest(topology, part.switch, agent, _agent(topology, agent)),
         }
@@ -113,7 +113,7 @@ def form(topology: Topology, session: Session, settings: TcpSettings, part: Part
         "replies": "drop" if settings.replies == "leader" and leader is None else settings.replies,
         "leader": leader,
         "resume": settings.resume,
-        "neighbours": [_address(topology, agent) for agent in part.accept],
+        "neighbours": [_agent_address(topology, agent) for agent in part.accept],
         "branches": branches,
     }
 
@@ -157,5 +157,5 @@ def _agent(topology: Topology, switch: str) -> str:
     return agent
 
 
-def _address(topology: Topology, switch: str) -> str:
+def _agent_address(topology: Topology, switch: str) -> str:
     return str(topology.hosts[_agent(topology, switch)].ip)

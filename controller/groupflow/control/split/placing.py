@@ -39,7 +39,7 @@ def place(
         if keep:
             return _extended(Problem.read(topology, senders, members, most, candidates=possible), keep)
         found = choose(topology, senders, members, most, candidates=possible).agents
-        # If unicast is as good, `choose` takes no agent; but without one the session could not be reached.
+        # `choose` takes no agent if unicast is as good; but without one the session could not be reached.
         return found or _extended(Problem.read(topology, senders, members, 1, candidates=possible), ())
     except PlacementError:  # a network of one host, or in pieces
         return tuple(sorted(keep)) or tuple(possible[:most])

@@ -9,7 +9,7 @@ from groupflow.endpoint.gather.tuner import Message
 
 class Director(Protocol):
     async def direct(self, event: Event, *, repeat: bool, refused: str | None) -> Message | None:
-        """As `Tuner.take`. Raises ControllerLinkError or EventError."""
+        """Does the same as `Tuner.take`. Raises ControllerLinkError or EventError."""
         ...
 
 

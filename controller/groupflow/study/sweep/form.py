@@ -93,7 +93,7 @@ Seeds: TypeAlias = Annotated[tuple[int, ...], PlainValidator(_seeds, json_schema
 
 
 class SweepForm(Form):
-    """What `groupflow sweep` runs."""
+    """The file of `groupflow sweep`."""
 
     scenario: str = Field(description="the path of a scenario's file")
     where: Literal["netsim", "real"] = "netsim"

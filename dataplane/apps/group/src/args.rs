@@ -46,7 +46,7 @@ pub struct RecvArgs {
     /// Expect datagrams; the output holds frames, each a u32 length (big endian) and that many bytes
     #[arg(long)]
     pub datagrams: bool,
-    /// The place in the stream to begin at
+    /// Place in the stream at which to begin
     #[arg(long, value_enum, default_value = "now")]
     pub from: StreamStart,
     /// The sender's member id, when a session has several [default: the controller's choice]
@@ -69,7 +69,7 @@ pub struct MemberArgs {
     /// TCP port where a program on this host listens
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub listen: u16,
-    /// The place to begin at in a stream that is under way
+    /// Place at which to begin in a stream that is under way
     #[arg(long, value_enum, default_value = "now")]
     pub from: StreamStart,
     /// Options common to all agents.

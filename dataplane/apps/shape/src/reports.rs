@@ -42,7 +42,7 @@ impl Reports {
     /// Checks that the interface is still there.
     ///
     /// # Errors
-    /// It is gone, and with it what was set up there.
+    /// Fails if the interface is gone, and with it all that was set up there.
     pub fn check(&self) -> Result<(), AgentError> {
         if index(&self.name)? == self.interface {
             Ok(())

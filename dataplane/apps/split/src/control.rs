@@ -113,7 +113,7 @@ pub enum Operation {
     Watch,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
     /// The reason for programs.

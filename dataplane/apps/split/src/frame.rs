@@ -10,7 +10,7 @@ pub const MAX_REPLY: usize = MAX_BODY - 4;
 const MAX_TEXT: usize = 512;
 
 wire_enum!(
-    /// Why a stream, or a member's part of it, ended early.
+    /// The reason why a stream, or a member's part of it, ended early.
     Fault, "failure.fault", {
         /// A member cannot be reached, or is too slow: the member leaves the session, and the stream goes on
         /// without it.

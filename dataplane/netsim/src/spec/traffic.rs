@@ -146,9 +146,9 @@ impl MessagesSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpProfile {
-    /// Those of the RFCs and of Linux.
+    /// The behaviour of the RFCs and of Linux.
     #[default]
     Rfc,
-    /// Those of ns-2.
+    /// The behaviour of ns-2.
     Ns2,
 }

@@ -30,7 +30,7 @@ pub enum DecodeError {
     #[error("TCP option {kind}: length {length} is wrong")]
     OptionLength {
         kind: u8,
-        /// Its length byte, or 0 where that is missing.
+        /// The option's length byte, or 0 where that is missing.
         length: u8,
     },
 }

@@ -1,6 +1,6 @@
 //! Expressions from JSON, with the range of every intermediate result.
 //!
-//! BMv2 computes with unlimited integers, [`Expr`] with 128 bits. Where a result may need more, only its
+//! BMv2 computes with unlimited integers, [`Expr`] with 128 bits. If a result may need more, only its
 //! lowest 128 bits are right, which is enough for every value that is masked or stored afterwards (`p4c` does
 //! that with the results of `+ - * ~ <<`). Where that is not enough, the whole expression becomes an
 //! [`Expr::Big`].

@@ -1,4 +1,4 @@
-//! Names and source places from JSON. What is missing has no name: traces then show less.
+//! Names and source places from JSON. A missing name or place stays empty: traces then show less.
 
 use super::json::Json;
 use crate::error::LoadError;

@@ -178,9 +178,9 @@ pub struct EgressOutcome {
 pub enum Fate {
     /// There is none.
     Drop(DropReason),
-    /// It leaves at the port.
+    /// The packet leaves at the port.
     Send,
-    /// It goes to ingress again, with these fields kept, for [`Arrival::restored`].
+    /// The packet goes to ingress again, with these fields kept, for [`Arrival::restored`].
     Recirculate(Box<Preserved>),
 }
 
@@ -198,7 +198,7 @@ pub struct CloneRequest {
 pub struct Digest {
     /// The digest's number; see [`crate::Program::digests`].
     pub digest: DigestId,
-    /// Its members.
+    /// The digest's members.
     pub values: Vec<u128>,
 }
 

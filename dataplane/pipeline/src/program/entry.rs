@@ -107,7 +107,7 @@ pub struct EntryView {
     pub entry: Entry,
     /// Whether P4 declares it.
     pub is_const: bool,
-    /// Its direct counter, if the table has one.
+    /// The entry's direct counter, if the table has one.
     pub counter: Option<CounterValue>,
     /// The rates of its direct meter, if the table has one and it is configured.
     pub meter: Option<MeterConfig>,

@@ -55,18 +55,18 @@ pub struct KeyInfo {
     pub name: String,
     /// The kind of match.
     pub kind: MatchKind,
-    /// Its width in bits.
+    /// The key's width in bits.
     pub width: u32,
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableInfo {
-    /// Its id.
+    /// The table's id.
     pub id: TableId,
     /// The control plane's name, such as `Ingress.route`.
     pub name: String,
-    /// Its key, empty for tables that p4c makes for bare action calls.
+    /// The table's key, empty for tables that p4c makes for bare action calls.
     pub key: Vec<KeyInfo>,
     /// The actions entries may use.
     pub actions: Vec<ActionId>,
@@ -92,14 +92,14 @@ pub struct TableInfo {
 /// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamInfo {
-    /// Its name.
+    /// The parameter's name.
     pub name: String,
-    /// Its width in bits.
+    /// The parameter's width in bits.
     pub width: u32,
 }
 
 impl ParamInfo {
-    /// Its name with a value, for a trace.
+    /// The parameter's name with a value, for a trace.
     pub(crate) fn shown(&self, value: u128) -> (String, String) {
         (self.name.clone(), shown(&self.name, self.width, value))
     }
@@ -108,18 +108,18 @@ impl ParamInfo {
 /// An action. Several may share a name: p4c copies an action for each table that uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// Its id.
+    /// The action's id.
     pub id: ActionId,
     /// The control plane's name, such as `Ingress.forward`.
     pub name: String,
-    /// Its parameters.
+    /// The action's parameters.
     pub params: Vec<ParamInfo>,
 }
 
 /// A register array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterInfo {
-    /// Its id.
+    /// The register array's id.
     pub id: RegisterId,
     /// The control plane's name.
     pub name: String,
@@ -132,7 +132,7 @@ pub struct RegisterInfo {
 /// An indirect counter array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterInfo {
-    /// Its id.
+    /// The counter's id.
     pub id: CounterId,
     /// The control plane's name.
     pub name: String,
@@ -154,7 +154,7 @@ pub enum MeterUnit {
 /// An indirect meter array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterInfo {
-    /// Its id.
+    /// The meter's id.
     pub id: MeterId,
     /// The control plane's name.
     pub name: String,
@@ -167,7 +167,7 @@ pub struct MeterInfo {
 /// The fields of a digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestInfo {
-    /// Its id.
+    /// The digest's id.
     pub id: DigestId,
     /// The name of its type.
     pub name: String,
@@ -178,7 +178,7 @@ pub struct DigestInfo {
 /// A value set of the parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSetInfo {
-    /// Its id.
+    /// The value set's id.
     pub id: ValueSetId,
     /// The control plane's name.
     pub name: String,

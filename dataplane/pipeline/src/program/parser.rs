@@ -84,7 +84,7 @@ pub(crate) type Bits = Vec<(u128, u128)>;
 #[derive(Debug)]
 pub(crate) enum Pattern {
     Bits(Bits),
-    /// Those that the control plane has put into a value set.
+    /// The values that the control plane has put into a value set.
     Set(u32),
 }
 

@@ -22,7 +22,7 @@ pub(crate) const COUNTER: usize = 1;
 struct KeyPart {
     kind: MatchKind,
     width: u8,
-    /// Its first word among those of a packet's key.
+    /// The part's first word among those of a packet's key.
     first: usize,
     /// The place of the ends in an entry's key, of a range.
     ends: usize,

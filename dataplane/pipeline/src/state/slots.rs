@@ -110,7 +110,7 @@ impl Slots {
         self.used -= 1;
         let mut at = (gap + 1) & self.mask;
         while self.slots[at] != 0 {
-            // It may move to the gap unless that is before its home.
+            // The entry may move to the gap unless that is before its home.
             let home = self.home(self.slots[at]);
             if at.wrapping_sub(home) & self.mask >= at.wrapping_sub(gap) & self.mask {
                 self.slots[gap] = self.slots[at];

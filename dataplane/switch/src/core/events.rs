@@ -238,7 +238,7 @@ impl Switch {
 
     pub(super) fn enqueue(&mut self, now: Nanos, port: Port, queued: Queued, priority: Option<u8>) {
         let Some(place) = self.place(port) else {
-            // Its egress may clone or recirculate, as in BMv2.
+            // The packet's egress may clone or recirculate, as in BMv2.
             self.clock = self.clock.max(now);
             return self.egress(now, NOWHERE, port, Served { queued, queue: 0, bytes: 0, depth: 0 });
         };

@@ -43,7 +43,7 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// That of the packet's clones.
+    /// The lineage of the packet's clones.
     pub fn next(self) -> Lineage {
         Lineage { generation: self.generation + 1, clones: Some(self.clones.unwrap_or_default()) }
     }

@@ -68,9 +68,9 @@ pub struct BoundTable {
     pub table: TableId,
     /// The name of the object.
     pub name: String,
-    /// Its key in the program's order.
+    /// The table's key in the program's order.
     pub fields: Vec<BoundField>,
-    /// Its actions by P4Info's id.
+    /// The table's actions by P4Info's id.
     pub actions: BTreeMap<u32, BoundAction>,
     /// Whether its entries have a priority.
     pub with_priority: bool,

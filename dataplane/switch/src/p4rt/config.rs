@@ -136,7 +136,7 @@ impl PipelineConfig {
             return shared;
         }
         let PipelineConfig { program, p4info, device_config, cookie, .. } = &*shared;
-        // It was bound before, so that this cannot fail.
+        // The program was bound before, so that this cannot fail.
         let Ok(mut binding) = Binding::new(p4info, program) else { return shared };
         binding.reasons.clear();
         let (program, p4info, device_config) = (program.clone(), p4info.clone(), device_config.clone());

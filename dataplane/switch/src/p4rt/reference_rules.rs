@@ -60,7 +60,7 @@ struct Rule {
     text: String,
 }
 
-/// The source of a value.
+/// The part of an entry that holds the referring value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// The entry's field with this id.

@@ -68,7 +68,7 @@ pub fn checked(
         return write(state, forwarding, update, setting);
     };
     let old = present(state, forwarding, wanted);
-    // An entry that exists cannot be inserted, and an entry that is missing cannot change.
+    // Only an absent entity can be inserted, and only a present one modified or deleted.
     let can_be = (kind == UpdateKind::Insert) == old.is_none();
     let mut fault = None;
     if setting.purpose == Purpose::Client && can_be {

@@ -154,7 +154,7 @@ pub enum Part {
 pub struct Number {
     /// Whether it is below zero.
     pub negative: bool,
-    /// Its distance from zero.
+    /// The number's distance from zero.
     pub size: u128,
 }
 

@@ -97,7 +97,8 @@ impl Scope {
         self.0.as_ref().map_or(true, |config| config.can_push_pipeline)
     }
 
-    /// Whether the role has the object of an id. What has no id, as multicast groups, belongs to all.
+    /// Whether the role has the object of an id. Objects without an id, such as multicast groups, belong to
+    /// all roles.
     pub fn has(&self, id: Option<u32>) -> bool {
         let (Some(config), Some(id)) = (&self.0, id) else { return true };
         config.lists(id)

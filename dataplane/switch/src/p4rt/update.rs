@@ -49,9 +49,9 @@ impl UpdateKind {
 pub enum Purpose {
     /// A client wants it.
     Client,
-    /// It is of another configuration's state: the counts of a meter by colour may be set.
+    /// The update is of another configuration's state: the counts of a meter by colour may be set.
     Move,
-    /// It takes an update back: what was there may break rules of entries and actions, too.
+    /// The update takes another back: the former state may break rules of entries and actions, too.
     Undo,
 }
 

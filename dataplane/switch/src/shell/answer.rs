@@ -45,7 +45,7 @@ impl Waiting {
 pub struct Answer {
     last: Vec<u8>,
     waiting: Arc<Mutex<Waiting>>,
-    /// Its number among those that wait, until its end.
+    /// The answer's number among those that wait, until its end.
     number: Option<u64>,
 }
 

@@ -35,7 +35,7 @@ pub fn instead(flag: &str) -> &'static str {
     }
 }
 
-/// Those of the flags that were given.
+/// The ignored flags that were given.
 #[derive(Debug)]
 pub struct Ignored(pub Vec<&'static str>);
 

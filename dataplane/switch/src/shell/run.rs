@@ -212,7 +212,7 @@ fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Re
     Ok((thread.map_err(system("starting the data path"))?, died))
 }
 
-/// The addresses at which clients find the switch.
+/// The addresses of the switch, in one line for clients.
 fn place(options: &SwitchOptions, listener: Option<&TcpListener>) -> String {
     let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
     let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());

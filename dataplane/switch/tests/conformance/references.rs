@@ -63,7 +63,7 @@ fn an_entry_needs_the_entries_that_it_refers_to() {
     let right = route(&bed, 1, "to_neighbor", &[3, 7]);
     assert_eq!(bed.apply(Type::Insert, right.clone()), Ok(()));
     assert_eq!(bed.refused(Type::Modify, wrong.clone()), missing(TO_NEIGHBOR));
-    // An entry stays while another refers to it.
+    // An entry stays until nothing refers to it.
     assert_eq!(
         bed.refused(Type::Delete, interface(&bed, 3)),
         in_use("1 entry of table RouterIngress.neighbors")
@@ -312,7 +312,7 @@ fn an_updates_own_faults_come_before_its_references() {
     let long = TableEntry { metadata: vec![0; 5000], ..absent.clone() };
     assert_eq!(code(&mut bed, Type::Insert, &long), Code::InvalidArgument);
     assert_eq!(code(&mut bed, Type::Insert, &absent), Code::FailedPrecondition);
-    // A refused write has left nothing behind.
+    // The refused inserts have left nothing behind.
     assert_eq!(code(&mut bed, Type::Delete, &absent), Code::NotFound);
 
     assert_eq!(bed.apply(Type::Insert, interface(&bed, 3)), Ok(()));

@@ -23,7 +23,7 @@ pub enum FanoutError {
     /// A branch is to begin at a byte that is no longer cached.
     #[error("the cache begins at byte {base}, byte {wanted} is discarded")]
     Discarded {
-        /// The place at which the branch is to begin.
+        /// The byte at which the branch is to begin.
         wanted: u64,
         /// The first byte that is cached.
         base: u64,
@@ -31,7 +31,7 @@ pub enum FanoutError {
     /// A branch is to begin after the bytes that have come.
     #[error("byte {wanted} is wanted and the stream has come to byte {received}")]
     Ahead {
-        /// The place at which the branch is to begin.
+        /// The byte at which the branch is to begin.
         wanted: u64,
         /// The bytes that have come.
         received: u64,

@@ -1,4 +1,4 @@
-"""The REST API's access rules, tried as an attacker would."""
+"""Access to the REST API, tried as an attacker would."""
 
 import asyncio
 import os

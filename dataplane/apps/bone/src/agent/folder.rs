@@ -213,8 +213,8 @@ impl Folder {
         }
     }
 
-    /// Why a file that could not be read is not sent. `None`: the file has changed, and is sent once it
-    /// rests.
+    /// The reason why a file that could not be read is not sent. `None`: the file has changed, and is sent
+    /// once it rests.
     pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
         let Some(stamp) = self.stamp(name) else { return Some(Verdict::Unknown) };
         let same = self.files.get(name).is_some_and(|file| file.stamp == stamp && !file.fresh);

@@ -23,7 +23,7 @@ pub struct PartialFile {
     pub position: u64,
 }
 
-/// Why a client does not get a file.
+/// The reason why a client does not get a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The hub has no such file.

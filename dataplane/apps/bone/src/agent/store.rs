@@ -131,8 +131,8 @@ impl Store {
             return Err(Errno::EFBIG.into());
         }
         self.refuse_strangers(&name)?;
-        // Its own earlier file goes first, and its name is in the index before the file has it: a rim that is
-        // killed in between knows the file as its own.
+        // The rim's own earlier file goes first, and the new name is in the index before the file has it: a rim
+        // that is killed in between knows the file as its own.
         if self.files.contains_key(&name) {
             self.remove(&name);
         }

@@ -54,7 +54,7 @@ fn a_rim_reports_within_half_of_the_time_for_results_whatever_the_grace() {
     }
 }
 
-/// If silence is success, a rim that bears packets to be later than the hub waits would be left without.
+/// In a method that takes silence for success, a rim whose grace exceeds the hub's wait would get no repair.
 #[test]
 fn a_grace_longer_than_the_hub_waits_is_not_taken_for_success() {
     let hub = HubConfig { grace: Nanos::from_secs(5), ..config(Method::Unscheduled, Repair::GoBackN, 1) };

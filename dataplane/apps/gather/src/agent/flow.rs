@@ -29,7 +29,7 @@ pub struct GatherFlow {
     pub alone: Option<Instant>,
     /// When the stream began at this server.
     pub began: Instant,
-    /// Why the stream cannot be written, if it cannot.
+    /// The reason why the stream cannot be written, if it cannot.
     pub failure: Option<String>,
     /// Bytes that arrived in this round for the first time.
     pub fresh: u64,

@@ -32,7 +32,7 @@ pub enum Side {
 }
 
 wire_enum!(
-    /// Why the server refuses a stripe.
+    /// The reason why the server refuses a stripe.
     RefusalCode, "refusal.code", {
         BadFrame = 1 => "bad_frame",
         /// The client is not on the list.

@@ -44,7 +44,7 @@ pub enum Admitted {
     Joins,
 }
 
-/// Why a stripe is refused.
+/// The reason why a stripe is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// The reason for programs.

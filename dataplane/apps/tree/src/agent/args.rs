@@ -19,12 +19,12 @@ const IN_NEED: usize = 16;
 /// The treatment of a slow child, or of this host's slow reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SlowArg {
-    /// All wait for it when the caches are full: nothing is lost
+    /// All wait for a slow host when the caches are full: nothing is lost
     Wait,
-    /// It is cut off when the cache no longer has the bytes that it needs
+    /// A slow host is cut off when the cache no longer has the bytes that it needs
     Isolate,
-    /// It goes on later in the stream, at a multiple of --align bytes: for streams whose late data are of no
-    /// use
+    /// A slow host goes on later in the stream, at a multiple of --align bytes: for streams whose late data
+    /// are of no use
     Skip,
 }
 
@@ -212,7 +212,7 @@ pub struct TreeRecvArgs {
     /// Write to this file, or to stdout (-)
     #[arg(long, value_name = "PATH", default_value = "-")]
     pub output: PathBuf,
-    /// The place to begin at
+    /// Place in the stream at which to begin
     #[arg(long, value_enum, default_value = "now")]
     pub from: StreamStart,
     /// Options of both commands.

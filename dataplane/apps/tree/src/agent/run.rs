@@ -176,7 +176,7 @@ pub fn receiver(
 }
 
 /// Bytes that the node gave and the sink did not take yet: no more than a batch or two, and without a gap.
-/// If the stream may be skipped, they are whole records: of a record that a skip cuts, no byte goes on.
+/// If the stream may be skipped, the bytes are whole records: no byte goes on of a record that a skip cuts.
 struct Taken {
     align: u64,
     bytes: Vec<u8>,

@@ -98,7 +98,7 @@ impl ClusterHost {
         }
     }
 
-    /// Its parent, if that is in this cluster.
+    /// The host's parent, if that is in this cluster.
     pub fn parent(&self) -> Option<HostId> {
         match self.up {
             ParentOrder::Host(parent) => Some(parent),

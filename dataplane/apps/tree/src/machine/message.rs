@@ -68,7 +68,7 @@ pub enum FromHost {
     Leave,
 }
 
-/// Why a dispatcher refuses a host.
+/// The reason why a dispatcher refuses a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalCode {

@@ -82,7 +82,7 @@ struct AccessLink {
     /// Directions that have bytes to send, in turns.
     turns: VecDeque<WireDirection>,
     busy: bool,
-    /// If one child is served after the other: the child that has not acknowledged its bytes.
+    /// The child that has not acknowledged its bytes, if one child is served after the other.
     served: Option<WireDirection>,
     /// When everything that has arrived at the downstream link will have passed it.
     down_until: Nanos,

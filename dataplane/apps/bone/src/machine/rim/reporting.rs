@@ -17,8 +17,8 @@ impl Rim {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(arriving) = &mut transfer.arriving else { return };
         let complete = arriving.stored.complete();
-        // If all rims are to answer, silence would be taken for a loss. If answers are spread, the hub
-        // asks at the end.
+        // If all rims are to answer, the hub would take silence for a loss. If answers are spread, it asks at
+        // the end.
         if complete && !asked && window > 0 {
             arriving.told_complete = arriving.told_complete.saturating_add(1);
             if arriving.told_complete > COMPLETE_TIMES {

@@ -21,7 +21,7 @@ pub struct Review {
     /// How many measurements it was asked for and has not told.
     #[serde(default)]
     pub(super) asked: u8,
-    /// Its last measurement found a better parent.
+    /// The host's last measurement found a better parent.
     better: bool,
     /// Until then it is not moved to a better parent.
     pub(super) rest: Nanos,
@@ -172,7 +172,7 @@ impl Dispatcher {
                 }
             }
         }
-        // If latencies are those of the joins, and have no bound, nobody asks for them.
+        // If latencies stay those of the joins, and have no bound, nobody asks for them.
         if self.policy.review == Nanos::ZERO && self.policy.delay_bound.is_none() {
             return;
         }
