@@ -5,7 +5,7 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
-from groupflow.cli.rest_client import Rows, call, leaf, print_json, print_rows
+from groupflow.cli.rest_client import Rows, call, given_or_none, leaf, print_json, print_rows
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
 
@@ -45,8 +45,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _bound(args: argparse.Namespace) -> int:
-    given = {"bytes": args.bytes, "rate_bps": args.rate, "hosts": args.hosts}
-    bounds = {key: None if value == "none" else value for key, value in given.items() if value is not None}
+    bounds = given_or_none(bytes=args.bytes, rate_bps=args.rate, hosts=args.hosts)
     if not bounds:
         raise CommandError("nothing to set; give --bytes, --rate or --hosts", USAGE)
     body = {"kind": args.kind, "name": args.name, "bounds": bounds}

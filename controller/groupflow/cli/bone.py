@@ -55,13 +55,9 @@ def _hub_arguments(commands: command.Subparsers) -> None:
     add("--method", choices=METHODS, default="scheduled", help="way of sending (default: %(default)s)")
     add("--repair", choices=REPAIRS, default=HubOptions.repair, help=_REPAIR)
     add(
-        "--rim",
-        dest="rims",
-        action="append",
-        default=[],
-        metavar="IP:PORT",
+        "--rim", dest="rims", action="append", default=[], metavar="IP:PORT",
         help="a rim's address, for --method unicast; may be repeated",
-    )
+    )  # fmt: skip
     add("--rate", type=values.rate, metavar="RATE", help="sending rate, with all headers (default: 1mbit)")
     add("--packet", type=int, metavar="BYTES", help="file bytes in a packet, at first (default: 1000)")
     add("--per-round", type=int, metavar="N", help="packets in a round (default: 64)")

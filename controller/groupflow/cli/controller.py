@@ -35,88 +35,53 @@ def register(subparsers: command.Subparsers) -> None:
         "connect to every switch of a topology and serve its sessions, until stopped",
         example="groupflow controller run --topology net.yaml --store groupflow.db",
     )
-    run.add_argument("--topology", required=True, metavar="FILE", help="the network: YAML or a name: fig5")
-    run.add_argument(
-        "--store", type=Path, metavar="FILE", help="SQLite file of the controller's state (default: none)"
-    )
-    run.add_argument(
-        "--api",
-        action="append",
-        type=values.api,
-        metavar="HOST:PORT",
+    add = run.add_argument
+    add("--topology", required=True, metavar="FILE", help="the network: YAML or a name: fig5")
+    add("--store", type=Path, metavar="FILE", help="SQLite file of the controller's state (default: none)")
+    add(
+        "--api", action="append", type=values.api, metavar="HOST:PORT",
         help=f"address of the REST API; unix:PATH; or fd:N, a listening socket that this process inherits; "
         f"repeatable (default: {DEFAULT_API})",
-    )
-    run.add_argument(
-        "--tls-cert", type=Path, metavar="FILE", help="the API's certificate, PEM: it is served over HTTPS"
-    )
-    run.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM")
-    run.add_argument(
-        "--insecure",
-        action="store_true",
+    )  # fmt: skip
+    add("--tls-cert", type=Path, metavar="FILE", help="the API's certificate, PEM: it is served over HTTPS")
+    add("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM")
+    add(
+        "--insecure", action="store_true",
         help="serve the API beyond this machine without TLS: its token can be read on the way",
-    )
-    run.add_argument(
-        "--p4info",
-        type=Path,
-        default=P4INFO,
-        metavar="FILE",
-        help="P4Info of the P4 program (default: groupflow's own)",
-    )
-    run.add_argument(
-        "--p4-json",
-        type=Path,
-        default=P4_JSON,
-        metavar="FILE",
-        help="the P4 program as p4c wrote it (default: groupflow's own)",
-    )
+    )  # fmt: skip
+    for option, own, what in (
+        ("--p4info", P4INFO, "P4Info of the P4 program"),
+        ("--p4-json", P4_JSON, "the P4 program as p4c wrote it"),
+    ):
+        add(option, type=Path, default=own, metavar="FILE", help=f"{what} (default: groupflow's own)")
     values.add_token(
         run, "the token that agents must show", option="--agent-token-file", variable="GROUPFLOW_AGENT_TOKEN",
         default=None, dest="agent_token",
     )  # fmt: skip
-    run.add_argument(
-        "--cache-bytes",
-        type=int,
-        default=0,
-        metavar="N",
+    add(
+        "--cache-bytes", type=int, default=0, metavar="N",
         help="bound of a stream's cache (default: the agent's own bound)",
-    )
-    run.add_argument(
-        "--tcp-prefix",
-        type=_prefix,
-        default="10.200.0.0/16",
-        metavar="PREFIX",
+    )  # fmt: skip
+    add(
+        "--tcp-prefix", type=_prefix, default="10.200.0.0/16", metavar="PREFIX",
         help="addresses of TCP sessions; switches refuse those that have no session (default: %(default)s)",
-    )
-    run.add_argument(
-        "--agent-control",
-        action="append",
-        default=[],
-        metavar="WHERE",
+    )  # fmt: skip
+    add(
+        "--agent-control", action="append", default=[], metavar="WHERE",
         help="split agents' control sockets: a FOLDER with HOST.split.sock of each (default: "
         "/run/groupflow), or HOST=PATH or HOST=IP:PORT of one; repeatable",
-    )
-    run.add_argument(
-        "--policy-file",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
+    )  # fmt: skip
+    add(
+        "--policy-file", type=Path, action="append", default=[], metavar="FILE",
         help="Python file with tuning policies of one's own, for `ctl gather configure`; repeatable",
-    )
-    run.add_argument(
-        "--switch-sockets",
-        type=Path,
-        metavar="FOLDER",
+    )  # fmt: skip
+    add(
+        "--switch-sockets", type=Path, metavar="FOLDER",
         help="folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness",
-    )
-    run.add_argument(
-        "--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`"
-    )
-    run.add_argument(
-        "--take-over", action="store_true", help="take the switches from a controller that runs already"
-    )
-    run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    )  # fmt: skip
+    add("--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`")
+    add("--take-over", action="store_true", help="take the switches from a controller that runs already")
+    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)
 
 

@@ -14,6 +14,7 @@ from groupflow.cli.rest_client import (
     call,
     check,
     client,
+    given,
     leaf,
     print_json,
     print_line,
@@ -180,7 +181,7 @@ def _show_session(args: argparse.Namespace) -> int:
 
 
 def _create_session(args: argparse.Namespace) -> int:
-    body = _given(id=args.session, lifetime=args.lifetime, tcp=tcp.new_settings(args), **_settings(args))
+    body = given(id=args.session, lifetime=args.lifetime, tcp=tcp.new_settings(args), **_settings(args))
     session = call(args, "POST", "/sessions", body)
     if args.json:
         return print_json(session)
@@ -194,7 +195,7 @@ def _create_session(args: argparse.Namespace) -> int:
 
 
 def _change_session(args: argparse.Namespace) -> int:
-    settings = _given(tcp=tcp.settings(args) or None, **_settings(args))
+    settings = given(tcp=tcp.settings(args) or None, **_settings(args))
     if not settings:
         raise CommandError(
             "nothing to change; give --mode, --policy or --window, or a setting of TCP sessions", USAGE
@@ -296,10 +297,6 @@ def _follow(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return {"mode": args.mode, "policy": args.policy, "window": args.window}
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _join(values: dict[str, Any]) -> str:

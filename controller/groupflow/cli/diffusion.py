@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
-from groupflow.cli.rest_client import call, leaf, print_json
+from groupflow.cli.rest_client import call, given, leaf, print_json
 from groupflow.cli.tables import print_pairs, print_table
 
 FLOW_COLUMNS = ("flow", "kind", "name", "d", "alpha", "path", "warning")
@@ -95,15 +95,13 @@ def _request(args: argparse.Namespace) -> dict[str, Any]:
     """The body of an installation. Raises CommandError for options that do not belong together."""
     body: dict[str, Any] = {"d": args.d, "alpha": args.alpha, "external": args.external}
     body |= {"packet_bytes": args.packet_bytes, "measure": not args.no_measure}
-    rule = {"protocol": args.protocol, "src_port": args.src_port, "dst_port": args.dst_port}
-    rule = {name: value for name, value in rule.items() if value is not None}
+    rule = given(protocol=args.protocol, src_port=args.src_port, dst_port=args.dst_port)
     if args.flow is None and rule:
         raise CommandError(f"--{next(iter(rule)).replace('_', '-')} belongs to --flow; leave it out", USAGE)
     if args.session is None and args.source is not None:
         raise CommandError("--source belongs to --session; leave it out", USAGE)
     if args.session is not None:
-        source = {"source": args.source} if args.source is not None else {}
-        return body | {"kind": "session", "session": args.session} | source
+        return body | {"kind": "session", "session": args.session} | given(source=args.source)
     src, dst = args.flow or args.link
     return body | {"kind": "flow" if args.flow else "link", "src": src, "dst": dst} | rule
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers
-from groupflow.cli.rest_client import call, leaf, print_json, print_rows
+from groupflow.cli.rest_client import call, given, given_or_none, leaf, print_answer, print_json, print_rows
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
 
@@ -47,56 +47,36 @@ def _add_configure(group: Subparsers) -> None:
         group, "configure", "change the policy and what the server has, while clients send",
         "gather configure --policy sakajiri --link 10mbit --buffer 100000", _configure,
     )  # fmt: skip
-    configure.add_argument(
-        "--policy", metavar="NAME", help="tuning of the clients; `show` lists the policies"
-    )
-    configure.add_argument("--link", type=values.rate, metavar="RATE", help="rate of the server's link")
-    configure.add_argument(
-        "--buffer", type=values.size, metavar="SIZE", help="bound of all receive buffers together"
-    )
-    configure.add_argument(
-        "--connections", type=values.count, metavar="N", help="most connections of a client"
-    )
+    add = configure.add_argument
+    add("--policy", metavar="NAME", help="tuning of the clients; `show` lists the policies")
+    add("--link", type=values.rate, metavar="RATE", help="rate of the server's link")
+    add("--buffer", type=values.size, metavar="SIZE", help="bound of all receive buffers together")
+    add("--connections", type=values.count, metavar="N", help="most connections of a client")
 
 
 def add_targets(parser: Parser, *, required: bool = False, clearable: bool = False) -> None:
     """`clearable`: the target may be `none`."""
+    rate_or_none = values.or_none(values.rate)
     parser.add_argument(
-        "--target",
-        type=values.or_none(values.rate) if clearable else values.rate,
-        metavar="RATE",
-        required=required,
+        "--target", type=rate_or_none if clearable else values.rate, metavar="RATE", required=required,
         help="throughput, e.g. 1mbit" + ("; none: no target" if clearable else ""),
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--minimum",
-        type=values.or_none(values.rate),
-        metavar="RATE",
+        "--minimum", type=rate_or_none, metavar="RATE",
         help="throughput if not all targets can be met; none: the smallest target",
-    )
+    )  # fmt: skip
     parser.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
 
 
 def _show(args: argparse.Namespace) -> int:
-    return _print(args, call(args, "GET", "/gather"))
-
-
-def _print(args: argparse.Namespace, found: dict[str, Any]) -> int:
-    if args.json:
-        return print_json(found)
-    print_pairs(found)
-    return OK
+    return print_answer(args, call(args, "GET", "/gather"))
 
 
 def _configure(args: argparse.Namespace) -> int:
-    given = {
-        "policy": args.policy, "link_bps": args.link,
-        "buffer": args.buffer, "connections": args.connections,
-    }  # fmt: skip
-    body = {name: value for name, value in given.items() if value is not None}
+    body = given(policy=args.policy, link_bps=args.link, buffer=args.buffer, connections=args.connections)
     if not body:
         raise CommandError("nothing to change; give --policy, --link, --buffer or --connections", USAGE)
-    return _print(args, call(args, "PATCH", "/gather", body=body))
+    return print_answer(args, call(args, "PATCH", "/gather", body=body))
 
 
 def _list_clients(args: argparse.Namespace) -> int:
@@ -125,7 +105,8 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _change(args: argparse.Namespace) -> int:
-    return _print(args, call(args, "PATCH", f"/gather/clients/{args.client}", body=changed_targets(args)))
+    path = f"/gather/clients/{args.client}"
+    return print_answer(args, call(args, "PATCH", path, body=changed_targets(args)))
 
 
 def _remove(args: argparse.Namespace) -> int:
@@ -141,10 +122,7 @@ def changed_targets(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _given_targets(args: argparse.Namespace) -> dict[str, Any]:
-    given = {
-        "target_bps": args.target, "minimum_bps": args.minimum, "priority": args.priority,
-    }  # fmt: skip
-    return {key: None if value == "none" else value for key, value in given.items() if value is not None}
+    return given_or_none(target_bps=args.target, minimum_bps=args.minimum, priority=args.priority)
 
 
 def client_row(client: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from signal import SIGTERM
 
 from groupflow.cli import values
 from groupflow.cli.command import Subparsers, add_command, on_stop
-from groupflow.cli.transfer import add_member_arguments, ended
+from groupflow.cli.transfer import add_member_arguments, add_start, ended
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.options import MemberOptions
 
@@ -18,19 +18,10 @@ def register(subparsers: Subparsers) -> None:
         example="groupflow member 7 --listen 9000",
     )
     add_member_arguments(parser)
-    parser.add_argument(
-        "--listen",
-        type=values.port,
-        required=True,
-        metavar="PORT",
-        help="the TCP port where the program listens",
-    )
-    parser.add_argument(
-        "--from",
-        dest="start",
-        choices=("now", "start"),
-        default="now",
-        help="of a stream under way - now: the bytes sent from now on; start: all bytes, from the caches",
+    what = "the TCP port where the program listens"
+    parser.add_argument("--listen", type=values.port, required=True, metavar="PORT", help=what)
+    add_start(
+        parser, "of a stream under way - now: the bytes sent from now on; start: all bytes, from the caches"
     )
     parser.set_defaults(run=run)
 

@@ -26,19 +26,12 @@ def add(groups: Subparsers) -> None:
     add("--members", type=_names, metavar="HOST,HOST,..", help="the receivers")
     add("--agents", type=int, required=True, metavar="K", help="highest number of agents")
     add(
-        "--objective",
-        choices=("bytes", "time"),
-        default="bytes",
+        "--objective", choices=("bytes", "time"), default="bytes",
         help="fewest bytes on links, or shortest completion time (default: %(default)s)",
-    )
+    )  # fmt: skip
     add("--candidates", type=_names, metavar="SWITCH,..", help="switches to choose from (default: all)")
-    add(
-        "--size",
-        type=values.size,
-        default="5000000 bytes",
-        metavar="SIZE",
-        help="size of the transfer (default: %(default)s)",
-    )
+    what = "size of the transfer (default: %(default)s)"
+    add("--size", type=values.size, default="5000000 bytes", metavar="SIZE", help=what)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -24,13 +24,8 @@ def register(subparsers: command.Subparsers) -> None:
         "         GROUPFLOW_TOKEN=c0ffee groupflow probe 10.0.2.1     (here)",
     )
     add = parser.add_argument
-    add(
-        "host",
-        nargs="?",
-        type=_host,
-        metavar="HOST[:PORT]",
-        help="the host that runs `groupflow probe --serve`",
-    )
+    what = "the host that runs `groupflow probe --serve`"
+    add("host", nargs="?", type=_host, metavar="HOST[:PORT]", help=what)
     values.add_token(parser, "the server's token, if it is not to make and print one,")
     add("--json", action="store_true", help="print the result as JSON")
     _measure_arguments(parser)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from groupflow.cli import values
 from groupflow.cli.command import REFUSED, CommandError, Subparsers, add_command
-from groupflow.cli.transfer import add_member_arguments, run_transfer
+from groupflow.cli.transfer import add_member_arguments, add_start, run_transfer
 
 
 def register(subparsers: Subparsers) -> None:
@@ -14,13 +14,7 @@ def register(subparsers: Subparsers) -> None:
     )
     add_member_arguments(parser)
     parser.add_argument("--output", type=Path, help="file to write; - is stdout (default)", default=Path("-"))
-    parser.add_argument(
-        "--from",
-        dest="start",
-        choices=("now", "start"),
-        default="now",
-        help="first byte - now: the bytes sent from now on; start: all of it, from the caches",
-    )
+    add_start(parser, "first byte - now: the bytes sent from now on; start: all of it, from the caches")
     parser.add_argument(
         "--source", type=int, metavar="ID", help="member id of the sender to hear, if there are several"
     )

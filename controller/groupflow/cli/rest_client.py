@@ -7,7 +7,7 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
-from groupflow.cli.tables import print_table
+from groupflow.cli.tables import print_pairs, print_table
 from groupflow.network.reasons import reason
 
 if TYPE_CHECKING:
@@ -91,6 +91,24 @@ def unreachable(url: str, error: Exception) -> CommandError:
     return CommandError(
         f"no controller at {url} ({reason(error)}); run `groupflow controller run`, or set GROUPFLOW_API"
     )
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The fields of a request that are given on the command line."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def given_or_none(**values: Any) -> dict[str, Any]:
+    """The given fields, of which the word `none` clears one."""
+    return {key: None if value == "none" else value for key, value in given(**values).items()}
+
+
+def print_answer(args: argparse.Namespace, found: dict[str, Any]) -> int:
+    """Prints one object: a line for each value, or JSON."""
+    if args.json:
+        return print_json(found)
+    print_pairs(found)
+    return OK
 
 
 def print_rows(args: argparse.Namespace, rows: Rows, columns: tuple[str, ...]) -> int:

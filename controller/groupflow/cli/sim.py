@@ -29,34 +29,21 @@ def register(subparsers: Subparsers) -> None:
     parser = add_command(subparsers, "sim", "simulate networks in virtual time", example=_EXAMPLE)
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
     runner = add_command(commands, "run", "run scenarios and keep their results", example=_EXAMPLE)
-    runner.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario file (YAML)")
-    runner.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder for results: DIR/NAME of each scenario (default: none)",
-    )
-    runner.add_argument(
-        "--jobs", type=values.count, metavar="N", help="number of scenarios run at once (default: all cores)"
-    )
-    runner.add_argument(
-        "--threads",
-        type=values.count,
-        metavar="N",
-        help="threads of a scenario (default: cores divided by jobs)",
-    )
-    runner.add_argument(
-        "--record", type=Path, metavar="FILE", help="record one scenario for `groupflow play FILE`"
-    )
-    runner.add_argument(
-        "--trace", action="store_true", help="show the way of packets through each switch, as chosen below"
-    )
-    runner.add_argument(
-        "--switch", action="append", default=[], metavar="NAME", help="with --trace: only there; repeatable"
-    )
+    add = runner.add_argument
+    add("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario file (YAML)")
+    what = "folder for results: DIR/NAME of each scenario (default: none)"
+    add("--out", type=Path, metavar="DIR", help=what)
+    for option, what in (
+        ("--jobs", "number of scenarios run at once (default: all cores)"),
+        ("--threads", "threads of a scenario (default: cores divided by jobs)"),
+    ):
+        add(option, type=values.count, metavar="N", help=what)
+    add("--record", type=Path, metavar="FILE", help="record one scenario for `groupflow play FILE`")
+    add("--trace", action="store_true", help="show the way of packets through each switch, as chosen below")
+    add("--switch", action="append", default=[], metavar="NAME", help="with --trace: only there; repeatable")
     add_packets(runner)
-    runner.add_argument("--plots", action="store_true", help="also draw the results (needs --out)")
-    runner.add_argument("--json", action="store_true", help="print progress and results as JSON lines")
+    add("--plots", action="store_true", help="also draw the results (needs --out)")
+    add("--json", action="store_true", help="print progress and results as JSON lines")
     runner.set_defaults(run=run)
 
 

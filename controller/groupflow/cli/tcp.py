@@ -8,7 +8,7 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
-from groupflow.cli.rest_client import Rows, call, print_json, session_leaf
+from groupflow.cli.rest_client import Rows, call, given, print_json, session_leaf
 from groupflow.cli.tables import print_pairs, print_table
 
 AGENT_COLUMNS = (
@@ -33,62 +33,40 @@ def add_port(parser: Parser) -> None:
 
 def add_settings(parser: Parser) -> None:
     """Adds the settings of a TCP session, new or running."""
-    group = parser.add_argument_group("settings of TCP sessions")
-    group.add_argument(
-        "--cache",
-        type=values.size,
-        metavar="SIZE",
-        help="bound of a stream's cache at each agent (default: 64MiB)",
-    )
-    group.add_argument(
-        "--history",
-        type=values.size,
-        metavar="SIZE",
-        help="bytes that agents keep for members that join late (default: 0)",
-    )
-    group.add_argument("--congestion", metavar="NAME", help="congestion control (default: the kernel's)")
-    group.add_argument(
-        "--send-buffer", type=values.size, metavar="SIZE", help="to receivers (default: kernel adapts it)"
-    )
-    group.add_argument(
-        "--receive-buffer", type=values.size, metavar="SIZE", help="of senders (default: kernel adapts it)"
-    )
-    group.add_argument(
-        "--replies", choices=("leader", "merge", "drop"), help="answers of members (default: drop)"
-    )
-    group.add_argument(
-        "--resume", action=argparse.BooleanOptionalAction, help="streams outlive the restart of an agent"
-    )
-    group.add_argument(
-        "--agents",
-        type=_agents,
-        default={},
-        metavar="K|SWITCH,...",
+    add = parser.add_argument_group("settings of TCP sessions").add_argument
+    for option, what in (
+        ("--cache", "bound of a stream's cache at each agent (default: 64MiB)"),
+        ("--history", "bytes that agents keep for members that join late (default: 0)"),
+    ):
+        add(option, type=values.size, metavar="SIZE", help=what)
+    add("--congestion", metavar="NAME", help="congestion control (default: the kernel's)")
+    for option, whose in (("--send-buffer", "to receivers"), ("--receive-buffer", "of senders")):
+        add(option, type=values.size, metavar="SIZE", help=f"{whose} (default: kernel adapts it)")
+    add("--replies", choices=("leader", "merge", "drop"), help="answers of members (default: drop)")
+    add("--resume", action=argparse.BooleanOptionalAction, help="streams outlive the restart of an agent")
+    add(
+        "--agents", type=_agents, default={}, metavar="K|SWITCH,...",
         help="highest number of agents, placed where they cost least; or their switches (default: all)",
-    )
+    )  # fmt: skip
 
 
 def new_settings(args: argparse.Namespace) -> dict[str, Any] | None:
     """The `tcp` of a new session; None: none. Raises CommandError where --tcp-port is missing."""
-    given = settings(args)
-    if given and not args.tcp_port:
+    chosen = settings(args)
+    if chosen and not args.tcp_port:
         raise CommandError("settings of TCP sessions need --tcp-port; give it, too", USAGE)
-    return {"ports": args.tcp_port, **given} if args.tcp_port else None
+    return {"ports": args.tcp_port, **chosen} if args.tcp_port else None
 
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     """The settings that are given on the command line."""
-    given = {
-        "cache_bytes": args.cache,
-        "history_bytes": args.history,
-        "congestion": args.congestion,
-        "send_buffer": args.send_buffer,
-        "receive_buffer": args.receive_buffer,
-        "replies": args.replies,
-        "resume": args.resume,
+    same = ("congestion", "send_buffer", "receive_buffer", "replies", "resume")
+    return given(
+        cache_bytes=args.cache,
+        history_bytes=args.history,
+        **{name: getattr(args, name) for name in same},
         **args.agents,
-    }
-    return {key: value for key, value in given.items() if value is not None}
+    )
 
 
 def address(tcp: dict[str, Any]) -> str:

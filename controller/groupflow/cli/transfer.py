@@ -27,6 +27,11 @@ def add_member_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
 
 
+def add_start(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds where in a stream a member begins; `what` is text for its help."""
+    parser.add_argument("--from", dest="start", choices=("now", "start"), default="now", help=what)
+
+
 def check_file(path: Path | None) -> None:
     """Raises CommandError for a file that cannot be sent; `path` None stands for stdin."""
     if path is not None and not path.is_file():

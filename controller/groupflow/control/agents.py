@@ -26,30 +26,30 @@ _MOST = 2**63 - 1
 _SWEEP_SECONDS = 0.25
 
 
-class Bounds(BaseModel):
-    """Bounds of a process; null: its own."""
+class Request(BaseModel):
+    """What the API takes: a field that it does not know is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Bounds(Request):
+    """Bounds of a process; null: its own."""
 
     bytes: int | None = Field(default=None, ge=1, le=_MOST, description="a rim's, or a cached stream's")
     rate_bps: int | None = Field(default=None, ge=1000, le=10**11, description="a hub's, for later files")
     hosts: int | None = Field(default=None, ge=1, le=65535, description="connections of a dispatcher")
 
 
-class Obeyed(BaseModel):
+class Obeyed(Request):
     """Bounds that a process has, of its own choice or ordered; null: none is known."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bytes: int | None = Field(default=None, ge=0)
     rate_bps: int | None = Field(default=None, ge=0)
     hosts: int | None = Field(default=None, ge=0)
 
 
-class Holds(BaseModel):
+class Holds(Request):
     """The data and hosts that a process holds; null: it holds no such thing."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bytes: int | None = Field(default=None, ge=0, le=_MOST)
     files: int | None = Field(default=None, ge=0, le=_MOST)
@@ -58,10 +58,8 @@ class Holds(BaseModel):
     hosts: int | None = Field(default=None, ge=0, le=_MOST, description="connected hosts")
 
 
-class Report(BaseModel):
+class Report(Request):
     """A process as it stands. Each report also registers it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: ReportingKind
     name: str = Field(pattern=NAME)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from groupflow.control.agents import NAME, AgentId, Bounds, Holds, Kind, Obeyed, Report
+from groupflow.control.agents import NAME, AgentId, Bounds, Holds, Kind, Obeyed, Report, Request
 from groupflow.control.controller import Controller
 from groupflow.control.split.agent import SplitAgent
 
@@ -27,10 +27,8 @@ class AgentView(BaseModel):
     problem: str | None = None
 
 
-class NewBounds(BaseModel):
+class NewBounds(Request):
     """Bounds of an agent, in the place of those set before; null or left out: the agent's own."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Kind
     name: str = Field(pattern=NAME)

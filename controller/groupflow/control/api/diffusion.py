@@ -1,10 +1,12 @@
 """The part of the REST API that controls flows: /diffusion."""
 
+from dataclasses import asdict
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from groupflow.control.agents import Request
 from groupflow.control.controller import Controller
 from groupflow.control.diffusion import model
 from groupflow.control.diffusion.coefficients import UNITS
@@ -15,10 +17,8 @@ from groupflow.network import units
 from groupflow.p4rt.externs import Generator
 
 
-class NewFlow(BaseModel):
+class NewFlow(Request):
     """A flow between hosts, a session's stream, or a link as a whole."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["flow", "session", "link"]
     src: str | None = Field(None, description="flow: the sending host; link: the switch at its near end")
@@ -137,12 +137,9 @@ def diffusion_routes(controller: Controller) -> APIRouter:
 def _flow_view(service: Diffusion, flow: ControlledFlow) -> FlowView:
     request = flow.record.request
     return FlowView(
+        **asdict(request),
         flow=flow.number,
-        kind=request.kind,
         name=request.name,
-        d=request.d,
-        alpha=request.alpha,
-        external=request.external,
         hops=[_hop_view(service, flow, part, branch) for part in flow.parts for branch in part.branches],
         warning=flow.warning,
     )
@@ -164,17 +161,9 @@ def _hop_view(service: Diffusion, flow: ControlledFlow, part: Part, branch: Bran
 
 
 def _state_view(reading: Reading) -> StateView:
-    return StateView(
-        switch=reading.switch,
-        to=reading.branch.node,
-        queue=reading.queue,
-        n=reading.n,
-        r=_packets(reading.r),
-        next_n=reading.next_n,
-        j=_packets(reading.j),
-        share=_packets(reading.share),
-        problem=reading.problem,
-    )
+    form = reading._asdict()
+    form |= {name: _packets(form[name]) for name in ("r", "j", "share")}
+    return StateView(**form, to=reading.branch.node)
 
 
 def _packets(rate: int | None) -> float | None:

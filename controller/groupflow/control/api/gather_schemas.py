@@ -2,8 +2,9 @@
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from groupflow.control.agents import Request
 from groupflow.control.gather import ServerState
 from groupflow.endpoint.gather.clients import MOST_CONNECTIONS, NAME
 
@@ -23,10 +24,8 @@ class GatherView(BaseModel):
     link_bps: int
 
 
-class GatherChange(BaseModel):
+class GatherChange(Request):
     """A change of the policy or the limits; fields that are left out keep their values."""
-
-    model_config = ConfigDict(extra="forbid")
 
     policy: str | None = None
     link_bps: int | None = Field(None, ge=1, description="rate of the server's link, the largest target")
@@ -58,9 +57,7 @@ class ClientView(BaseModel):
     wanted: int | None = Field(default=None, description="N")
 
 
-class NewClient(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class NewClient(Request):
     name: str = Field(pattern=NAME)
     token_sha256: str = Field(
         pattern="^[0-9a-fA-F]{64}$", description="of the token's digits in lower case; kept, and never shown"
@@ -70,10 +67,8 @@ class NewClient(BaseModel):
     priority: int = Field(0, ge=0, le=1000)
 
 
-class ClientChange(BaseModel):
+class ClientChange(Request):
     """A change of a client; fields that are left out keep their values."""
-
-    model_config = ConfigDict(extra="forbid")
 
     target_bps: int | None = Field(None, ge=1)
     minimum_bps: int | None = Field(None, ge=1, description="null: the smallest target of all clients")

@@ -2,8 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from groupflow.control.agents import Request
 from groupflow.control.api.gather_schemas import ClientChange
 from groupflow.control.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
 from groupflow.p4rt.messages import Mode, Policy
@@ -15,10 +16,8 @@ class Problem(BaseModel):
     error: str
 
 
-class NewTcp(BaseModel):
+class NewTcp(Request):
     """Settings with which TCP clients can send into the session. Sizes in bytes."""
-
-    model_config = ConfigDict(extra="forbid")
 
     ports: list[int] = Field(min_length=1, description="TCP ports for clients, at the session's address")
     cache_bytes: int = Field(DEFAULT_CACHE, description="bound of each stream's cache at each agent")
@@ -36,10 +35,8 @@ class NewTcp(BaseModel):
     budget: int = Field(0, ge=0, description="most agents, if the controller is to choose them; 0: it is not")
 
 
-class TcpChange(BaseModel):
+class TcpChange(Request):
     """A change of TCP settings, for streams that begin afterwards. Fields left out keep their values."""
-
-    model_config = ConfigDict(extra="forbid")
 
     cache_bytes: int | None = None
     history_bytes: int | None = None
@@ -57,9 +54,7 @@ class TcpView(NewTcp):
     agents: list[str] = Field(description="switches with agents; with a budget, those chosen")
 
 
-class NewSession(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class NewSession(Request):
     id: int | None = Field(None, ge=1, le=LAST_SESSION, description="chosen by the controller when left out")
     mode: Mode = Field("e2e", description="acknowledgements of the receivers, or of each cache")
     policy: Policy = Field("strict", description="treatment of slow receivers")
@@ -68,19 +63,15 @@ class NewSession(BaseModel):
     tcp: NewTcp | None = Field(None, description="none: TCP clients cannot send into it")
 
 
-class SessionChange(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class SessionChange(Request):
     mode: Mode | None = None
     policy: Policy | None = None
     window: int | None = Field(None, ge=1, le=LAST_WINDOW)
     tcp: TcpChange | None = None
 
 
-class NewMember(BaseModel):
+class NewMember(Request):
     """A program that listens on a host, to be a member of a TCP session until it is removed or fails."""
-
-    model_config = ConfigDict(extra="forbid")
 
     host: str
     port: int = Field(ge=1, le=65535)

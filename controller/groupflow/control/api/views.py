@@ -1,6 +1,8 @@
 """The controller's values in the form of the API."""
 
+from dataclasses import asdict
 from ipaddress import IPv4Address
+from typing import Any
 
 from groupflow.control.api import schemas
 from groupflow.control.api.tcp import tcp_view
@@ -56,23 +58,15 @@ def member_view(controller: Controller, session: Session, member: Member) -> sch
     who = (session.id, member.id)
     heard, share = controller.manager.presence.last(who), controller.caching.shares.get(who)
     rate = controller.sharing.rates.get(who)
+    record: dict[str, Any] = asdict(member) | {"complete": sorted(member.complete)}
     return schemas.MemberView(
-        session=session.id,
-        id=member.id,
-        name=member.name,
-        role=member.role,
-        host=member.host,
+        **record,
         switch=controller.topology.hosts[member.host].switch,
-        udp_port=member.udp_port,
-        joined=member.joined,
         next=heard.next if heard else 0,
         repairs=heard.repairs if heard else 0,
-        complete=sorted(member.complete),
         isolated=any(isolated == member.id for _, isolated in session.record.isolated),
-        tcp_port=member.tcp_port,
         target_bps=member.target,
         minimum_bps=member.minimum,
-        priority=member.priority,
         share_bps=share.rate if share else None,
         share_bytes=share.bytes if share else None,
         rate_bps=None if rate is None else round(rate),
