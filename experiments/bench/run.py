@@ -13,6 +13,7 @@ from experiments.bench import (
     entries,
     gather,
     line,
+    page,
     pipeline,
     sessions,
     split,
@@ -38,8 +39,9 @@ PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "split": lambda _: split.figures(),
     "veth": lambda _: veth.figures(),
     "transfer": lambda out: transfer.figures(out / "transfer"),
+    "page": lambda out: page.figures(out / "page"),
 }
-AS_ROOT = ("veth", "transfer")
+AS_ROOT = ("veth", "transfer", "page")
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -54,7 +56,7 @@ def run(args: Namespace) -> None:
         raise RefusedError(f"PART {unknown[0]}: unknown; the parts are {', '.join(PARTS)}")
     frame = Frame[Figure](ExperimentOptions(args.name, args.out, json=args.json))
     able = [name for name in wanted if name not in AS_ROOT or os.geteuid() == 0]
-    left = "" if able == wanted else "transfers and packets over veth need root: use sudo"
+    left = "" if able == wanted else "transfers, the page and packets over veth need root: use sudo"
     name = "results" if set(wanted) == set(PARTS) else "-".join(wanted)
     frame.run(_figures(able, frame), lambda figures: find(name, left, figures))
     if not able:
