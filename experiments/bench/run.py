@@ -14,6 +14,7 @@ from experiments.bench import (
     entries,
     gather,
     line,
+    page,
     pipeline,
     sessions,
     split,
@@ -39,8 +40,9 @@ PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "split": lambda _: split.figures(),
     "veth": lambda _: veth.figures(),
     "transfer": lambda out: transfer.figures(out / "transfer"),
+    "page": lambda out: page.figures(out / "page"),
 }
-AS_ROOT = ("veth", "transfer")
+AS_ROOT = ("veth", "transfer", "page")
 Measured: TypeAlias = tuple[str, list[Figure]]
 """a part and its figures"""
 
@@ -57,7 +59,7 @@ def run(args: Namespace) -> None:
         raise RefusedError(f"PART {unknown[0]}: unknown; the parts are {', '.join(PARTS)}")
     frame = Frame[Measured](ExperimentOptions(args.name, args.out, json=args.json))
     able = [name for name in wanted if name not in AS_ROOT or os.geteuid() == 0]
-    left = "" if able == wanted else "transfers and packets over veth need root: use sudo"
+    left = "" if able == wanted else "transfers, the page and packets over veth need root: use sudo"
     frame.run(_measure(able, frame), lambda parts: find(left, parts))
     if not able:
         raise StudyError(left)

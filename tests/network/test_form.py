@@ -197,6 +197,10 @@ def hall(old: str, new: str) -> Callable[[Path], None]:
     return spoil
 
 
+def empty_program(folder: Path) -> None:
+    (folder / "empty.json").write_text('{"pipelines": []}')
+
+
 def nothing(_: Path) -> None:
     """The mistake is in the words."""
 
@@ -206,6 +210,7 @@ OWN = (TOPO, "--p4", "build/basic.json")
 BAD: list[tuple[Callable[[Path], None], tuple[str, ...], str]] = [
     (nothing, (TOPO, "--p4", "no.json"), "no.json: no such file; name a P4 program"),
     (nothing, ("hall.yaml", "--p4", TOPO), "p4c did not write it for BMv2; name the .json file"),
+    (empty_program, ("hall.yaml", "--p4", "empty.json"), "empty.json: not p4c's BMv2 JSON: "),
     (entries("10.0.1.1", "10.0.2.2"), OWN, "entry 3 of 4 is refused: table"),
     (hall("h{2..3}:", "h{2..x}:"), ("hall.yaml",), "'{2..x}' is no range; write one like {1..5}"),
     (hall("delay: 100ms", "dealy: 1s"), ("hall.yaml",), "links[1].schedule[0].dealy: unknown key"),

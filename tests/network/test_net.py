@@ -192,6 +192,25 @@ def test_a_packets_way_is_traced(folder: Path) -> None:
         assert "the program extracts no such field; its headers are " in wrong.stderr
 
 
+def test_a_trace_of_all_packets_slows_no_packet(folder: Path) -> None:
+    """Of a reader that reads nothing; later it learns how many packets were not traced, and has enough."""
+    pipe = subprocess.PIPE
+    command = (*COMMAND[:-1], "trace", "s1", "--next", "1000000", "--format", "json")
+    with up("hall.yaml"), subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as tracing:
+        assert tracing.stdout is not None and tracing.stderr is not None
+        told = net("exec", "h1", "ping", "-q", "-i", "0.002", "-c", "1000", "-s", "1000", "10.0.2.1")
+        assert "1000 received" in told
+        with subprocess.Popen(
+            [*COMMAND, "exec", "h1", "ping", "-q", "-i", "0.1", "-w", "40", "10.0.2.1"]
+        ) as pinging:
+            assert any(json.loads(line)["missed"] for line in tracing.stdout)
+            tracing.stdout.close()
+            assert tracing.wait(20) == 0
+            assert tracing.stderr.read().count("\n") <= 1
+            pinging.terminate()
+        assert "cpu_bound false" in net("exec", "s1", GFSWITCH, "stats", "--device-id", "1")
+
+
 def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
     with up("hall.yaml", "--no-controller"):
         assert "runs without a controller" in net("status", code=1)

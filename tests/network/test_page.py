@@ -2,16 +2,22 @@
 
 import asyncio
 import re
+import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
+from groupflow.control.live.sampler import MOST_VIEWERS
 from groupflow.endpoint import api_token
 from groupflow.network import topology
-from tests.network.harness import MIB, Lab, MakeLab
+from tests.network.harness import MIB, Lab, MakeLab, eventually
 from tests.support.browser import Browser, browsing, find_chromium
 
 TOPOLOGY = """
@@ -52,6 +58,38 @@ async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) ->
             lambda: "/v1/sessions" in browser.text(".opblock-summary-path"), 10, "the API's requests"
         )
         assert browser.complaints() == []
+
+
+async def test_viewers_that_stop_reading_hold_up_nobody(pair: Lab) -> None:
+    """Whoever reads has frames; one viewer too many is refused in a line; those who leave make room."""
+    url = pair.controller.url
+    headers = api_token.headers(url)
+
+    def frames(most: int) -> int:
+        with httpx.stream("GET", f"{url}/v1/live", headers=headers, timeout=10) as answer:
+            if answer.status_code == 503:
+                return 0
+            told = (line for line in answer.iter_lines() if line.startswith("data:"))
+            return sum(1 for _ in islice(told, most))
+
+    with ExitStack() as stack:
+        silent = [stack.enter_context(_silent(url, headers)) for _ in range(MOST_VIEWERS - 1)]
+        assert await asyncio.to_thread(frames, 5) == 5
+        silent.append(stack.enter_context(_silent(url, headers)))
+        assert await asyncio.to_thread(frames, 1) == 0
+        assert pair.controller.get("/health")
+    await eventually(lambda: frames(1) == 1, 10, "the viewers that left make room")
+
+
+def _silent(url: str, headers: dict[str, str]) -> socket.socket:
+    """A viewer that asks, sees that it is let in, and reads no more."""
+    address = urlsplit(url)
+    viewer = socket.create_connection((address.hostname or "", address.port or 80), timeout=10)
+    fields = {"Host": address.netloc, **headers}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    viewer.sendall(f"GET /v1/live HTTP/1.1\r\n{lines}\r\n".encode())
+    assert viewer.recv(12) == b"HTTP/1.1 200"
+    return viewer
 
 
 def _loads_all_from_its_controller(browser: Browser, url: str) -> None:

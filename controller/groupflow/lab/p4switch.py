@@ -14,7 +14,7 @@ from mininet.node import Switch as MininetSwitch
 
 from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.lab.host import interface_script
-from groupflow.network.topology import Switch, Topology
+from groupflow.network.topology import Switch, Topology, TopologyError
 
 PRIORITY = -15
 """nice value; a host that waits for a CPU delays itself only, a waiting switch delays all hosts"""
@@ -81,7 +81,13 @@ class P4Switch(MininetSwitch):
                 f"{self.name}: port {port} is in use; free it, or change `grpc` in the topology"
             )
         self.daemon.start()
-        self.daemon.wait_ready(self.ready)
+        try:
+            self.daemon.wait_ready(self.ready)
+        except DaemonError:
+            refusal = self.daemon.last_line().removeprefix(f"{self.kind}: ")
+            if self.spec.program is not None and refusal.startswith(f"{self.spec.program}: "):
+                raise TopologyError(f"{refusal}; name a program that {self.kind} takes") from None
+            raise
 
 
 def accepts(host: str, port: int) -> bool:

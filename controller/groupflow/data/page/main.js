@@ -125,7 +125,7 @@ class Page {
     const facts = [
       ["switches up", `${up} of ${switches.length}`, up < switches.length],
       ["slow", String(slow), slow > 0],
-      ["sessions", String(this.frame.sessions.length), false],
+      [this.frame.sessions.length === 1 ? "session" : "sessions", String(this.frame.sessions.length), false],
       ["packets dropped", dropped.toLocaleString("en"), false],
     ];
     const list = find("facts");

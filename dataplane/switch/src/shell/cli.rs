@@ -1,7 +1,7 @@
 //! The command line: that of simple_switch_grpc, with links, statistics and run-time changes added.
 
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -293,10 +293,15 @@ fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), 
 }
 
 fn print_trace(trace: &serde_json::Value, format: TraceFormat) {
-    match format {
-        TraceFormat::Text => println!("{}", render_trace(trace)),
-        TraceFormat::Json => println!("{trace}"),
-        TraceFormat::Bmv2 => bmv2_messages(trace).iter().for_each(|message| println!("{message}")),
+    let text = match format {
+        TraceFormat::Text => render_trace(trace),
+        TraceFormat::Json => trace.to_string(),
+        TraceFormat::Bmv2 => {
+            bmv2_messages(trace).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        }
+    };
+    if writeln!(std::io::stdout(), "{text}").is_err() {
+        std::process::exit(0); // whoever reads has enough, such as `head`
     }
 }
 
