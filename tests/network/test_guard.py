@@ -14,8 +14,6 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.options import RecvOptions
 from tests.network.harness import MIB, PAYLOAD, Lab, received, sha256
 from tests.support.p4.layers import ACK, GROUP_PORT, JOIN, NACK, REPAIR, REPLY, Group
 
@@ -132,8 +130,6 @@ async def test_a_forged_request_brings_nobody_a_sessions_data(pair: Lab) -> None
     asks, and mc1, which is no member, does not: neither when mb1 asks in its name, nor when it asks itself in
     the name of md1."""
     file, session = pair.file(24 * MIB), pair.session()
-    options = RecvOptions(session=session.id, token=session.token, name="md1", start="start")
-    unread = AgentProcess(options, launcher=pair.network.hosts["md1"].launcher())
 
     def asks(packet: int, host: str, as_host: str) -> str:
         """The answer goes to PORT."""
@@ -148,7 +144,7 @@ async def test_a_forged_request_brings_nobody_a_sessions_data(pair: Lab) -> None
     async with (
         pair.caches(),
         pair.receiving(session, ["mb1"]) as receivers,
-        unread,
+        pair.unread(session, "md1") as unread,
         pair.sender(session, "ma1", file, 2) as sender,
     ):
         await sender.wait_for("stalled")
