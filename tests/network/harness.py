@@ -78,6 +78,12 @@ class Lab:
         )
         return AgentProcess(options, launcher=self.network.hosts[host].launcher(), on_event=on_event)
 
+    def unread(self, session: SessionAccess, host: str) -> AgentProcess:
+        """A receiver whose output nobody reads: it answers polls, and acknowledges no more than it has room
+        for."""
+        options = RecvOptions(session=session.id, token=session.token, name=host, start="start")
+        return AgentProcess(options, launcher=self.network.hosts[host].launcher())
+
     def sender(
         self,
         session: SessionAccess,

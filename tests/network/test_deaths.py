@@ -7,7 +7,7 @@ import pytest
 
 from groupflow.endpoint.events import Event
 from groupflow.network import variants
-from tests.network.harness import MIB, MakeLab, Outcome
+from tests.network.harness import MIB, MakeLab, Outcome, eventually
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 SLOW_FIG5 = variants.with_rate(FIG5, 40_000_000)
@@ -67,6 +67,28 @@ async def test_the_controller_is_killed_and_restarted(make_lab: MakeLab) -> None
             lab.controller.restart()
             outcome = await transfer.outcome()
     outcome.assert_everyone_has_it()
+
+
+async def test_a_sender_whose_receiver_has_no_room_outlives_the_controller(make_lab: MakeLab) -> None:
+    """Nothing is acknowledged for longer than a sender waits for a dead group, but polls are answered."""
+    stalls: list[Event] = []
+    with make_lab(FIG5) as lab:
+        session, file = lab.session(), lab.file(SIZE)
+        sending = lab.sender(session, "ma1", file, 1, on_event=stalls.append)
+        async with lab.unread(session, "mc1") as unread, sending as sender:
+            await sender.wait_for("stalled")
+            lab.controller.daemon.kill()
+            killed = time.time()
+
+            def stalls_on() -> bool:
+                return any(event.name == "stalled" and event.time > killed + 1 for event in stalls)
+
+            await eventually(stalls_on, 30, "the sender goes on")
+            lab.controller.restart()
+            got = await unread.data_out.read()
+            for agent in (sender, unread):
+                await agent.finish()
+    assert got == file.read_bytes()
 
 
 async def test_a_restarted_switch_serves_new_sessions(make_lab: MakeLab) -> None:

@@ -14,8 +14,6 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.options import RecvOptions
 from tests.network.harness import MIB, PAYLOAD, Lab, received, sha256
 from tests.support.p4.layers import ACK, GROUP_PORT, JOIN, NACK, REPAIR, REPLY, Group
 
@@ -132,16 +130,13 @@ async def test_a_forged_request_brings_nobody_a_sessions_data(pair: Lab) -> None
     asks, and mc1, which is no member, does not: neither when mb1 asks in its name, nor when it asks itself in
     the name of md1."""
     file, session = pair.file(24 * MIB), pair.session()
-    victim = str(pair.topology.hosts["mc1"].ip)
-    options = RecvOptions(session=session.id, token=session.token, name="md1", start="start")
-    unread = AgentProcess(options, launcher=pair.network.hosts["md1"].launcher())
 
     def asks(packet: int, host: str, as_host: str) -> str:
         """The answer goes to PORT."""
         return word(pair, session.id, host, 3 * packet.to_bytes(4), PORT, as_host, type=NACK, seq=packet)
 
-    async def run(host: str, script: str, *packets: str) -> str:
-        words = [sys.executable, "-c", script, victim, *packets]
+    async def run(host: str, script: str, to: str, *packets: str) -> str:
+        words = [sys.executable, "-c", script, str(pair.topology.hosts[to].ip), *packets]
         done = await asyncio.to_thread(pair.network.hosts[host].run, words)
         assert done.returncode == 0, done
         return done.stdout
@@ -149,20 +144,20 @@ async def test_a_forged_request_brings_nobody_a_sessions_data(pair: Lab) -> None
     async with (
         pair.caches(),
         pair.receiving(session, ["mb1"]) as receivers,
-        unread,
+        pair.unread(session, "md1") as unread,
         pair.sender(session, "ma1", file, 2) as sender,
     ):
         await sender.wait_for("stalled")
         last = received(receivers["mb1"]) // PAYLOAD
         with listener(pair, "mc1") as listening:
-            await run("mc1", SEND, asks(last, "md1", "mc1"))
-            answer = await run("mb1", ASK, asks(last - 1, "mb1", "mc1"), asks(last, "mb1", "mb1"))
+            await run("mc1", SEND, "mb1", asks(last, "md1", "mc1"))
+            answer = await run("mb1", ASK, "mc1", asks(last - 1, "mb1", "mc1"), asks(last, "mb1", "mb1"))
             heard = json.loads(listening.communicate(timeout=30)[0])
-        assert answer == f"01{REPAIR:02x}\n"
-        assert heard == [[8000, "large  "], [3, "end"]], "mc1 heard of the session"
         got = await unread.data_out.read()
         for agent in (sender, unread, *receivers.values()):
             await agent.finish()
+    assert answer == f"01{REPAIR:02x}\n"
+    assert heard == [[3, "end"]], "mc1 heard of the session"
     assert {sha256(pair.output(session, "mb1")), hashlib.sha256(got).hexdigest()} == {sha256(file)}
     pair.controller.delete(f"/sessions/{session.id}")
 
