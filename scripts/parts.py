@@ -61,7 +61,7 @@ def main() -> int:
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help=f"of {CORES} cores: fail when all parts take more"
     )
-    parser.add_argument("--results", type=Path, metavar="FOLDER", help="where the JUnit files are")
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="folder of the JUnit files")
     asked = parser.parse_args()
     parts: list[str] = asked.parts
     began, started = time.monotonic(), time.time()

@@ -103,7 +103,7 @@ pub struct SessionSpec {
 }
 
 impl SessionSpec {
-    /// The options of the session's listeners. A large receive buffer would defeat a small allowance.
+    /// The options of the session's open ports. A large receive buffer would defeat a small allowance.
     pub fn listening(&self) -> TcpOptions {
         let small = (self.mode == Mode::EndToEnd).then_some(self.allowance_bytes.min(1 << 30) as usize);
         let (receive_buffer, congestion) = (self.receive_buffer.or(small), self.congestion.clone());

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | [`args`] | options |
 //! | [`agent`] | sessions, streams and the loop |
-//! | [`session`], [`config`] | a session: its listeners; its settings from JSON |
+//! | [`session`], [`config`] | a session: its open ports; its settings from JSON |
 //! | [`live`], [`upstream`], [`link`] | a stream; its source; its branches |
 //! | [`cache`] | the bytes |
 //! | [`preamble`], [`frame`], [`peers`] | messages between agents; how connections begin and end |

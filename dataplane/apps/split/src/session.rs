@@ -1,4 +1,4 @@
-//! A session at this agent: its listeners and its statistics.
+//! A session at this agent: its open ports and its statistics.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddrV4, TcpListener};
@@ -25,7 +25,8 @@ pub struct Session {
     pub value: Value,
     pub opened: u64,
     pub refused: u64,
-    listeners: Vec<(SocketAddrV4, Rc<TcpListener>, Registration)>,
+    /// The ports that senders connect to.
+    ports: Vec<(SocketAddrV4, Rc<TcpListener>, Registration)>,
     bytes_in: u64,
     bytes_out: u64,
     cache_peak: u64,
@@ -41,7 +42,7 @@ impl Session {
             value: Value::Null,
             opened: 0,
             refused: 0,
-            listeners: Vec::new(),
+            ports: Vec::new(),
             bytes_in: 0,
             bytes_out: 0,
             cache_peak: 0,
@@ -51,7 +52,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Applies new settings, which may move the listeners. If that fails, everything stays as it was.
+    /// Applies new settings, which may move the ports. If that fails, everything stays as it was.
     pub fn update(
         &mut self, resources: &mut Resources, spec: Arc<SessionSpec>, value: Value,
     ) -> Result<(), RequestError> {
@@ -62,7 +63,7 @@ impl Session {
         }
         let mut fresh = Vec::new();
         for &address in &wanted {
-            if self.listeners.iter().any(|(at, ..)| *at == address) {
+            if self.ports.iter().any(|(at, ..)| *at == address) {
                 continue;
             }
             let made = tcp::listen(address, &spec.listening()).and_then(|listener| {
@@ -81,8 +82,8 @@ impl Session {
                 }
             }
         }
-        self.listeners.append(&mut fresh);
-        self.listeners.retain(|(address, listener, registration)| {
+        self.ports.append(&mut fresh);
+        self.ports.retain(|(address, listener, registration)| {
             let stays = wanted.contains(address);
             if !stays {
                 resources.poller.remove(listener, *registration);
@@ -93,13 +94,13 @@ impl Session {
         Ok(())
     }
 
-    pub fn listener(&self, port: u16) -> Option<Rc<TcpListener>> {
-        let found = self.listeners.iter().find(|(address, ..)| address.port() == port);
+    pub fn at_port(&self, port: u16) -> Option<Rc<TcpListener>> {
+        let found = self.ports.iter().find(|(address, ..)| address.port() == port);
         found.map(|(_, listener, _)| Rc::clone(listener))
     }
 
     pub fn close(&mut self, resources: &mut Resources) {
-        for (_, listener, registration) in self.listeners.drain(..) {
+        for (_, listener, registration) in self.ports.drain(..) {
             resources.poller.remove(&listener, registration);
         }
     }

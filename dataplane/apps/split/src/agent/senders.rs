@@ -64,7 +64,7 @@ impl Agent {
 
     pub(super) fn accept_senders(&mut self, session: u32, port: u16) {
         let Some(found) = self.sessions.get(&session) else { return };
-        let Some(listener) = found.listener(port) else { return };
+        let Some(listener) = found.at_port(port) else { return };
         let spec = Arc::clone(&found.spec);
         while let Some((socket, peer)) = self.accept(&listener, session) {
             if let Err((code, text)) = self.make_room() {
