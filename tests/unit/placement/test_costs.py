@@ -94,6 +94,7 @@ def test_node_to_node_is_never_slower(problem: Problem) -> None:
     assert completion_time(problem, carried, "n2n") <= completion_time(problem, carried, "e2e")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(graphs(switches=8, hosts=2))
 def test_routes_are_those_of_the_controller(topology: Topology) -> None:

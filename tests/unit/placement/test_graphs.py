@@ -25,6 +25,7 @@ def test_link_bytes_are_within_the_bound(problem: Problem) -> None:
     assert 1 <= found <= BYTES_BOUND
 
 
+@pytest.mark.slow
 @settings(max_examples=60, derandomize=True)
 @given(problems(graphs(switches=5, hosts=4), agents=3, senders=2))
 def test_completion_time_is_within_the_bound(problem: Problem) -> None:
@@ -33,6 +34,7 @@ def test_completion_time_is_within_the_bound(problem: Problem) -> None:
     assert 1 - 1e-12 <= found <= (TIME_BOUND_ALIKE if len(rates) == 1 else TIME_BOUND)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems(graphs(switches=8, hosts=6), agents=1, senders=2))
 def test_one_agent_is_placed_best(problem: Problem) -> None:
@@ -48,6 +50,7 @@ def test_more_agents_never_cost_more(problem: Problem) -> None:
         assert costs == sorted(costs, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_budget_does_not_change_what_fewer_agents_cost() -> None:
     topology = networks.graph(12, 8, 9, seed=3)
     for objective in ("bytes", "time"):

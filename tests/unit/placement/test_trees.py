@@ -34,6 +34,7 @@ def test_completion_time_is_least(problem: Problem) -> None:
     assert found == pytest.approx(best_on_tree(problem, "time"), rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, derandomize=True)
 @given(problems(trees(switches=4, hosts=4), agents=3))
 def test_no_overlay_of_another_shape_is_faster(problem: Problem) -> None:
@@ -41,6 +42,7 @@ def test_no_overlay_of_another_shape_is_faster(problem: Problem) -> None:
     assert cost(curve(problem, "time")[-1]) <= exhaustive.best_by_overlays(problem, "time") * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["bytes", "time"])
 def test_all_trees_of_four_switches(objective: Objective) -> None:
     """Every one of the 16 labelled trees (from its Prüfer sequence), with members everywhere."""

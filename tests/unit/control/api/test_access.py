@@ -29,6 +29,7 @@ REPORT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_only_the_token_lets_in_and_commands_of_its_owner_find_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ async def test_the_names_of_the_certificate_are_the_apis(tmp_path: Path) -> None
                 assert (await client.get(f"https://{host}/v1/sessions")).status_code == status, host
 
 
+@pytest.mark.slow
 def test_a_recording_is_shown_to_the_bearer_of_its_token(tmp_path: Path) -> None:
     path = tmp_path / "a.rec"
     with Recorder(path, {}) as recorder:

@@ -206,6 +206,7 @@ async def test_a_restarted_controller_has_all_bounds() -> None:
             await again.agents.restore()
 
 
+@pytest.mark.slow
 async def test_the_number_of_agents_has_a_bound() -> None:
     async with world() as w:
         agents: Agents = w.running.agents

@@ -227,6 +227,7 @@ async def test_what_is_no_controller_is_told(told: Path, caplog: pytest.LogCaptu
     assert "does not answer as a controller does; correct --controller" in caplog.text
 
 
+@pytest.mark.slow
 async def test_ctl_adds_changes_and_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
         registered = w.running.gathering.tuner.registered

@@ -158,6 +158,7 @@ def test_recommended_parameters_are_judged_against_others() -> None:
     assert held(other, often) == {"xi-best", "fewer-tunings"}
 
 
+@pytest.mark.slow
 def test_the_range_of_a_claim_is_told() -> None:
     """High priority clients lack their target where 6 Mb/s are too few for it."""
     study = STUDIES["range"]

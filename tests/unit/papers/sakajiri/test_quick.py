@@ -48,6 +48,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("situation", network.SITUATIONS)
 def test_round_trips_are_those_of_the_case(situation: str) -> None:
     """Measured by the server, in the first ten seconds; one without queues."""
