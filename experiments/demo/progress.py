@@ -76,11 +76,12 @@ def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
 
 
 def result_table(report: Report) -> Table:
-    title = "copies: of the file on two links; packets lost on links, refused by full queues"
-    table = Table(title=title, title_justify="left")
+    title = "copies of the file on two links; packets lost on links, refused by queues"
+    # 80 columns have room for it, without lines.
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     for name in ("file", "seconds", "copies", "", "lost", "refused", "repairs"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for run in report.runs:
         for name, each in run.measured:
             seconds = "-" if each.seconds is None else f"{each.seconds:.2f}"
