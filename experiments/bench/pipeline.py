@@ -16,7 +16,7 @@ from groupflow.switch import Switch
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
 _PACKETS = 20_000
 _PAYLOAD = 1400
-_ROUTER = "02:00:00:00:00:01"
+ROUTER = "02:00:00:00:00:01"
 _HOST = "02:00:0a:00:00:02"
 _GROUP = 1
 
@@ -26,7 +26,7 @@ def _entry(table: str, match: dict[str, int | str], action: str, **parameters: i
 
 
 def forwarding_entries(copies: int) -> list[Any]:
-    """Entries for a stream from port 1 to `copies` hosts, and a route to port 2."""
+    """Entries for a stream from port 1 to `copies` hosts, and routes between ports 1 and 2."""
     hosts = range(2, 2 + copies)
     stream = {
         "index": 0,
@@ -39,14 +39,15 @@ def forwarding_entries(copies: int) -> list[Any]:
         "active": (1 << copies) - 1,
     }
     return [
-        +_entry("station", {"hdr.ethernet.dst": _ROUTER}, "for_us"),
-        +_entry("ipv4_route", {"hdr.ipv4.dst": "10.0.0.2/32"}, "route", port=2, src=_ROUTER, dst=_HOST),
+        +_entry("station", {"hdr.ethernet.dst": ROUTER}, "for_us"),
+        *(
+            +_entry("ipv4_route", {"hdr.ipv4.dst": f"10.0.0.{p}/32"}, "route", port=p, src=ROUTER, dst=ROUTER)
+            for p in (1, 2)
+        ),
         +_entry("streams", {"hdr.group.session": 1, "hdr.group.source": 1}, "stream", **stream),
         +fy.P4MulticastGroupEntry(_GROUP, replicas=[(port, port) for port in hosts]),
         *(
-            +_entry(
-                "neighbours", {"copy": p}, "to_host", src=_ROUTER, dst=_HOST, ip=f"10.0.0.{p}", port=26470
-            )
+            +_entry("neighbours", {"copy": p}, "to_host", src=ROUTER, dst=_HOST, ip=f"10.0.0.{p}", port=26470)
             for p in hosts
         ),
     ]
@@ -56,7 +57,7 @@ def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
     """The packet that `forwarding_entries` sends to `copies` hosts: to the group, or to the first host."""
     return group_frame(
         2 if copies == 1 else 1,
-        eth=("02:00:0a:00:00:01", _ROUTER),
+        eth=("02:00:0a:00:00:01", ROUTER),
         ip=("10.0.0.1", "10.0.0.2" if copies == 1 else "239.0.0.1"),
         udp=(GROUP_PORT, GROUP_PORT),
         session=1,

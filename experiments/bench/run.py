@@ -10,6 +10,8 @@ from typing import TypeAlias
 from rich.table import Table
 
 from experiments.bench import (
+    attack,
+    chain,
     dispatchers,
     entries,
     gather,
@@ -39,10 +41,12 @@ PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "dispatchers": lambda _: dispatchers.figures(),
     "split": lambda _: split.figures(),
     "veth": lambda _: veth.figures(),
+    "chain": lambda _: chain.figures(),
+    "attack": lambda _: attack.figures(),
     "transfer": lambda out: transfer.figures(out / "transfer"),
     "page": lambda out: page.figures(out / "page"),
 }
-AS_ROOT = ("veth", "transfer", "page")
+AS_ROOT = ("veth", "chain", "attack", "transfer", "page")
 Measured: TypeAlias = tuple[str, list[Figure]]
 """a part and its figures"""
 

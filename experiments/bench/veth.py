@@ -18,7 +18,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from finsy import P4Schema
 from finsy.p4client import P4Client
@@ -36,15 +36,15 @@ _ROOT = Path(__file__).parents[2]
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
 _COPIES = (1, 4)
 _PORTS = range(1, 2 + max(_COPIES))
-_HOSTS = "hosts"  # the network namespace behind the ports
+HOSTS = "hosts"  # the network namespace behind the ports
 _ROUNDS = 7
 _SECONDS = 1.0
 _WARM_UP_SECONDS = 0.3
 _PAYLOAD = 1400  # as the agents send it
 _DEADLINE_SECONDS = 20.0
 _STARVED = 0.2  # a sender that waits longer does not saturate a contender
-_FIRST_GRPC_PORT = 9600
-_DEVICE_ID = 1
+FIRST_GRPC_PORT = 9600
+DEVICE_ID = 1
 _CPUS = sorted(os.sched_getaffinity(0))
 
 
@@ -90,7 +90,7 @@ class _Contender:
 
     def start(self, copies: int) -> None:
         """Begins to forward `copies` of each packet."""
-        command = [str(_tool()), "forward", self.interface(1)]
+        command = [str(tool()), "forward", self.interface(1)]
         command += [self.interface(port) for port in range(2, 2 + copies)]
         self._run(command)
 
@@ -115,14 +115,14 @@ class _Contender:
         # BMv2 complains of missing hardware counters, a line a thread.
         quiet = subprocess.DEVNULL if self.name == _BMV2 else None
         command = [*self._place(), *command]
-        self._process = _start(command, quiet)
+        self._process = start(command, quiet)
 
     def _place(self) -> Sequence[str]:
         """Words that keep it off the sender's processor, so that the scheduler's choice is not measured."""
         return on(_CPUS[1:])
 
 
-def _start(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
+def start(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
     """Starts a process in a session of its own with this one's niceness.
 
     Linux may schedule sessions as groups (sched_autogroup), and niceness then only counts within one: without
@@ -134,7 +134,7 @@ def _start(command: Sequence[str], stderr: int | None = None) -> subprocess.Pope
     return process
 
 
-class _Switch(_Contender):
+class Switch(_Contender):
     """gfswitch or simple_switch_grpc."""
 
     def __init__(self, name: str, number: int, program: str) -> None:
@@ -143,33 +143,34 @@ class _Switch(_Contender):
 
     def start(self, copies: int) -> None:
         """Runs the switch and installs program, routes and groups."""
-        address = f"127.0.0.1:{_FIRST_GRPC_PORT + self.number}"
+        address = f"127.0.0.1:{FIRST_GRPC_PORT + self.number}"
         command = [self._program]
         for port in _PORTS:
             command += ["-i", f"{port}@{self.interface(port)}"]
-        command += ["--device-id", str(_DEVICE_ID), "--no-p4"]
+        command += ["--device-id", str(DEVICE_ID), "--no-p4"]
         bmv2 = self.name == _BMV2
-        command += ["--thrift-port", str(_FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
+        command += ["--thrift-port", str(FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
         self._run([*command, "--", "--grpc-server-addr", address, "--cpu-port", "510"])
-        asyncio.run(_set_up(address, copies))
+        asyncio.run(set_up(address, copies))
 
     def _place(self) -> Sequence[str]:
         # BMv2 has several busy threads, which one processor would throttle.
         return [] if self.name == _BMV2 else super()._place()
 
 
-async def _set_up(address: str, copies: int) -> None:
+async def set_up(address: str, copies: int) -> None:
+    """Gives a switch groupflow's program and the entries for so many copies."""
     schema = P4Schema(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
     election = U128.encode(1)
     client = P4Client(address, wait_for_ready=True)
     async with asyncio.timeout(_DEADLINE_SECONDS):
         await client.open(complete_request=None)
         try:
-            arbitration = p4r.MasterArbitrationUpdate(device_id=_DEVICE_ID, election_id=election)
+            arbitration = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID, election_id=election)
             await client.send(p4r.StreamMessageRequest(arbitration=arbitration))
             await client.receive()
             config = p4r.SetForwardingPipelineConfigRequest(
-                device_id=_DEVICE_ID,
+                device_id=DEVICE_ID,
                 election_id=election,
                 action=p4r.SetForwardingPipelineConfigRequest.Action.VERIFY_AND_COMMIT,
                 config=p4r.ForwardingPipelineConfig(
@@ -178,27 +179,29 @@ async def _set_up(address: str, copies: int) -> None:
             )
             await client.request(config)
             updates = encode_updates(forwarding_entries(copies), schema)
-            write = p4r.WriteRequest(device_id=_DEVICE_ID, election_id=election)
+            write = p4r.WriteRequest(device_id=DEVICE_ID, election_id=election)
             write.updates.extend(update for update in updates if isinstance(update, p4r.Update))
             await client.request(write)
         finally:
             await client.close()
 
 
-def _ip(*arguments: str) -> None:
+def ip(*arguments: str) -> None:
+    """Runs iproute2."""
     subprocess.run(["ip", *arguments], check=True)
 
 
-def _tool() -> Path:
+def tool() -> Path:
+    """The sender and bare forwarder."""
     return example("groupflow-switch", "veth")
 
 
 @contextmanager
-def _sender(interface: str, frame: bytes) -> Generator[int]:
-    """Sends from a host while the block runs. Yields the process's id."""
-    sender = [str(_tool()), "send", interface, frame.hex()]
-    command = [*on(_CPUS[:1]), "ip", "netns", "exec", _HOSTS, *sender]
-    process = _start(command)
+def sender(interface: str, frame: bytes, *rate: str) -> Generator[int]:
+    """Sends from a host while the block runs, at most `rate` packets/s if given. Yields the process's id."""
+    send = [str(tool()), "send", interface, frame.hex(), *rate]
+    command = [*on(_CPUS[:1]), "ip", "netns", "exec", HOSTS, *send]
+    process = start(command)
     try:
         yield process.pid
     finally:
@@ -206,15 +209,16 @@ def _sender(interface: str, frame: bytes) -> Generator[int]:
         process.wait()
 
 
-def _wire(contender: _Contender) -> None:
+def wire(contender: _Contender) -> None:
+    """Makes the pairs between a contender's ports and its hosts."""
     for port in _PORTS:
         near, far = contender.interface(port), contender.host(port)
-        _ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", _HOSTS)
-        _ip("link", "set", near, "arp", "off", "up")
-        _ip("-n", _HOSTS, "link", "set", far, "arp", "off", "up")
+        ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", HOSTS)
+        ip("link", "set", near, "arp", "off", "up")
+        ip("-n", HOSTS, "link", "set", far, "arp", "off", "up")
 
 
-def _counters(pid: int) -> dict[str, tuple[int, int]]:
+def counters(pid: int) -> dict[str, tuple[int, int]]:
     """Packets received and sent by each interface of the process's network namespace."""
     lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
     fields = {name.strip(): text.split() for name, _, text in (line.partition(":") for line in lines)}
@@ -237,11 +241,11 @@ class _Round(NamedTuple):
 
 def _measure(contender: _Contender, copies: int, options: _Options) -> _Round:
     ports = range(2, 2 + copies)
-    with _sender(contender.host(1), data_frame(copies, options.payload)) as pid:
+    with sender(contender.host(1), data_frame(copies, options.payload)) as pid:
         time.sleep(_WARM_UP_SECONDS)
-        before, start, cpu, waited = _counters(pid), time.perf_counter(), contender.cpu_ns(), _waited_ns(pid)
+        before, start, cpu, waited = counters(pid), time.perf_counter(), contender.cpu_ns(), _waited_ns(pid)
         time.sleep(options.seconds)
-        after, end, cpu = _counters(pid), time.perf_counter(), contender.cpu_ns() - cpu
+        after, end, cpu = counters(pid), time.perf_counter(), contender.cpu_ns() - cpu
         starved = (_waited_ns(pid) - waited) / 1e9 / (end - start)
     contender.check()
     hosts = [contender.host(port) for port in ports]
@@ -250,23 +254,36 @@ def _measure(contender: _Contender, copies: int, options: _Options) -> _Round:
     return _Round(received / (end - start), offered / (end - start), cpu / max(received, 1), starved)
 
 
-def _inside(options: _Options) -> list[Result]:
-    """The measurement, in namespaces of its own."""
+def prepare() -> None:
+    """Makes namespaces of `run_apart` ready: another for hosts, no IPv6."""
     Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     Path("/run/netns").mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "none", "/run/netns"], check=True)
-    _ip("link", "set", "lo", "up")
-    _ip("netns", "add", _HOSTS)
+    ip("link", "set", "lo", "up")
+    ip("netns", "add", HOSTS)
     subprocess.run(
-        ["ip", "netns", "exec", _HOSTS, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"], check=True
+        ["ip", "netns", "exec", HOSTS, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"], check=True
     )
+
+
+def run_apart(module: str, argument: str) -> Any:
+    """The JSON that a module prints when it runs in namespaces that end with it."""
+    apart = ["unshare", "-n", "-m", "-p", "--fork", "--mount-proc", "--kill-child"]
+    inside = [sys.executable, "-m", module, "--inside", argument]
+    done = subprocess.run([*apart, *inside], check=True, stdout=subprocess.PIPE, cwd=_ROOT)
+    return json.loads(done.stdout)
+
+
+def _inside(options: _Options) -> list[Result]:
+    """The measurement, in namespaces of its own."""
+    prepare()
     contenders = [_Contender(_BARE, 0)]
     for program in options.switches:
-        contenders.append(_Switch(program, len(contenders), program))
+        contenders.append(Switch(program, len(contenders), program))
     if options.bmv2 and (program := shutil.which(_BMV2)):
-        contenders.append(_Switch(_BMV2, len(contenders), program))
+        contenders.append(Switch(_BMV2, len(contenders), program))
     for contender in contenders:
-        _wire(contender)
+        wire(contender)
     return [result for copies in _COPIES for result in _compare(contenders, copies, options)]
 
 
@@ -295,10 +312,8 @@ def _compare(contenders: Sequence[_Contender], copies: int, options: _Options) -
 
 def _measure_apart(options: _Options) -> list[Result]:
     """Runs this module in namespaces that end with it."""
-    apart = ["unshare", "-n", "-m", "-p", "--fork", "--mount-proc", "--kill-child"]
-    inside = [sys.executable, "-m", "experiments.bench.veth", "--inside", json.dumps(options)]
-    done = subprocess.run([*apart, *inside], check=True, stdout=subprocess.PIPE, cwd=_ROOT)
-    return [Result(*values) for values in json.loads(done.stdout)]
+    values = run_apart("experiments.bench.veth", json.dumps(options))
+    return [Result(*each) for each in values]
 
 
 def _note(result: Result) -> str:

@@ -68,6 +68,15 @@ fn hostile_programs_are_refused() {
             },
             "a program of more than 65536 fields, headers and stacks is not supported",
         ),
+        (
+            |p4| {
+                p4.add_header("wide", json!([["w", 136]]), false);
+                let none = p4.action("none", &[], vec![]);
+                let default = json!({"action_id": none, "action_const": false, "action_data": []});
+                p4.table(INGRESS, "t", json!([["exact", "wide", "w"]]), &[none], default);
+            },
+            "a key of table \"t\" of more than 128 bits or of variable length is not supported",
+        ),
     ];
     for (change, expected) in cases {
         let mut p4 = unions();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::entries::{action_id, call, entries, named_action, TableScope};
 use super::expr::accessed;
 use super::json::Json;
-use super::scope::Scope;
+use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::expr::Expr;
@@ -145,7 +145,13 @@ fn key(node: &Json<'_>, table: &str, scope: &Scope) -> Result<Key, LoadError> {
                 before.push(set.clone());
                 *field
             }
-            None => scope.field(&target)?,
+            None => match scope.place(&target)? {
+                Place::Narrow(field) => field,
+                Place::Wide(_) => {
+                    let key = format!("a key of table {table:?} of more than 128 bits or of variable length");
+                    return Err(target.unsupported(key));
+                }
+            },
         };
         let kind = match kind_node.str()? {
             "exact" => MatchKind::Exact,
