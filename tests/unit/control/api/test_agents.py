@@ -126,53 +126,51 @@ async def test_a_later_process_of_the_same_name_takes_over() -> None:
         assert (await report(client, HUB | {"name": "h3"}))[0] == 200, "a hub is no rim"
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"kind": "cache"}, "kind"),
-        ({"name": ""}, "name"),
-        ({"name": "a\nb"}, "name"),
-        ({"name": "x" * 256}, "name"),
-        ({"started": -1}, "started"),
-        ({"at": "x" * 256}, "at"),
-        ({"holds": {"bytes": -1}}, "holds.bytes"),
-        ({"holds": {"bytes": 2**63}}, "holds.bytes"),
-        ({"holds": {"files": [1]}}, "holds.files"),
-        ({"holds": {"names": ["a"]}}, "holds.names"),
-        ({"bounds": {"hosts": -1}}, "bounds.hosts"),
-        ({"problem": "x" * 1001}, "problem"),
-        ({"token": "x"}, "token"),
-    ],
-)
-async def test_a_bad_report_is_refused_and_registers_nothing(change: dict[str, Any], field: str) -> None:
+BAD_REPORTS: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "cache"}, "kind"),
+    ({"name": ""}, "name"),
+    ({"name": "a\nb"}, "name"),
+    ({"name": "x" * 256}, "name"),
+    ({"started": -1}, "started"),
+    ({"at": "x" * 256}, "at"),
+    ({"holds": {"bytes": -1}}, "holds.bytes"),
+    ({"holds": {"bytes": 2**63}}, "holds.bytes"),
+    ({"holds": {"files": [1]}}, "holds.files"),
+    ({"holds": {"names": ["a"]}}, "holds.names"),
+    ({"bounds": {"hosts": -1}}, "bounds.hosts"),
+    ({"problem": "x" * 1001}, "problem"),
+    ({"token": "x"}, "token"),
+]
+
+
+async def test_a_bad_report_is_refused_and_registers_nothing() -> None:
     async with served() as (w, client, _):
-        status, said = await report(client, RIM | change)
-        assert status == 422 and said["error"].startswith(f"{field}: ") and "\n" not in said["error"]
-        assert not w.running.agents.reports
+        for change, field in BAD_REPORTS:
+            status, said = await report(client, RIM | change)
+            assert (status, said["error"].startswith(f"{field}: ")) == (422, True), (change, said)
+            assert "\n" not in said["error"] and not w.running.agents.reports, change
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "bounds", "status", "error"),
-    [
-        ("rim", "h9", {"bytes": 5}, 404, "no rim 'h9'; list the agents"),
-        ("cache", "h9", {"bytes": 5}, 404, "no cache 'h9'; list the agents"),
-        ("rim", "h3", {"hosts": 5}, 400, "hosts: a rim has no such bound; set its bytes"),
-        ("hub", "h1", {"rate_bps": 999}, 422, "bounds.rate_bps: input should be greater than"),
-        ("rim", "h3", {"bytes": 0}, 422, "bounds.bytes: input should be greater than"),
-        ("rim", "h3", {"files": 1}, 422, "bounds.files: extra inputs are not"),
-        ("split", "c1", {"bytes": 5}, 400, "a split agent's bounds are its sessions'; set their cache"),
-        ("gather", "server", {"bytes": 5}, 400, "the bound of a server that gathers is its buffer; run"),
-    ],
-)
-async def test_a_bound_that_cannot_be_obeyed_is_refused(
-    kind: str, name: str, bounds: dict[str, int], status: int, error: str
-) -> None:
+BAD_BOUNDS: list[tuple[str, str, dict[str, int], int, str]] = [
+    ("rim", "h9", {"bytes": 5}, 404, "no rim 'h9'; list the agents"),
+    ("cache", "h9", {"bytes": 5}, 404, "no cache 'h9'; list the agents"),
+    ("rim", "h3", {"hosts": 5}, 400, "hosts: a rim has no such bound; set its bytes"),
+    ("hub", "h1", {"rate_bps": 999}, 422, "bounds.rate_bps: input should be greater than"),
+    ("rim", "h3", {"bytes": 0}, 422, "bounds.bytes: input should be greater than"),
+    ("rim", "h3", {"files": 1}, 422, "bounds.files: extra inputs are not"),
+    ("split", "c1", {"bytes": 5}, 400, "a split agent's bounds are its sessions'; set their cache"),
+    ("gather", "server", {"bytes": 5}, 400, "the bound of a server that gathers is its buffer; run"),
+]
+
+
+async def test_a_bound_that_cannot_be_obeyed_is_refused() -> None:
     async with served() as (w, client, _):
         for form in (RIM, HUB):
             await report(client, form)
-        code, said = await bound(client, kind, name, **bounds)
-        assert (code, said["error"].startswith(error)) == (status, True), said
-        assert not w.running.agents.ordered and not await w.store.items("agent-bounds/")
+        for kind, name, bounds, status, error in BAD_BOUNDS:
+            code, said = await bound(client, kind, name, **bounds)
+            assert (code, said["error"].startswith(error)) == (status, True), (kind, bounds, said)
+            assert not w.running.agents.ordered and not await w.store.items("agent-bounds/"), (kind, bounds)
 
 
 async def test_the_bound_of_a_cache_agent_holds_for_streams_under_way_and_later() -> None:

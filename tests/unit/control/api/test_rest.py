@@ -93,32 +93,30 @@ async def test_a_member_is_removed() -> None:
         assert set(w.running.manager.get(7).members) == {1, 3}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status", "error"),
-    [
-        ("GET", "/sessions/99", None, 404, "no session 99; create it, or list the sessions"),
-        ("GET", "/sessions/x", None, 422, "session: input should be a valid integer"),
-        ("POST", "/sessions", {"id": 7}, 400, "session 7 exists already; choose another id"),
-        ("POST", "/sessions", {"id": 0}, 422, "id: input should be greater than or equal to 1"),
-        ("POST", "/sessions", {"window": 0}, 422, "window: input should be greater than or equal to 1"),
-        ("POST", "/sessions", {"mod": "e2e"}, 422, "mod: extra inputs are not permitted"),
-        ("POST", "/sessions", {"policy": "demote"}, 422, "policy: input should be 'strict' or 'isolate'"),
-        ("PATCH", "/sessions/7", {"mode": "p2p"}, 422, "mode: input should be 'e2e' or 'n2n'"),
-        ("DELETE", "/sessions/7/members/9", None, 404, "session 7 has no member 9; list its members"),
-        ("GET", "/switches/s9", None, 404, "no switch 's9'; there are s1, s2, s3"),
-        ("GET", "/switches/s1/entries?table=x", None, 404, "no table 'x'; there are port_sources"),
-        ("GET", "/switches/s1/counters?counter=x", None, 404, "no counter 'x'; there are"),
-        ("GET", "/nothing", None, 404, "Not Found"),
-    ],
-)
-async def test_errors_are_one_clear_line(
-    method: str, path: str, body: dict[str, Any] | None, status: int, error: str
-) -> None:
+ERRORS: list[tuple[str, str, dict[str, Any] | None, int, str]] = [
+    ("GET", "/sessions/99", None, 404, "no session 99; create it, or list the sessions"),
+    ("GET", "/sessions/x", None, 422, "session: input should be a valid integer"),
+    ("POST", "/sessions", {"id": 7}, 400, "session 7 exists already; choose another id"),
+    ("POST", "/sessions", {"id": 0}, 422, "id: input should be greater than or equal to 1"),
+    ("POST", "/sessions", {"window": 0}, 422, "window: input should be greater than or equal to 1"),
+    ("POST", "/sessions", {"mod": "e2e"}, 422, "mod: extra inputs are not permitted"),
+    ("POST", "/sessions", {"policy": "demote"}, 422, "policy: input should be 'strict' or 'isolate'"),
+    ("PATCH", "/sessions/7", {"mode": "p2p"}, 422, "mode: input should be 'e2e' or 'n2n'"),
+    ("DELETE", "/sessions/7/members/9", None, 404, "session 7 has no member 9; list its members"),
+    ("GET", "/switches/s9", None, 404, "no switch 's9'; there are s1, s2, s3"),
+    ("GET", "/switches/s1/entries?table=x", None, 404, "no table 'x'; there are port_sources"),
+    ("GET", "/switches/s1/counters?counter=x", None, 404, "no counter 'x'; there are"),
+    ("GET", "/nothing", None, 404, "Not Found"),
+]
+
+
+async def test_errors_are_one_clear_line() -> None:
     async with served() as (_, client, _url):
-        answer = await client.request(method, path, json=body)
-        assert answer.status_code == status
-        text = answer.json()["error"]
-        assert text.startswith(error) and "\n" not in text
+        for method, path, body, status, error in ERRORS:
+            answer = await client.request(method, path, json=body)
+            text = answer.json()["error"]
+            assert (answer.status_code, text.startswith(error)) == (status, True), (path, body, text)
+            assert "\n" not in text
 
 
 async def test_events_are_followed() -> None:
@@ -217,37 +215,31 @@ async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.Ca
         assert (bad.status_code, "target_bps" in bad.json()["error"]) == (422, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (["members", "set", "7", "2"], 2, "groupflow: nothing to change; give --target, --minimum or"),
-        (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
-        (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
-        (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
-        (["sessions", "set", "7"], 2, "groupflow: nothing to change; give --mode, --policy or --window"),
-        (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
-        (["switches", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
-        (
-            ["sessions", "show", "x"],
-            2,
-            "groupflow ctl sessions show: argument session: invalid int value: 'x'",
-        ),
-        (
-            ["sessions", "create", "--mode", "x"],
-            2,
-            "groupflow ctl sessions create: argument --mode: invalid choice",
-        ),
-        (["nothing"], 2, "groupflow ctl: argument WHAT: invalid choice: 'nothing'"),
-    ],
-)
-async def test_ctl_fails_in_one_line(
-    words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+CTL_ERRORS: list[tuple[list[str], int, str]] = [
+    (["members", "set", "7", "2"], 2, "groupflow: nothing to change; give --target, --minimum or"),
+    (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
+    (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
+    (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
+    (["sessions", "set", "7"], 2, "groupflow: nothing to change; give --mode, --policy or --window"),
+    (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
+    (["switches", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
+    (["sessions", "show", "x"], 2, "groupflow ctl sessions show: argument session: invalid int value: 'x'"),
+    (
+        ["sessions", "create", "--mode", "x"],
+        2,
+        "groupflow ctl sessions create: argument --mode: invalid choice",
+    ),
+    (["nothing"], 2, "groupflow ctl: argument WHAT: invalid choice: 'nothing'"),
+]
+
+
+async def test_ctl_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (_, _client, url):
-        assert await ctl(url, *words) == code
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith(message) and captured.err.count("\n") == 1
+        for words, code, message in CTL_ERRORS:
+            assert await ctl(url, *words) == code, words
+            captured = capsys.readouterr()
+            assert (captured.out, captured.err[: len(message)]) == ("", message), words
+            assert captured.err.count("\n") == 1, words
 
 
 def test_ctl_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
