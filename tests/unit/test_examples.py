@@ -16,6 +16,8 @@ from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 from tests.support.tokens import token_file
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOKEN = "c0ffee"
 PIPE = asyncio.subprocess.PIPE

@@ -15,6 +15,8 @@ from groupflow.endpoint.api_token import headers
 from tests.support.api import served
 from tests.support.world import world
 
+pytestmark = pytest.mark.slow
+
 
 def statistics(sent: int, *, uptime_ns: int = 0, late_ns: int = 0, began_ns: int = 0) -> Stats:
     port = {

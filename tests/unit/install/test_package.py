@@ -37,6 +37,7 @@ def test_what_is_declared_is_what_is_pinned() -> None:
     assert declared <= pinned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("imported", "rule"), [("yaml", None), ("flask", "DEP001"), ("anyio", "DEP003")])
 def test_an_undeclared_import_is_found(imported: str, rule: str | None, tmp_path: Path) -> None:
     """Also of a package that is there because another one needs it."""

@@ -29,6 +29,8 @@ from groupflow.probe import (
 )
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 HOST = "127.0.0.1"
 KIB = 1024
 SHORT = ProbeOptions((16 * KIB, 64 * KIB), (1, 2), seconds=0.7, timeout=2.0)

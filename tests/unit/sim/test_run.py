@@ -83,6 +83,7 @@ def test_files_say_what_happened(tmp_path: Path) -> None:
     assert len(drawn) == 4
 
 
+@pytest.mark.slow
 def test_the_files_of_a_seed_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     for name, threads in (("one", 1), ("two", 2)):
         sim.run(replace(line("p4"), trace=True), out=tmp_path / name, threads=threads)

@@ -169,6 +169,7 @@ NO_FILE = failing(FileNotFoundError(2, "No such file or directory", "dot"))
 NO_DOT = failing(StudyError("dot is missing"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "kind", "said"),
     [
@@ -274,6 +275,7 @@ def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
     assert found.kind == "finding"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

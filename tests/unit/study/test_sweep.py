@@ -117,6 +117,7 @@ def test_a_star_is_every_entry_also_of_a_named_topology(tmp_path: Path) -> None:
     assert str(network.hosts["ma1"].ip) == "10.9.9.1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
@@ -326,6 +327,7 @@ def test_what_a_real_network_cannot_do_is_refused(tmp_path: Path) -> None:
         real.run(run.scenario(), tmp_path)
 
 
+@pytest.mark.slow
 def test_the_schema_takes_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "sweep"]) == 0
     validator: Any = import_module("jsonschema").Draft202012Validator(json.loads(capsys.readouterr().out))

@@ -30,6 +30,8 @@ from tests.unit.tree.hosts import (
     grove,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> Path:

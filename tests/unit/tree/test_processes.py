@@ -14,6 +14,8 @@ from tests.support.tree import Host
 from tests.support.waiting import until
 from tests.unit.tree.processes import APART, PREFIX, Roamer, lab
 
+pytestmark = pytest.mark.slow
+
 
 async def test_each_process_runs_some_of_the_clusters() -> None:
     async with lab(3) as subject:

@@ -20,6 +20,8 @@ from tests.support.tree import OPTIONS, Host, grove, names, running, settled
 from tests.support.waiting import until
 from tests.unit.tree.processes import APART, PREFIX, Lab, Mortal, Process, lab
 
+pytestmark = pytest.mark.slow
+
 ORPHAN = f"{PREFIX}owners/ffff"
 BRIEF = replace(OPTIONS, threshold_ms=0, max_members=1, lease=0.1)
 

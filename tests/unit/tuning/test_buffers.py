@@ -106,6 +106,7 @@ def test_never_more_than_there_is_and_a_segment_for_everyone(
     assert sum(windows) >= total - 2 * len(windows), "and all of it is used"
 
 
+@pytest.mark.slow
 @given(many(), st.integers(12_000, 10**7))
 def test_a_high_priority_is_never_below_a_low_one_that_wants_the_same(
     those: list[tuple[Client, float]], total: int
@@ -121,6 +122,7 @@ def test_a_high_priority_is_never_below_a_low_one_that_wants_the_same(
     assert windows[0] >= windows[1] - 1
 
 
+@pytest.mark.slow
 @given(many())
 def test_where_there_is_enough_everyone_can_have_the_target(those: list[tuple[Client, float]]) -> None:
     needed = sum(window_for(client.target, rtt / 1000) for client, rtt in those)

@@ -26,6 +26,7 @@ readings = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [pytest.param(policy, id=name) for name, policy in POLICIES.items()])
 @given(
     rounds=st.lists(st.tuples(readings, readings, readings), min_size=1, max_size=8),

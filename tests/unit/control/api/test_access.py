@@ -22,6 +22,8 @@ from groupflow.endpoint.controller_link import ControllerLink, ControllerLinkErr
 from tests.support.api import ctl, served
 from tests.support.world import world
 
+pytestmark = pytest.mark.slow
+
 BEARER = {"Authorization": "Bearer c0ffee"}
 REPORT = {
     "kind": "hub", "name": "h", "at": "10.0.0.1:1", "holds": {"bytes": 1}, "bounds": {"rate_bps": 1},

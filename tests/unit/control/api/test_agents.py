@@ -46,6 +46,7 @@ async def bound(client: httpx.AsyncClient, kind: str, name: str, **bounds: int |
     return answer.status_code, answer.json()
 
 
+@pytest.mark.slow
 async def test_all_kinds_are_listed_with_what_they_hold_and_obey() -> None:
     async with served() as (w, client, _):
         await client.patch("/gather", json={"link_bps": 10**7, "buffer": 100_000})
@@ -82,6 +83,7 @@ def test_a_process_stays_registered_though_an_answer_is_late() -> None:
     assert Options().member_timeout > TIMEOUT + REPORT_SECONDS
 
 
+@pytest.mark.slow
 async def test_a_bound_is_told_kept_and_taken_back() -> None:
     async with served() as (w, client, _):
         await report(client, RIM)
@@ -163,6 +165,7 @@ BAD_BOUNDS: list[tuple[str, str, dict[str, int], int, str]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_a_bound_that_cannot_be_obeyed_is_refused() -> None:
     async with served() as (w, client, _):
         for form in (RIM, HUB):

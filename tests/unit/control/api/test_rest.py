@@ -20,6 +20,8 @@ from tests.support.api import ctl, served
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO, TOPOLOGY
 
+pytestmark = pytest.mark.slow
+
 Ctl = Callable[..., Any]
 
 

@@ -18,6 +18,8 @@ from groupflow.control.api.server import listen, serve_app
 from tests.support.split import Lab, lab
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncGenerator[tuple[Lab, httpx.AsyncClient, str]]:

@@ -13,6 +13,8 @@ from tests.support.waiting import until
 from tests.support.world import FakeHost, World, world
 from tests.unit.control.sessions.test_sessions import GROUP_ALONE, GROUP_WITH_AGENT, ports, stream
 
+pytestmark = pytest.mark.slow
+
 
 async def group(w: World, **settings: object) -> tuple[FakeHost, FakeHost, FakeHost]:
     """h1 sends to h2 (same switch) and h3 (next switch) in session 7."""

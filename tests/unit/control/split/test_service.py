@@ -17,6 +17,8 @@ from tests.support.split import REFUSED, TCP, lab
 from tests.support.waiting import until
 from tests.support.world import TOPOLOGY
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_session_is_steered_to_agents_and_told_to_them(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:

@@ -12,6 +12,8 @@ import pytest
 from tests.support.bone import Bench, FalseHub, Node, bench, content
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 SIZE = 100_000
 DATA = content(SIZE)
 ETAG = f'"{hashlib.sha256(DATA).hexdigest()}"'

@@ -41,6 +41,7 @@ class Machine:
         return cast(Scenario, Run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bearable", "runs", "problems"),
     [

@@ -11,6 +11,8 @@ from papers.icn2011.paper import FRAME_BYTES, GROUP_PAYLOAD, MESSAGE_PACKETS, MS
 from papers.icn2011.plan import Run
 from tests.support.p4.network import JSON, P4INFO
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 6.0
 
 

@@ -97,6 +97,7 @@ WRONG: dict[str, Rate] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_not_as_the_paper_says_does_not_agree(name: str) -> None:
     assert not verdicts(WRONG[name])[name]
