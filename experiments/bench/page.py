@@ -1,4 +1,4 @@
-"""What the page costs at rest: processor time of the controller, and of a browser. Needs root."""
+"""The page's cost at rest: processor time of the controller, and of a browser. Needs root."""
 
 import os
 import shutil

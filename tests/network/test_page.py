@@ -61,7 +61,7 @@ async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) ->
 
 
 async def test_viewers_that_stop_reading_hold_up_nobody(pair: Lab) -> None:
-    """Whoever reads has frames; one viewer too many is refused in a line; those who leave make room."""
+    """A reader has frames; one viewer too many is refused in a line; viewers that leave make room."""
     url = pair.controller.url
     headers = api_token.headers(url)
 

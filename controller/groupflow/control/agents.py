@@ -27,7 +27,7 @@ _SWEEP_SECONDS = 0.25
 
 
 class Request(BaseModel):
-    """What the API takes: a field that it does not know is refused."""
+    """A request to the API: a field that the API does not know is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
