@@ -15,6 +15,7 @@ from groupflow.switch import Switch
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
 _PACKETS = 20_000
+_ROUNDS = 5
 _PAYLOAD = 1400
 ROUTER = "02:00:00:00:00:01"
 _HOST = "02:00:0a:00:00:02"
@@ -103,20 +104,26 @@ def _engines() -> list[Figure]:
     ]
 
 
-def _trace() -> Figure:
-    """A hop of the switch's core (dataplane/switch/examples/hop_cost.rs) beside one while a trace waits."""
-    command = [example("groupflow-switch", "hop_cost"), "--trace"]
-    done = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    off, waiting = done["off_ns"], done["waiting_ns"]
+def _trace() -> list[Figure]:
+    """A hop of the switch's core (dataplane/switch/examples/hop_cost.rs) beside one while a trace waits, and
+    beside one of a build without the code of traces, in turns."""
+    bare = example("groupflow-switch", "hop_cost_no_hooks", "no-hooks")
+    hooks = example("groupflow-switch", "hop_cost")
+    done = [json.loads(subprocess.check_output([each, "--trace"])) for each in (bare, hooks) * _ROUNDS]
+    without, off = (min(hop["off_ns"] for hop in hops) for hops in (done[::2], done[1::2]))
+    waiting = min(hop["waiting_ns"] for hop in done[1::2])
     note = f"{off:g} ns; while a trace waits for packets of another port {waiting / off - 1:+.1%}"
-    return Figure("switch, unicast", round(1e9 / off), "packets/s in", note)
+    return [
+        Figure("switch, unicast", round(1e9 / off), "packets/s in", note),
+        Figure("traces off", round(off / without, 3), "of a hop without their code", f"{without:g} ns"),
+    ]
 
 
 def figures() -> list[Figure]:
     """The pipeline alone, and the switch as Python uses it, where most of the time is Python's."""
     return [
         *_engines(),
-        _trace(),
+        *_trace(),
         _measure("groupflow.Switch, unicast", 1),
         _measure("groupflow.Switch, 4-way multicast", 4),
     ]

@@ -7,7 +7,9 @@
 //! Every variant runs in turn, several times; the least time counts.
 //!
 //! `hop_cost --trace` prints one line in JSON: a hop through groupflow's program while nobody asks for traces,
-//! and while a trace waits for packets of another port.
+//! and while a trace waits for packets of another port. `hop_cost_no_hooks --trace` does so for a build without
+//! the code of traces. `--once` in place of `--trace` does one hop of the first kind 10,000 times, to count
+//! instructions.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -40,24 +42,26 @@ const VARIANTS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut paths: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
-    if paths.first().is_some_and(|path| path.as_os_str() == "--trace") {
-        return measure_trace(&root.join("../../p4src/build/groupflow.json"));
-    }
-    if paths.is_empty() {
-        paths = ["tests/programs/wire.json", "../../p4src/build/groupflow.json"].map(|p| root.join(p)).into();
-    }
+    let ours = root.join("../../p4src/build/groupflow.json");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let paths: Vec<PathBuf> = match arguments.first().map(String::as_str) {
+        Some("--trace") => return measure_trace(&ours),
+        Some("--once") => return through_switch(&read(&ours)?, &[], false, false).map(drop),
+        Some(_) => arguments.iter().map(PathBuf::from).collect(),
+        None => vec![root.join("tests/programs/wire.json"), ours],
+    };
     println!("{:<20} {:<30} {:>10} {:>14}", "program", "variant", "ns/packet", "of these core");
-    for path in paths {
-        measure(&path)?;
-    }
-    Ok(())
+    paths.iter().try_for_each(|path| measure(path))
+}
+
+fn read(path: &Path) -> Result<Arc<Program>, Box<dyn Error>> {
+    Ok(Arc::new(Program::from_json(&std::fs::read_to_string(path)?)?))
 }
 
 fn measure_trace(path: &Path) -> Result<(), Box<dyn Error>> {
-    let program = Arc::new(Program::from_json(&std::fs::read_to_string(path)?)?);
+    let program = read(path)?;
     let mut best = [f64::MAX; 2];
     for _ in 0..ROUNDS * 10 {
         for (traced, best) in [false, true].into_iter().zip(&mut best) {
@@ -69,7 +73,7 @@ fn measure_trace(path: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(path: &Path) -> Result<(), Box<dyn Error>> {
-    let program = Arc::new(Program::from_json(&std::fs::read_to_string(path)?)?);
+    let program = read(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut best = [f64::MAX; 1 + VARIANTS.len() * 2];
     for _ in 0..ROUNDS {

@@ -31,7 +31,7 @@ pub mod p4 {
 /// The descriptors of all messages, for P4Info's text form.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/p4runtime.bin"));
 
-/// The answer to a read. A client gets its entities; the server sends what is encoded already.
+/// The answer to a read. A client gets its entities; the server sends entities that are encoded already.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadResponse {
     /// The entities that were found.

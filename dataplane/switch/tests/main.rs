@@ -11,3 +11,4 @@ mod queues;
 mod server;
 mod traces;
 mod traffic;
+mod watched;

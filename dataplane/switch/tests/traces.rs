@@ -73,32 +73,6 @@ fn each_way_has_its_tree() {
 }
 
 #[test]
-fn a_packet_goes_the_same_way_with_a_trace_and_without() {
-    let mut beds = [
-        Testbed::new(&["2:rate=8mbit,delay=1ms,dir=out"]),
-        Testbed::new(&["2:rate=8mbit,delay=1ms,dir=out"]),
-    ];
-    let filter = arm(&mut beds[0], TraceFilter::default(), 1000);
-    let mut left = Vec::new();
-    for bed in &mut beds {
-        bed.apply(Type::Insert, group(5, &[replica(2, 1), replica(3, 2)])).unwrap();
-        bed.apply(Type::Insert, session(7, &[replica(2, 0)], 0, 0)).unwrap();
-        bed.when_to(1, "forward", &[2, 0]);
-        bed.when_to(2, "multicast", &[5]);
-        bed.when_to(3, "clone_and_forward", &[7, 2]);
-        bed.when_to(4, "go_round", &[2]);
-        for number in 0..40 {
-            bed.inject(number * 100_000, 1, &frame(1 + number % 4, 0x0800, 300));
-        }
-        left.push((bed.advance(1000 * MS), format!("{:?}", bed.switch.stats())));
-    }
-    assert_eq!(left[0], left[1]);
-    let traces = beds[0].switch.tracer().take(filter).unwrap();
-    assert_eq!(traces.len(), 40);
-    assert!(traces.iter().any(|trace| shape(&trace.root).contains("recirculate: to port 2")));
-}
-
-#[test]
 fn a_filter_chooses_by_port_field_and_drop() {
     let mut bed = Testbed::new(&[]);
     bed.when_to(1, "forward", &[2, 0]);

@@ -168,6 +168,7 @@ fn with_interpreter<T>(
         steps: context.steps as u32,
     };
     externs.dropped_at = context.dropped_at as u32;
+    externs.counted = (context.counter as u32, context.counter_cell);
     let mut interpreter = Interpreter { program, phv: &mut slots, externs: &mut *externs, payload, pass };
     let result = work(&mut interpreter, arguments);
     let pass = interpreter.pass;
@@ -182,6 +183,7 @@ fn with_interpreter<T>(
     context.exit = u64::from(pass.exit);
     context.steps = u64::from(pass.steps);
     context.dropped_at = u64::from(externs.dropped_at);
+    (context.counter, context.counter_cell) = (u64::from(externs.counted.0), externs.counted.1);
     match pass.failed {
         Some(DropReason::Assertion) => context.failed = 1,
         Some(_) => context.failed = 2,

@@ -102,8 +102,9 @@ impl Native {
         (context.now, context.now_us) = (now.0, now.as_micros());
         (context.clone_list, context.resubmit, context.recirculate) = (0, 0, 0);
         (context.exit, context.failed, context.steps) = (0, 0, 0);
-        (context.dropped_at, context.counter) = (0, 0);
-        (parts.externs.dropped_at, parts.externs.counted.0) = (0, 0);
+        if !cfg!(feature = "no-hooks") {
+            (context.dropped_at, context.counter) = (0, 0);
+        }
     }
 
     #[inline]
@@ -118,13 +119,8 @@ impl Native {
     /// Notes where the packet was marked to drop, and the reason that was counted.
     #[cold]
     fn note_drop(&self, externs: &mut Externs) {
-        let context = &self.context;
-        if context.dropped_at != 0 {
-            externs.dropped_at = context.dropped_at as u32;
-        }
-        if context.counter != 0 {
-            externs.counted = (context.counter as u32, context.counter_cell);
-        }
+        externs.dropped_at = self.context.dropped_at as u32;
+        externs.counted = (self.context.counter as u32, self.context.counter_cell);
     }
 
     #[inline]

@@ -110,18 +110,15 @@ impl Switch {
             return self.sight.note(|| "dropped: no program".into());
         };
         let at_hand = forwarding.pipeline.arrive(self.clock, &arrival, bytes);
-        let packet = at_hand.unicast();
+        // A packet that is seen at the ports takes the longer way, which says what becomes of it.
+        let packet = at_hand.unicast().filter(|_| !self.sight.is_on());
         let place = packet.and_then(|packet| self.places.get(usize::from(packet.port.0)).copied().flatten());
         if let (Some(Unicast { port, priority: queue, bytes }), Some(place)) = (packet, place) {
             if self.ports[usize::from(place)].lets_through(now, queue, bytes) {
                 let departure = Departure { port, enq_timestamp: now, ..Departure::default() };
                 let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
                 let outcome = at_hand.egress(&departure, &mut frame);
-                if self.sight.on {
-                    self.sight.note(|| format!("to {port}"));
-                    self.sight.comes_from(Instance::Normal, 0, 0);
-                }
-                return self.leave(
+                return self.leave::<false>(
                     now,
                     LeavingPacket { place, port, queue, bytes, truncate: None, trace: None },
                     Lineage::default(),
@@ -332,12 +329,17 @@ impl Switch {
             forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)
         };
         let way = LeavingPacket { place, port, queue, bytes, truncate, trace };
-        self.leave(now, way, lineage, outcome, frame);
+        if trace.is_some() || self.sight.is_on() {
+            self.leave::<true>(now, way, lineage, outcome, frame);
+        } else {
+            self.leave::<false>(now, way, lineage, outcome, frame);
+        }
     }
 
-    /// Carries out the decision of egress.
+    /// Carries out the decision of egress. `WATCHED` packets are traced, or seen at the ports: the code for other
+    /// packets has nothing of that.
     #[inline(always)]
-    fn leave(
+    fn leave<const WATCHED: bool>(
         &mut self, now: Nanos, way: LeavingPacket, lineage: Lineage, outcome: EgressOutcome, mut frame: Frame,
     ) {
         let EgressOutcome { fate, clone } = outcome;
@@ -362,16 +364,18 @@ impl Switch {
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
-            Fate::Send => self.send(now, way, frame),
+            Fate::Send => self.send::<WATCHED>(now, way, frame),
         }
         if let Some(clone) = clone {
             self.clone_out(now, clone, Instance::CloneEgress, lineage.next(), way.trace);
         }
-        self.tracer.end(way.trace);
+        if WATCHED {
+            self.tracer.end(way.trace);
+        }
     }
 
     /// Sends a frame.
-    fn send(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
+    fn send<const WATCHED: bool>(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
         let LeavingPacket { place, queue, bytes: queued_bytes, trace, .. } = way;
         let state = &mut self.ports[usize::from(place)];
         let (port, length) = (state.port, frame.wire_len());
@@ -382,7 +386,7 @@ impl Switch {
             self.tell_at(trace, true, Some(port), why);
             return self.spare.push(frame.bytes);
         }
-        if let Some(branch) = self.tracer.of(trace) {
+        if let Some(branch) = self.tracer.of(trace.filter(|_| WATCHED)) {
             branch.sent_bytes = length;
         }
         if to_controller {
@@ -391,7 +395,9 @@ impl Switch {
             self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
             return;
         }
-        self.sight.leaves(now, port, &frame.bytes);
+        if WATCHED {
+            self.sight.leaves(now, port, &frame.bytes);
+        }
         if !state.out_wire.is_up() {
             state.out_queues.count_link_down(queue, queued_bytes);
         }
@@ -402,7 +408,9 @@ impl Switch {
         } else {
             return self.send_later(now, way, frame, length);
         };
-        self.tell_link(place, trace, at_once.is_some());
+        if WATCHED {
+            self.tell_link(place, trace, at_once.is_some());
+        }
         match at_once {
             Some(time) => {
                 let Frame { bytes, tail } = frame;

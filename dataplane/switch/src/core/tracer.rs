@@ -5,6 +5,7 @@
 //! can be traced at once, misses packets and says how many. Filters share traces, and no bounds.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU64;
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{FieldMatch, FieldMatchError, Instance, Port, Step};
@@ -17,7 +18,7 @@ const FILTER_LIMIT: usize = 8;
 const OPEN_LIMIT: usize = 64;
 /// The most traces of a filter that wait for their reader.
 const KEPT_LIMIT: usize = 64;
-/// The most branches of one trace.
+/// The most branches of one trace: a [`TraceHandle`] has a byte for them.
 const BRANCH_LIMIT: usize = 256;
 /// The most passes in a row: readers of JSON stop at 128 levels, of which each pass takes two.
 const DEPTH_LIMIT: usize = 50;
@@ -89,11 +90,23 @@ pub struct TraceFilter {
     pub patient: bool,
 }
 
-/// The branch of a trace that a packet is on.
+/// The branch of a trace that a packet is on: the trace's number plus one, and the branch in the last byte. So
+/// packets without a trace carry one word more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceHandle {
-    trace: u64,
-    branch: u32,
+pub struct TraceHandle(NonZeroU64);
+
+impl TraceHandle {
+    fn new(trace: u64, branch: usize) -> Option<TraceHandle> {
+        NonZeroU64::new((trace + 1) << 8 | branch as u64).map(TraceHandle)
+    }
+
+    fn trace(self) -> u64 {
+        (self.0.get() >> 8) - 1
+    }
+
+    fn branch(self) -> usize {
+        (self.0.get() & 0xff) as usize
+    }
 }
 
 /// One pass of a packet through ingress or egress.
@@ -180,7 +193,7 @@ struct Open {
     filters: Vec<u64>,
     trace: Trace,
     /// Each branch with the branch from which it came.
-    branches: Vec<(u32, Branch)>,
+    branches: Vec<(usize, Branch)>,
     /// Branches that have not ended.
     live: u32,
     /// Steps that there is room for.
@@ -201,7 +214,7 @@ impl Tracer {
     /// Whether no packet has to be looked at.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.armed.is_empty()
+        cfg!(feature = "no-hooks") || self.armed.is_empty()
     }
 
     /// Traces the next `count` packets that a filter chooses; `None`: there are too many filters.
@@ -274,54 +287,46 @@ impl Tracer {
         let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
         self.open.insert(id, Open { filters, trace, branches: vec![(0, root)], live: 1, room: STEP_LIMIT });
         self.traces += 1;
-        Some(TraceHandle { trace: id, branch: 0 })
+        TraceHandle::new(id, 0)
     }
 
     /// A branch for a packet that goes on; `None` where its trace is full or gone.
-    #[inline]
     pub fn branch(
-        &mut self, from: Option<TraceHandle>, cause: &'static str, now: Nanos,
+        &mut self, from: Option<TraceHandle>, cause: &'static str, time: Nanos,
     ) -> Option<TraceHandle> {
-        self.follow(from?, cause, now)
-    }
-
-    fn follow(&mut self, from: TraceHandle, cause: &'static str, time: Nanos) -> Option<TraceHandle> {
-        let open = self.open.get_mut(&from.trace)?;
-        let before = |branch: &u32| (*branch > 0).then(|| open.branches[*branch as usize].0);
-        let depth = std::iter::successors(Some(from.branch), before).count();
+        let from = from?;
+        let open = self.open.get_mut(&from.trace())?;
+        let before = |branch: &usize| (*branch > 0).then(|| open.branches[*branch].0);
+        let depth = std::iter::successors(Some(from.branch()), before).count();
         if open.branches.len() >= BRANCH_LIMIT || depth >= DEPTH_LIMIT {
-            if let Some((_, from)) = open.branches.get_mut(from.branch as usize) {
+            if let Some((_, from)) = open.branches.get_mut(from.branch()) {
                 from.copies_cut += 1;
             }
             return None;
         }
-        let branch = open.branches.len() as u32;
+        let branch = open.branches.len();
         let pass = if matches!(cause, "resubmit" | "recirculate") { "ingress" } else { "egress" };
-        open.branches.push((from.branch, Branch { pass, cause, time, ..Branch::default() }));
+        open.branches.push((from.branch(), Branch { pass, cause, time, ..Branch::default() }));
         open.live += 1;
-        Some(TraceHandle { trace: from.trace, branch })
+        TraceHandle::new(from.trace(), branch)
     }
 
     /// The branch of a handle, to add to it.
-    #[inline]
     pub fn of(&mut self, handle: Option<TraceHandle>) -> Option<&mut Branch> {
-        self.at(handle?)
-    }
-
-    fn at(&mut self, handle: TraceHandle) -> Option<&mut Branch> {
-        let open = self.open.get_mut(&handle.trace)?;
-        open.branches.get_mut(handle.branch as usize).map(|(_, branch)| branch)
+        let handle = handle?;
+        let open = self.open.get_mut(&handle.trace())?;
+        open.branches.get_mut(handle.branch()).map(|(_, branch)| branch)
     }
 
     /// Adds the steps of a branch, as far as the trace has room.
     pub fn record(&mut self, handle: TraceHandle, mut steps: Vec<Step>) {
-        let Some(open) = self.open.get_mut(&handle.trace) else { return };
+        let Some(open) = self.open.get_mut(&handle.trace()) else { return };
         if steps.len() > open.room {
             steps.truncate(open.room);
             steps.push(Step::Cut);
         }
         open.room -= steps.len().min(open.room);
-        if let Some((_, branch)) = open.branches.get_mut(handle.branch as usize) {
+        if let Some((_, branch)) = open.branches.get_mut(handle.branch()) {
             branch.steps = steps;
         }
     }
@@ -341,20 +346,14 @@ impl Tracer {
     }
 
     /// Ends a branch. The last one completes its trace.
-    #[inline]
     pub fn end(&mut self, handle: Option<TraceHandle>) {
-        if let Some(handle) = handle {
-            self.close(handle);
-        }
-    }
-
-    fn close(&mut self, handle: TraceHandle) {
-        let Some(open) = self.open.get_mut(&handle.trace) else { return };
+        let Some(handle) = handle else { return };
+        let Some(open) = self.open.get_mut(&handle.trace()) else { return };
         open.live = open.live.saturating_sub(1);
         if open.live > 0 {
             return;
         }
-        let Some(Open { mut filters, mut trace, branches, .. }) = self.open.remove(&handle.trace) else {
+        let Some(Open { mut filters, mut trace, branches, .. }) = self.open.remove(&handle.trace()) else {
             return;
         };
         let dropped = branches.iter().any(|(_, branch)| branch.dropped);
@@ -376,10 +375,10 @@ impl Tracer {
 }
 
 /// The tree of branches, each of which stands behind the one from which it came.
-fn nested(mut branches: Vec<(u32, Branch)>) -> Branch {
+fn nested(mut branches: Vec<(usize, Branch)>) -> Branch {
     while branches.len() > 1 {
         if let Some((parent, branch)) = branches.pop() {
-            branches[parent as usize].1.copies.insert(0, branch);
+            branches[parent].1.copies.insert(0, branch);
         }
     }
     branches.pop().map(|(_, branch)| branch).unwrap_or_default()

@@ -49,9 +49,10 @@ impl Switch {
         state.delivered.0 += 1;
         state.delivered.1 += bytes.len() as u64 + u64::from(tail);
         let arrival = Arrival { tail, ..Arrival::on(state.port) };
-        if self.sight.on {
-            self.sight.arrives(now, state.port, bytes);
+        if !self.sight.is_on() {
+            return self.ingress(now, arrival, bytes);
         }
+        self.sight.arrives(now, state.port, bytes);
         self.ingress(now, arrival, bytes);
         self.sight.pause();
     }
