@@ -151,7 +151,7 @@ class Supervision:
                 if controller is None or daemon is not controller.daemon:
                     self._tell(line)
                 elif self._restarts == 0:
-                    self._tell(f"{line}; not started again after {_RESTARTS} times; see {daemon.log}")
+                    self._tell(f"{line}; not started again, after {_RESTARTS} times")
                 else:
                     self._tell(f"{line}; started again, with its sessions")
                     self._restarts -= 1

@@ -1,0 +1,38 @@
+"""The supervision of a network tells of each death once, and starts its controller again up to a limit."""
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from groupflow.lab.daemon import Daemon
+from groupflow.lab.named import Running, Supervision
+
+
+def dying(name: str, folder: Path) -> Daemon:
+    return Daemon(name, ["sh", "-c", "echo no room >&2; exit 3"], folder / f"{name}.log")
+
+
+def test_a_controller_that_dies_at_once_is_started_five_times(tmp_path: Path) -> None:
+    daemon, agent = dying("controller", tmp_path), dying("agent", tmp_path)
+    controller = SimpleNamespace(daemon=daemon, begin_again=daemon.restart)
+    network = SimpleNamespace(processes=[daemon, agent])
+    told: list[str] = []
+    supervision = Supervision(
+        cast(Running, SimpleNamespace(network=network, controller=controller)), told.append
+    )
+    for process in (daemon, agent):
+        process.start()
+    started: list[bool] = []
+    for _ in range(8):
+        deadline = time.monotonic() + 20
+        while daemon.alive or agent.alive:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        started.append(supervision.look())
+    assert started == [True] * 5 + [False] * 3
+    of_agent = [line for line in told if line.startswith("agent ")]
+    assert len(of_agent) == 1 and of_agent[0].endswith("exited with status 3: no room")
+    of_controller = [line.partition("status 3: no room; ")[2] for line in told if line not in of_agent]
+    again = "started again, with its sessions"
+    assert of_controller == [again] * 5 + ["not started again, after 5 times"]
