@@ -248,9 +248,9 @@ impl Twin {
         let entry = entry(&program, table, seeds);
         self.both(|p| match what % 8 {
             0 => p.table_delete(table.id, &entry.key).is_ok(),
-            1 => p.table_modify(table.id, entry.clone()).is_ok(),
+            1 => p.table_modify(table.id, &entry.key, &entry.call).is_ok(),
             2 => p.table_set_default(table.id, (seeds[0] % 3 != 0).then(|| entry.call.clone())).is_ok(),
-            _ => p.table_insert(table.id, entry.clone()).is_ok(),
+            _ => p.table_insert(table.id, &entry.key, &entry.call).is_ok(),
         });
     }
 }
