@@ -85,7 +85,7 @@ fn add(pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, action: &str, 
         key: EntryKey { matches, priority: 0 },
         call: ActionCall { action, arguments: arguments.to_vec() },
     };
-    pipeline.table_insert(table.id, entry).unwrap_or_else(|error| panic!("{error}"));
+    pipeline.table_insert(table.id, &entry.key, &entry.call).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A switch with 100 hosts, and one session from port 1 to the neighbours 1 to 4.

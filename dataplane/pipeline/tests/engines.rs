@@ -250,18 +250,20 @@ fn primitives() -> impl Strategy<Value = Vec<Value>> {
     prop::collection::vec(a_primitive(), 1..8)
 }
 
-/// A table: key, and the primitives of its two actions.
-fn a_table() -> impl Strategy<Value = (Vec<Value>, Vec<Value>, Vec<Value>, bool, bool)> {
+/// A table: key, the primitives of its two actions, and whether it counts, branches, and has a selector.
+type Table = (Vec<Value>, Vec<Value>, Vec<Value>, [bool; 3]);
+
+fn a_table() -> impl Strategy<Value = Table> {
     let part = (select(vec!["exact", "exact", "exact", "lpm", "ternary", "range", "optional"]), a_field())
         .prop_map(|(kind, (header, name, _))| json!([kind, header, name]));
     let key = prop_oneof![3 => prop::collection::vec(part, 1..4), 1 => Just(vec![])];
-    (key, primitives(), primitives(), any::<bool>(), any::<bool>())
+    (key, primitives(), primitives(), any::<[bool; 3]>())
 }
 
 #[derive(Debug, Clone)]
 enum Step {
     Run(Vec<Value>),
-    Table((Vec<Value>, Vec<Value>, Vec<Value>, bool, bool)),
+    Table(Table),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -292,7 +294,7 @@ fn build(parser: u8, controls: [Vec<Step>; 2]) -> P4 {
     p4.run(INGRESS, vec![forward(1)]);
     for (control, steps) in controls.into_iter().enumerate() {
         for (i, step) in steps.into_iter().enumerate() {
-            let (key, first, second, counted, branches) = match step {
+            let (key, first, second, [counted, branches, selects]) = match step {
                 Step::Run(ops) => {
                     // Without an action's arguments.
                     let text = json!(bounded(ops)).to_string();
@@ -319,6 +321,12 @@ fn build(parser: u8, controls: [Vec<Step>; 2]) -> P4 {
             table["with_counters"] = json!(counted);
             if branches {
                 table["next_tables"] = json!({"__HIT__": null, "__MISS__": null});
+            }
+            if selects {
+                let algo = ["csum16", "crc16", "crc32"][i % 3];
+                let input = [field("h", "b"), field("n", "c")];
+                table["selector"] = json!({"algo": algo, "input": input});
+                table["type"] = json!("indirect_ws");
             }
         }
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use common::twin::{writes, Twin};
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Match, Program};
+use groupflow_pipeline::{ActionCall, EntryKey, Match, Program};
 use proptest::prelude::*;
 
 /// The program, loaded once.
@@ -156,8 +156,8 @@ fn add(twin: &mut Twin, table: &str, matched: Match, action: &str) {
     let mut actions = table.actions.iter().map(|id| &program().actions()[id.index()]);
     let call =
         ActionCall { action: actions.find(|a| a.name.ends_with(action)).unwrap().id, arguments: vec![] };
-    let entry = Entry { key: EntryKey { matches: vec![matched], priority: 0 }, call };
-    twin.both(|p| p.table_insert(table.id, entry.clone())).unwrap();
+    let key = EntryKey { matches: vec![matched], priority: 0 };
+    twin.both(|p| p.table_insert(table.id, &key, &call)).unwrap();
 }
 
 /// Whether a reset is demanded: the header is within the packet, and no reset itself.

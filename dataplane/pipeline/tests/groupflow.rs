@@ -86,7 +86,7 @@ fn it_loads_and_every_table_takes_an_entry() {
     let writable = program.tables().iter().filter(|table| !table.key.is_empty() && !table.const_entries);
     for table in writable {
         let entry = some_entry(&program, table);
-        pipeline.table_insert(table.id, entry.clone()).unwrap();
+        pipeline.table_insert(table.id, &entry.key, &entry.call).unwrap();
         assert_eq!(pipeline.table_get(table.id, &entry.key).unwrap().entry, entry);
     }
 }

@@ -26,8 +26,8 @@ fn declared_entries_and_defaults() {
     assert_eq!(read, [(true, 2), (true, 1)], "the lowest number wins in BMv2, the highest here");
     let new = entry(&pipeline, "t", vec![Match::Ternary { value: 5, mask: 255 }], 1, "hit", &[1]);
     let constant = TableError::ConstEntries("t".to_owned());
-    assert_eq!(pipeline.table_insert(t, new.clone()), Err(constant.clone()));
-    assert_eq!(pipeline.table_modify(t, new.clone()), Err(constant.clone()));
+    assert_eq!(pipeline.table_insert(t, &new.key, &new.call), Err(constant.clone()));
+    assert_eq!(pipeline.table_modify(t, &new.key, &new.call), Err(constant.clone()));
     assert_eq!(pipeline.table_delete(t, &new.key), Err(constant));
     assert_eq!(pipeline.table_set_default(t, None), Err(TableError::ConstDefault("t".to_owned())));
 }
@@ -149,19 +149,26 @@ fn wrong_entries_are_refused() {
         (arguments(vec![1, 2]), "action hit, parameter 1: there is no such parameter"),
     ];
     for (wrong, text) in cases {
-        assert_eq!(pipeline.table_insert(t, wrong).unwrap_err().to_string(), text);
+        assert_eq!(pipeline.table_insert(t, &wrong.key, &wrong.call).unwrap_err().to_string(), text);
     }
-    assert_eq!(pipeline.table_modify(t, good.clone()).unwrap_err().to_string(), "table t has no such entry");
-    assert_eq!(pipeline.table_delete(t, &good.key).unwrap_err().to_string(), "table t has no such entry");
-    pipeline.table_insert(t, good.clone()).unwrap();
     assert_eq!(
-        pipeline.table_insert(t, good.clone()).unwrap_err().to_string(),
+        pipeline.table_modify(t, &good.key, &good.call).unwrap_err().to_string(),
+        "table t has no such entry"
+    );
+    assert_eq!(pipeline.table_delete(t, &good.key).unwrap_err().to_string(), "table t has no such entry");
+    pipeline.table_insert(t, &good.key, &good.call).unwrap();
+    assert_eq!(
+        pipeline.table_insert(t, &good.key, &good.call).unwrap_err().to_string(),
         "table t has this entry already"
     );
     let other = matches(vec![Match::Exact(2), lpm(0, 0)]);
-    assert_eq!(pipeline.table_insert(t, other).unwrap_err().to_string(), "table t is full (1 entries)");
+    assert_eq!(
+        pipeline.table_insert(t, &other.key, &other.call).unwrap_err().to_string(),
+        "table t is full (1 entries)"
+    );
     let keyless = table_id(&pipeline, "keyless");
-    let no_key = pipeline.table_insert(keyless, matches(vec![])).unwrap_err();
+    let no_key = matches(vec![]);
+    let no_key = pipeline.table_insert(keyless, &no_key.key, &no_key.call).unwrap_err();
     assert_eq!(no_key.to_string(), "table keyless has no key: only its default entry can be set");
     assert!(matches!(
         pipeline.direct_counter_write(t, Some(&good.key), CounterValue::default()),
@@ -176,7 +183,7 @@ fn an_id_of_another_program_is_refused() {
     let large = table_program(json!([["exact", "h", "a"]])).load();
     let t = table_id(&large, "t");
     let new = entry(&large, "t", vec![Match::Exact(1)], 0, "hit", &[3]);
-    assert_eq!(small.table_insert(t, new), Err(TableError::NoSuchTable));
+    assert_eq!(small.table_insert(t, &new.key, &new.call), Err(TableError::NoSuchTable));
     assert!(small.table_entries(t).is_err());
 }
 
@@ -217,7 +224,7 @@ fn keep_wide_entries(mut pipeline: Pipeline) {
         .to_vec();
     let read = |pipeline: &Pipeline| pipeline.table_entries(t).unwrap().collect::<Vec<_>>();
     for kept in &written {
-        pipeline.table_insert(t, kept.clone()).unwrap();
+        pipeline.table_insert(t, &kept.key, &kept.call).unwrap();
     }
     assert_eq!(read(&pipeline).into_iter().map(|view| view.entry).collect::<Vec<_>>(), written);
     let bytes = [0, 0, 0, 11, 0, 0, 0, 0];
@@ -236,7 +243,7 @@ fn keep_wide_entries(mut pipeline: Pipeline) {
     // The entries that come next have their rows.
     for priority in [1, 2] {
         let next = EntryKey { matches: matches(0, 0, 0, Some(1)), priority };
-        pipeline.table_insert(t, Entry { key: next, call: written[2].call.clone() }).unwrap();
+        pipeline.table_insert(t, &next, &written[2].call).unwrap();
     }
     for view in read(&pipeline) {
         assert_eq!((view.counter, view.hit), (Some(CounterValue::default()), Nanos::ZERO));

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, Arrival, Engine, Entry, EntryKey, Match, Pipeline, Port, Step};
+use groupflow_pipeline::{ActionCall, Arrival, Engine, EntryKey, Match, Pipeline, Port, Step};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn exact_keys_of_all_sizes() {
         pipeline.table_delete(t, &EntryKey { matches: matches(1, 2), priority: 0 }).unwrap();
         assert_eq!(port(&mut pipeline, 1, 2, 9), 500);
         let changed = entry(&pipeline, "t", matches(2, 1), 0, "hit", &[9]);
-        pipeline.table_modify(t, changed).unwrap();
+        pipeline.table_modify(t, &changed.key, &changed.call).unwrap();
         assert_eq!(port(&mut pipeline, 2, 1, 9), 9);
     }
 }
@@ -46,7 +46,7 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
         let select = pipeline.program().table("t").unwrap().select.unwrap();
         let to_group = ActionCall { action: select, arguments: vec![5] };
         let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
-        pipeline.table_insert(id, Entry { key, call: to_group.clone() }).unwrap();
+        pipeline.table_insert(id, &key, &to_group).unwrap();
         assert_eq!(port(&mut pipeline, 1, 2, 9), 0, "an empty group does nothing");
         pipeline.set_group(id, 5, calls).unwrap();
         // The checksum of one word is its complement.

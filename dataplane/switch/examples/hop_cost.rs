@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Entry, EntryKey, Frame, Match, Pipeline, Port, Program, Verdict,
+    ActionCall, Arrival, Departure, EntryKey, Frame, Match, Pipeline, Port, Program, Verdict,
 };
 use groupflow_switch::core::{parse_port_link, Emitted, QueueRegisters, Switch, SwitchConfig, TraceRequest};
 
@@ -167,7 +167,7 @@ fn route(pipeline: &mut Pipeline) -> Result<(), Box<dyn Error>> {
         let action = program.table_action(table.id, &in_control(action)).ok_or("no such action")?;
         let call = ActionCall { action: action.id, arguments };
         let key = EntryKey { matches: vec![key], priority: 0 };
-        pipeline.table_insert(table.id, Entry { key, call })?;
+        pipeline.table_insert(table.id, &key, &call)?;
     }
     Ok(())
 }

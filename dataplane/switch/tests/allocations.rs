@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, Engine, Entry, EntryKey, Match, Pipeline, Port, Program};
+use groupflow_pipeline::{ActionCall, Engine, EntryKey, Match, Pipeline, Port, Program};
 use groupflow_switch::core::{
     parse_port_link, Emitted, QueueRegisters, Replica, ReplicationEngine, Switch, SwitchConfig,
 };
@@ -119,7 +119,7 @@ fn add(pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, action: &str, 
     let mut actions = table.actions.iter().map(|&id| &program.actions()[id.index()]);
     let action = actions.find(|a| a.name.ends_with(action)).unwrap().id;
     let call = ActionCall { action, arguments: arguments.to_vec() };
-    pipeline.table_insert(table.id, Entry { key: EntryKey { matches, priority: 0 }, call }).unwrap();
+    pipeline.table_insert(table.id, &EntryKey { matches, priority: 0 }, &call).unwrap();
 }
 
 /// A route to port 2, and a session from port 1 to the branches with a cache agent.
@@ -259,7 +259,7 @@ fn an_entry_takes_less_than_200_bytes() {
         let before = BYTES.get();
         for n in 0..count {
             let key = EntryKey { matches: key(n), priority };
-            pipeline.table_insert(table.id, Entry { key, call: call.clone() }).unwrap();
+            pipeline.table_insert(table.id, &key, &call).unwrap();
         }
         let bytes = (BYTES.get().wrapping_sub(before)) as u128 / count;
         assert!((20..200).contains(&bytes), "{name}: {bytes}");

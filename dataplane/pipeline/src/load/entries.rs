@@ -70,7 +70,7 @@ pub(crate) fn entries(
         }
         let priority = if info.with_priority { (last - priority).saturating_add(1) } else { 0 };
         let key = EntryKey { matches, priority };
-        let key = check::key(info, &key).map_err(|error| node.invalid(error.to_string()))?;
+        check::key(info, &key).map_err(|error| node.invalid(error.to_string()))?;
         if !seen.insert(key.clone()) {
             return Err(node.invalid("a second entry with this key"));
         }

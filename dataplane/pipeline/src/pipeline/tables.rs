@@ -42,10 +42,15 @@ fn writable<'a>(
     Ok((info, &mut tables[table.index()]))
 }
 
+/// The words of a key.
+fn words(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<Vec<u64>, TableError> {
+    check::key(info, key)?;
+    Ok(state.shape.encode(key))
+}
+
 /// The row of an entry.
 fn find(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<u32, TableError> {
-    let key = state.shape.encode(&check::key(info, key)?);
-    state.find(&key).ok_or_else(|| not_found(info))
+    state.find(&words(info, state, key)?).ok_or_else(|| not_found(info))
 }
 
 impl Pipeline {
@@ -64,10 +69,12 @@ impl Pipeline {
     }
 
     /// Adds an entry.
-    pub fn table_insert(&mut self, table: TableId, entry: Entry) -> Result<(), TableError> {
+    pub fn table_insert(
+        &mut self, table: TableId, key: &EntryKey, call: &ActionCall,
+    ) -> Result<(), TableError> {
         let (info, state) = writable(&self.program, &mut self.tables, table)?;
-        let key = state.shape.encode(&check::key(info, &entry.key)?);
-        let call = bind(&self.program.actions, info, &entry.call)?;
+        let key = words(info, state, key)?;
+        let call = bind(&self.program.actions, info, call)?;
         if state.find(&key).is_some() {
             return Err(TableError::AlreadyExists(info.name.clone()));
         }
@@ -79,11 +86,12 @@ impl Pipeline {
     }
 
     /// Gives an entry another action. Its counter and meter stay.
-    pub fn table_modify(&mut self, table: TableId, entry: Entry) -> Result<(), TableError> {
+    pub fn table_modify(
+        &mut self, table: TableId, key: &EntryKey, call: &ActionCall,
+    ) -> Result<(), TableError> {
         let (info, state) = writable(&self.program, &mut self.tables, table)?;
-        let key = state.shape.encode(&check::key(info, &entry.key)?);
-        let call = bind(&self.program.actions, info, &entry.call)?;
-        let row = state.find(&key).ok_or_else(|| not_found(info))?;
+        let row = find(info, state, key)?;
+        let call = bind(&self.program.actions, info, call)?;
         state.set(row, Some(call));
         Ok(())
     }

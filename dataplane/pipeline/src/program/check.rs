@@ -5,8 +5,8 @@ use crate::program::entry::{ActionCall, EntryKey, Match};
 use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
 use crate::program::phv::{mask, prefix_mask};
 
-/// The key in its canonical form, if it fits the table.
-pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<EntryKey, TableError> {
+/// Whether the key fits the table.
+pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<(), TableError> {
     if table.key.is_empty() {
         return Err(TableError::NoKey(table.name.clone()));
     }
@@ -20,19 +20,17 @@ pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<EntryKey, TableEr
         (false, 1..) => return Err(priority("entries have no priority")),
         _ => {}
     }
-    let mut matches = Vec::with_capacity(key.matches.len());
-    for (field, m) in table.key.iter().zip(&key.matches) {
+    table.key.iter().zip(&key.matches).try_for_each(|(field, m)| {
         let error = |reason| TableError::Key { table: table.name.clone(), field: field.name.clone(), reason };
-        matches.push(canonical(field, m).map_err(error)?);
-    }
-    Ok(EntryKey { matches, priority: key.priority })
+        fits(field, m).map_err(error)
+    })
 }
 
-fn canonical(field: &KeyInfo, m: &Match) -> Result<Match, &'static str> {
+fn fits(field: &KeyInfo, m: &Match) -> Result<(), &'static str> {
     let width = field.width as u8;
     let all = mask(width);
     let fits = |value: u128| value & !all == 0;
-    let ok = |good: bool, reason| if good { Ok(m.clone()) } else { Err(reason) };
+    let ok = |good: bool, reason| if good { Ok(()) } else { Err(reason) };
     match (field.kind, m) {
         (MatchKind::Exact, Match::Exact(value)) => ok(fits(*value), "the value does not fit the field"),
         (MatchKind::Lpm, Match::Lpm { value, prefix }) => {
@@ -43,17 +41,11 @@ fn canonical(field: &KeyInfo, m: &Match) -> Result<Match, &'static str> {
             ok(fits(*mask), "the mask does not fit the field")?;
             ok(value & !mask == 0, "the value has bits outside its mask")
         }
-        (MatchKind::Ternary, Match::Optional(value)) => {
-            let value = value.unwrap_or(0);
-            ok(fits(value), "the value does not fit the field")?;
-            let mask = if matches!(m, Match::Optional(None)) { 0 } else { all };
-            Ok(Match::Ternary { value, mask })
-        }
         (MatchKind::Range, Match::Range { low, high }) => {
             ok(fits(*high), "the value does not fit the field")?;
             ok(low <= high, "the range is empty")
         }
-        (MatchKind::Optional, Match::Optional(value)) => {
+        (MatchKind::Ternary | MatchKind::Optional, Match::Optional(value)) => {
             ok(fits(value.unwrap_or(0)), "the value does not fit the field")
         }
         (MatchKind::Exact, _) => Err("an exact match is expected"),

@@ -356,7 +356,7 @@ pub fn insert(
 ) {
     let new = entry(pipeline, table, matches, priority, action, arguments);
     let id = table_id(pipeline, table);
-    pipeline.table_insert(id, new).unwrap();
+    pipeline.table_insert(id, &new.key, &new.call).unwrap();
 }
 
 /// A program whose ingress sends packets to the port that table `t` finds, or to port 500.

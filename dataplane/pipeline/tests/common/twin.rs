@@ -6,7 +6,7 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
     ActionCall, Arrival, Departure, EgressOutcome, Engine, Entry, EntryKey, Frame, Ingress, Instance, Match,
-    MatchKind, Packet, Pipeline, PipelineOptions, Program, TableInfo, Unicast, Verdict,
+    MatchKind, Packet, Pipeline, PipelineOptions, Program, TableInfo, Unicast, Verdict, Weighted,
 };
 use proptest::prelude::*;
 
@@ -220,9 +220,27 @@ pub fn entry(program: &Program, table: &TableInfo, seeds: &[u64]) -> Entry {
     let matches = matches.collect();
     let actions: Vec<_> = table.actions.iter().map(|id| &program.actions()[id.index()]).collect();
     let action = actions[seeds_of(&matches) % actions.len()];
-    let arguments = action.params.iter().zip(1..).map(|(param, i)| value(8 * i, param.width)).collect();
+    let arguments = if Some(action.id) == table.select {
+        vec![handle(table).into()]
+    } else {
+        action.params.iter().zip(1..).map(|(param, i)| value(8 * i, param.width)).collect()
+    };
     let priority = if table.with_priority { 1 + (seeds_of(&matches) % 5) as u32 } else { 0 };
     Entry { key: EntryKey { matches, priority }, call: ActionCall { action: action.id, arguments } }
+}
+
+/// The handle of a table's one group.
+fn handle(table: &TableInfo) -> u64 {
+    table.id.index() as u64
+}
+
+/// Actions for the group of a table with a selector, from random numbers: none, for some.
+fn group(program: &Program, table: &TableInfo, seeds: &[u64; 3]) -> Vec<Weighted> {
+    let weighted = seeds.iter().map(|&seed| {
+        let watched = (seed % 2 == 0).then_some(Port((seed / 2 % 4) as u16));
+        (entry(program, table, &[seed, 1]).call, (seed / 8 % 4) as u32, watched)
+    });
+    weighted.filter(|(call, ..)| Some(call.action) != table.select).collect()
 }
 
 fn seeds_of(matches: &Vec<Match>) -> usize {
@@ -247,10 +265,17 @@ impl Twin {
         let table = tables[table.index(tables.len())];
         let entry = entry(&program, table, seeds);
         self.both(|p| match what % 8 {
+            3 if table.select.is_some() => {
+                p.set_group(table.id, handle(table), group(&program, table, seeds)).is_ok()
+            }
+            4 if table.select.is_some() => {
+                p.port_is(Port((seeds[0] % 4) as u16), seeds[1] % 2 == 0);
+                true
+            }
             0 => p.table_delete(table.id, &entry.key).is_ok(),
-            1 => p.table_modify(table.id, entry.clone()).is_ok(),
+            1 => p.table_modify(table.id, &entry.key, &entry.call).is_ok(),
             2 => p.table_set_default(table.id, (seeds[0] % 3 != 0).then(|| entry.call.clone())).is_ok(),
-            _ => p.table_insert(table.id, entry.clone()).is_ok(),
+            _ => p.table_insert(table.id, &entry.key, &entry.call).is_ok(),
         });
     }
 }

@@ -7,6 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::TableId;
 
 use super::digest::Learner;
+use super::roles::Scope;
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
 use super::update::{self, Found, Purpose, Setting, UpdateKind};
@@ -23,8 +24,8 @@ const UNDO_LIMIT: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Batch {
     atomicity: Atomicity,
-    /// The role of the client.
-    role: String,
+    /// The scope of the client's role.
+    scope: Scope,
     results: Vec<Result<(), Refusal>>,
     /// The steps that take back the updates carried out.
     undo: Vec<Step>,
@@ -44,8 +45,8 @@ pub enum Step {
 
 impl Batch {
     /// A batch of which nothing was carried out yet.
-    pub fn new(atomicity: Atomicity, role: &str) -> Batch {
-        Batch { atomicity, role: role.into(), results: Vec::new(), undo: Vec::new(), failed: false }
+    pub fn new(atomicity: Atomicity, scope: Scope) -> Batch {
+        Batch { atomicity, scope, results: Vec::new(), undo: Vec::new(), failed: false }
     }
 
     /// Whether no packet may see a part of the batch.
@@ -76,7 +77,7 @@ impl Batch {
         if self.failed {
             return Err(aborted());
         }
-        runtime.scope(&self.role)?.check(update.entity.as_ref())?;
+        self.scope.check(update.entity.as_ref())?;
         if self.atomicity == Atomicity::ContinueOnError {
             return runtime.apply(switch, update);
         }

@@ -32,23 +32,25 @@ pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, 
 
 /// One match a field of a key.
 pub fn of_fields(known_fields: &[BoundField], fields: &[FieldMatch]) -> Result<Vec<Match>, Refusal> {
-    let mut found = vec![None; known_fields.len()];
-    for field in fields {
-        let place = known_fields.iter().position(|known| known.id == field.field_id);
-        let place =
-            place.ok_or_else(|| Refusal::invalid(format!("match: there is no field {}", field.field_id)))?;
-        let known = &known_fields[place];
-        let context = format!("match field {}", known.name);
-        let value = decode_match(known, field).map_err(|refusal| refusal.within(&context))?;
-        if found[place].replace(value).is_some() {
-            return Err(Refusal::invalid(format!("{context}: it is there twice")));
-        }
+    let is_known = |field: &&FieldMatch| known_fields.iter().any(|known| known.id == field.field_id);
+    if let Some(field) = fields.iter().find(|field| !is_known(field)) {
+        return Err(Refusal::invalid(format!("match: there is no field {}", field.field_id)));
     }
-    found
-        .into_iter()
-        .zip(known_fields)
-        .map(|(value, field)| value.map_or_else(|| missing(field), Ok))
-        .collect()
+    let values = known_fields.iter().map(|known| {
+        part(fields, |field| field.field_id == known.id)
+            .and_then(|field| field.map_or_else(|| missing(known), |field| decode_match(known, field)))
+            .map_err(|refusal| refusal.within(&format!("match field {}", known.name)))
+    });
+    values.collect()
+}
+
+/// The part that is wanted of an entry's key or of an action, if it is there.
+pub fn part<T>(parts: &[T], is_wanted: impl Fn(&T) -> bool) -> Result<Option<&T>, Refusal> {
+    let mut found = parts.iter().filter(|part| is_wanted(part));
+    match (found.next(), found.next()) {
+        (part, None) => Ok(part),
+        _ => Err(Refusal::invalid("it is there twice")),
+    }
 }
 
 /// P4Runtime's form of a key.
@@ -62,7 +64,7 @@ pub fn fields(table: &BoundTable, key: &EntryKey) -> Vec<FieldMatch> {
 
 fn missing(field: &BoundField) -> Result<Match, Refusal> {
     match field.kind {
-        MatchKind::Exact => Err(Refusal::invalid(format!("match field {}: it is missing", field.name))),
+        MatchKind::Exact => Err(Refusal::invalid("it is missing")),
         MatchKind::Lpm => Ok(Match::Lpm { value: 0, prefix: 0 }),
         MatchKind::Ternary => Ok(Match::Ternary { value: 0, mask: 0 }),
         MatchKind::Range => Ok(Match::Range { low: 0, high: ones(field.width) }),

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, Port, TableId, Weighted};
+use groupflow_pipeline::{ActionCall, EntryKey, Pipeline, Port, TableId, Weighted};
 
 use super::binding::{Binding, BoundProfile, BoundTable, GroupBounds};
 use super::bytestring::decode;
@@ -176,8 +176,7 @@ pub fn write_member(
             .iter()
             .filter(|((id, _), used)| *id == table.table && used.action.r#type.as_ref() == Some(&named));
         for ((_, key), _) in of_table {
-            let entry = Entry { key: key.clone(), call: call.clone() };
-            pipeline.table_modify(table.table, entry).map_err(table::refusal)?;
+            pipeline.table_modify(table.table, key, &call).map_err(table::refusal)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! Stratum, `stratum.P4RoleConfig`, which lists ids of P4Info.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use prost::Message;
 
@@ -42,7 +43,7 @@ struct PacketFilter {
 
 /// The scope of a role; everything, without a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scope(Option<Limits>);
+pub struct Scope(Option<Arc<Limits>>);
 
 /// A configuration that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,13 +77,13 @@ impl Scope {
             }
             _ => {}
         }
-        Ok(Scope(Some(Limits {
+        Ok(Scope(Some(Arc::new(Limits {
             exclusive: config.exclusive_p4_ids.into_iter().collect(),
             shared: config.shared_p4_ids.into_iter().collect(),
             receives_packet_ins: config.receives_packet_ins,
             packet_in_filter: config.packet_in_filter,
             can_push_pipeline: config.can_push_pipeline,
-        })))
+        }))))
     }
 
     /// An id that both have and one claims for itself alone.

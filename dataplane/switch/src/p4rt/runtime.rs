@@ -302,18 +302,18 @@ impl Runtime {
     /// Checks a write as a whole, in the order that the specification demands.
     pub fn check_write(&self, request: &WriteRequest) -> Result<Batch, Status> {
         #[allow(deprecated)]
-        self.check_client(request.device_id, &request.role, request.role_id, request.election_id.as_ref())?;
+        let scope = self.check_client(
+            request.device_id,
+            &request.role,
+            request.role_id,
+            request.election_id.as_ref(),
+        )?;
         self.check_config()?;
         let atomicity = Atomicity::try_from(request.atomicity).map_err(|_| {
             let message = format!("atomicity: {} is not one that is known", request.atomicity);
             Status::new(Code::Unimplemented, message)
         })?;
-        Ok(Batch::new(atomicity, &request.role))
-    }
-
-    /// The scope of a role.
-    pub fn scope(&self, role: &str) -> Result<&Scope, Refusal> {
-        self.arbitration.scope(role).map_err(|status| Refusal::new(status.code, status.message))
+        Ok(Batch::new(atomicity, scope.clone()))
     }
 
     /// Carries out one update of a write that [`Runtime::check_write`] let pass. Changes of queues and
@@ -358,7 +358,9 @@ impl Runtime {
         &self, switch: &Switch, role: &str, entity: &Entity, found: &mut dyn Found,
     ) -> Result<(), Refusal> {
         let (state, forwarding) = self.current(switch)?;
-        let found = &mut OfRole(self.scope(role)?, found);
+        let scope = self.arbitration.scope(role);
+        let scope = scope.map_err(|status| Refusal::new(status.code, status.message))?;
+        let found = &mut OfRole(scope, found);
         match update::extern_entry(Some(entity)) {
             Some(filter) => externs::read(switch, &forwarding.generators, filter, found),
             None => update::read(state, forwarding, entity, switch.reached(), found),

@@ -3,7 +3,7 @@
 //! P4Runtime specification, section "TableEntry".
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableError};
+use groupflow_pipeline::{ActionCall, EntryKey, Pipeline, TableError};
 
 use super::binding::{absent_table, ActionScope, BoundAction, BoundTable};
 use super::direct;
@@ -14,7 +14,7 @@ use super::state::{ControlState, EntryNote};
 use super::status::{Code, Refusal};
 use super::update::{Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
-use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
+use crate::proto::p4::v1::{action::Param, table_action, Action, TableAction, TableEntry};
 
 /// The most bytes of `metadata` that an entry may keep for the controller.
 const METADATA_LIMIT: usize = 4096;
@@ -78,12 +78,10 @@ fn insert_or_modify(
         Some(action) => (Some(call(table, action, ActionScope::DefaultOnly, purpose)?), None),
         None => (None, None),
     };
-    let done = match (kind, call) {
+    let done = match (kind, &call) {
         (UpdateKind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
-        (UpdateKind::Insert, Some(call)) => {
-            pipeline.table_insert(table.table, Entry { key: key.clone(), call })
-        }
-        (_, Some(call)) => pipeline.table_modify(table.table, Entry { key: key.clone(), call }),
+        (UpdateKind::Insert, Some(call)) => pipeline.table_insert(table.table, &key, call),
+        (_, Some(call)) => pipeline.table_modify(table.table, &key, call),
         (_, None) => pipeline.table_get(table.table, &key).map(drop),
     };
     match (done, used) {
@@ -201,22 +199,17 @@ fn call_of(
 }
 
 fn arguments(known: &BoundAction, action: &Action) -> Result<Vec<u128>, Refusal> {
-    let mut arguments = vec![None; known.params.len()];
-    for param in &action.params {
-        let place = known.params.iter().position(|known| known.id == param.param_id);
-        let place =
-            place.ok_or_else(|| Refusal::invalid(format!("it has no parameter {}", param.param_id)))?;
-        let param_of = &known.params[place];
-        let name = &param_of.name;
-        let value = param_of.decode(&param.value).map_err(|e| e.within(&format!("parameter {name}")))?;
-        if arguments[place].replace(value).is_some() {
-            return Err(Refusal::invalid(format!("parameter {name}: it is there twice")));
-        }
+    let is_known = |given: &&Param| known.params.iter().any(|param| param.id == given.param_id);
+    if let Some(given) = action.params.iter().find(|given| !is_known(given)) {
+        return Err(Refusal::invalid(format!("it has no parameter {}", given.param_id)));
     }
-    let complete = arguments.into_iter().zip(&known.params).map(|(value, param)| {
-        value.ok_or_else(|| Refusal::invalid(format!("parameter {}: it is missing", param.name)))
+    let arguments = known.params.iter().map(|param| {
+        matching::part(&action.params, |given| given.param_id == param.id)
+            .and_then(|given| given.ok_or_else(|| Refusal::invalid("it is missing")))
+            .and_then(|given| param.decode(&given.value))
+            .map_err(|refusal| refusal.within(&format!("parameter {}", param.name)))
     });
-    complete.collect()
+    arguments.collect()
 }
 
 fn remember(state: &mut ControlState, table: &BoundTable, key: EntryKey, entry: &TableEntry, now: Nanos) {
