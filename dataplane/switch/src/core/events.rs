@@ -336,8 +336,8 @@ impl Switch {
         }
     }
 
-    /// Carries out the decision of egress. `WATCHED` packets are traced, or seen at the ports: the code for other
-    /// packets has nothing of that.
+    /// Carries out the decision of egress. `WATCHED` packets are traced, or seen at the ports: the copy of the
+    /// code for other packets has no words for traces and captures.
     #[inline(always)]
     fn leave<const WATCHED: bool>(
         &mut self, now: Nanos, way: LeavingPacket, lineage: Lineage, outcome: EgressOutcome, mut frame: Frame,
