@@ -80,7 +80,7 @@ class Connection:
         return str(self.writer.get_extra_info("peername")[0])
 
     def say(self, line: dict[str, Any]) -> None:
-        if self.writer.is_closing():  # with TLS it may have no buffer any more
+        if self.over or self.writer.is_closing():  # with TLS it may have no buffer any more
             return
         if self.writer.transport.get_write_buffer_size() > _UNREAD:
             log.warning("host=%s reads nothing and is disconnected", self.name)
@@ -91,8 +91,8 @@ class Connection:
     def refuse(self, code: str, text: str) -> None:
         """Sends the last line, and ignores further ones. The peer is given time to read it and to close."""
         if not self.over:
-            self.over = True
             self.say({"refused": {"code": code, "text": text}})
+            self.over = True
             asyncio.get_running_loop().call_later(_LAST_SECONDS, self.writer.close)
 
     async def line(self) -> dict[str, Any] | None:

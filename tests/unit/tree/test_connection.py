@@ -31,3 +31,22 @@ async def test_who_is_let_go_is_told_nothing_more(encrypted: bool) -> None:
     assert await reader.read() == b""
     writer.close()
     server.close()
+
+
+async def test_a_refusal_is_the_last_line() -> None:
+    accepted: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(Connection(reader, writer))
+
+    server = await listen(("127.0.0.1", 0), accept, None)
+    reader, writer = await asyncio.open_connection(*address_of(server))
+    connection = await accepted
+    connection.refuse("ended", "the source has left")
+    connection.say({"alive": True})
+    connection.writer.close()
+    assert (await reader.read()).splitlines() == [
+        b'{"refused": {"code": "ended", "text": "the source has left"}}'
+    ]
+    writer.close()
+    server.close()
