@@ -164,6 +164,10 @@ pub enum Between {
     },
     /// To a child: the delay from the source of the host to which its head is connected.
     Delay(Nanos),
+    /// To a child: its head is to measure the latencies to these hosts of the parent's cluster, which have room.
+    Probe(Vec<Peer>),
+    /// To the parent: the latencies that the sender's head measured again, one way.
+    Measured(Vec<(HostId, Nanos)>),
     /// To a child: the source lacks the next bytes of the child's head; this ticket was tried last.
     Gone(Ticket),
     /// To the sender of this [`Between::Attach`]: no host needs bytes any more that are kept for the head

@@ -3,10 +3,14 @@
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{
-    Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy, RefusalCode, Slow, ToHost,
+    Between, ClusterId, Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy,
+    RefusalCode, Slow, ToHost,
 };
+use proptest::collection::vec;
+use proptest::prelude::*;
 
-use super::dispatchers::{attached, join, outputs};
+use super::dispatchers as single;
+use super::dispatchers::{across, attached, join, outputs, peer};
 use super::forest::{token, Forest, ROOT, SOURCE};
 use super::grove::{Grove, MIDDLE};
 use super::streaming::config;
@@ -96,6 +100,23 @@ fn clusters_below_know_their_delay_from_the_source() {
     assert_eq!([middle, last, beside].map(|host| told(&forest, host).is_some()), [false, true, true]);
 }
 
+/// The source has no room for the head of the far cluster, and its children do. The first is 70 ms from the
+/// head when the head joins, and then farther from both.
+#[test]
+fn a_head_moves_within_the_cluster_above_when_its_parent_becomes_farther() {
+    for (review, place, parent) in [(true, 460, 2), (true, 500, 1), (false, 460, 1)] {
+        let review = if review { policy(None).review } else { Nanos::ZERO };
+        let mut forest = Forest::new(Policy { threshold: Nanos::from_millis(60), review, ..policy(None) }, 2);
+        let [near, other] = [530, 540].map(|place| joins(&mut forest, place, None, 2));
+        let head = joins(&mut forest, 600, None, 2);
+        assert_eq!((forest.hosts[&head].parent, [near, other]), (Some(near), [HostId(1), HostId(2)]));
+        assert_ne!(forest.hosts[&head].cluster, ROOT);
+        forest.hosts.get_mut(&near).expect("a host").place = place;
+        (0..3).for_each(|_| forest.settle());
+        assert_eq!(forest.hosts[&head].parent, Some(HostId(parent)), "{review:?} {place}");
+    }
+}
+
 const PARENT: HostId = HostId(1);
 const OTHER: HostId = HostId(2);
 const HOST: HostId = HostId(3);
@@ -119,8 +140,12 @@ fn of_three() -> Dispatcher {
     root
 }
 
+fn in_ms(latencies: &[(HostId, u64)]) -> Vec<(HostId, Nanos)> {
+    latencies.iter().map(|&(host, ms)| (host, Nanos::from_millis(ms))).collect()
+}
+
 fn measures(latencies: &[(HostId, u64)]) -> FromHost {
-    FromHost::Measured(latencies.iter().map(|&(host, ms)| (host, Nanos::from_millis(ms))).collect())
+    FromHost::Measured(in_ms(latencies))
 }
 
 /// Lets time pass until this host is asked to measure; all others find what they know.
@@ -271,4 +296,103 @@ fn hosts_that_are_moved_to_nearer_parents_miss_no_byte() {
     grove.settle();
     assert!(grove.nodes[&host].ended);
     assert_eq!(grove.nodes[&host].count as u64, grove.written);
+}
+
+const BELOW: ClusterId = ClusterId(7);
+const HEAD: HostId = HostId(20);
+
+/// The root of three with a cluster below it, whose head is connected to the host that is returned.
+fn with_a_head() -> (Dispatcher, HostId) {
+    let mut root = of_three();
+    root.on_cluster(Nanos::ZERO, BELOW, single::head(HEAD, 0));
+    let told = across(&mut root);
+    let attach = told.iter().find_map(|(to, message)| match message {
+        Between::Attach { to: parent, ticket, .. } if *to == BELOW => Some((parent.host, *ticket)),
+        _ => None,
+    });
+    let (parent, ticket) = attach.expect("a place");
+    let found = || Between::Measured(in_ms(&[(parent, 90), (SOURCE, 1)]));
+    root.on_cluster(Nanos::ZERO, BELOW, found());
+    assert_eq!(across(&mut root), [], "the head is not there yet");
+    root.on_cluster(Nanos::ZERO, BELOW, Between::Settled(ticket));
+    root.on_cluster(Nanos::ZERO, ClusterId(99), found());
+    across(&mut root);
+    (root, parent)
+}
+
+/// A head that tells the latency to its parent alone, and at once, would else be asked without end.
+#[test]
+fn a_head_is_asked_and_moved_no_more_often_than_reviews_demand() {
+    let (mut root, parent) = with_a_head();
+    let better = if parent == OTHER { PARENT } else { OTHER };
+    let mut tell = |latencies: &[(HostId, u64)]| {
+        root.on_cluster(Nanos::ZERO, BELOW, Between::Measured(in_ms(latencies)));
+        across(&mut root).pop().map(|(_, message)| message)
+    };
+    let is_asked = |told: Option<Between>| matches!(told, Some(Between::Probe(_)));
+    for _ in 0..3 {
+        assert!(is_asked(tell(&[(parent, 90)])));
+        assert_eq!(tell(&[(parent, 90)]), None, "the other hosts did not answer");
+    }
+    assert!(is_asked(tell(&[(parent, 90)])));
+    assert!(is_asked(tell(&[(parent, 90), (better, 1)])), "a single measurement may be an accident");
+    let told = tell(&[(parent, 90), (better, 1)]);
+    assert!(matches!(told, Some(Between::Attach { to, .. }) if to.host == better), "{told:?}");
+    for _ in 0..3 {
+        assert_eq!(tell(&[(better, 90), (parent, 1)]), None, "it rests");
+    }
+}
+
+/// Another cluster than the parent asks in vain.
+#[test]
+fn a_head_measures_hosts_of_the_parent_and_no_more_than_any_other_host() {
+    let mut cluster = single::founded();
+    outputs(&mut cluster);
+    let many: Vec<_> = (30..1030).map(|host| peer(HostId(host))).collect();
+    let probe = || Between::Probe(many.clone());
+    cluster.on_cluster(Nanos::ZERO, BELOW, probe());
+    assert_eq!(outputs(&mut cluster), [], "of a cluster that is not its parent");
+    cluster.on_cluster(Nanos::ZERO, single::PARENT, probe());
+    let most = 1 + single::policy().probes;
+    let told = outputs(&mut cluster);
+    let [DispatcherAction::Host(single::FOUNDER, ToHost::Probe(asked))] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((asked.len(), asked[0].host), (most, HostId(5)));
+    let found: Vec<_> = many.iter().map(|peer| (peer.host, 1)).collect();
+    cluster.on_host(Nanos::ZERO, single::FOUNDER, measures(&found));
+    let told = across(&mut cluster);
+    assert_eq!(told, [(single::PARENT, Between::Measured(in_ms(&found[..most])))]);
+    cluster.on_host(Nanos::ZERO, single::FOUNDER, measures(&found));
+    assert_eq!(across(&mut cluster), [], "nobody asked for that");
+}
+
+fn told_between() -> impl Strategy<Value = Between> {
+    let host = || prop_oneof![4 => 0..4_u64, 1 => 20..22_u64, 1 => any::<u64>()].prop_map(HostId);
+    let time = || prop_oneof![4 => 0..200_000_000_u64, 1 => any::<u64>()].prop_map(Nanos);
+    prop_oneof![
+        vec((host(), time()), 0..20).prop_map(Between::Measured),
+        vec(host().prop_map(peer), 0..20).prop_map(Between::Probe),
+        time().prop_map(Between::Delay),
+    ]
+}
+
+proptest! {
+    /// Nothing panics, and one message has no more than one answer to each host and cluster.
+    #[test]
+    fn no_latency_that_a_dispatcher_tells_harms_another(
+        said in vec((prop_oneof![4 => Just(BELOW), 1 => Just(single::PARENT)], told_between()), 0..60),
+    ) {
+        let (root, _) = with_a_head();
+        for mut dispatcher in [root, single::founded()] {
+            outputs(&mut dispatcher);
+            for (second, (from, message)) in said.iter().enumerate() {
+                let text = serde_json::to_string(message).expect("JSON");
+                let message = serde_json::from_str(&text).expect("what was written");
+                dispatcher.on_cluster(Nanos::from_secs(second as u64), *from, message);
+                prop_assert!(outputs(&mut dispatcher).len() <= 3);
+            }
+            prop_assert!(serde_json::to_string(&dispatcher).is_ok());
+        }
+    }
 }

@@ -76,16 +76,7 @@ fn below(head: u64) -> Below {
 
 /// A cluster that was given to others this often.
 pub fn moved(head: u64, moves: u32) -> Below {
-    Below {
-        head: peer(HostId(head)),
-        router: None,
-        from: None,
-        latency: Nanos::ZERO,
-        awaited: None,
-        moves,
-        behind: false,
-        delay: Nanos::ZERO,
-    }
+    Below::found_again(peer(HostId(head)), Nanos::ZERO, moves, false)
 }
 
 /// Asks for a parent.

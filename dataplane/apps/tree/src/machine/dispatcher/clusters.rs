@@ -24,23 +24,28 @@ pub struct Below {
     /// The delay of `from` from the source, as the cluster was told last.
     #[serde(default)]
     pub delay: Nanos,
+    /// The findings of the head's reviews.
+    #[serde(default)]
+    pub(super) review: Review,
 }
 
 impl Below {
     /// A cluster of which nothing else is known.
-    fn found_again(head: Peer, latency: Nanos, moves: u32, behind: bool) -> Below {
+    pub fn found_again(head: Peer, latency: Nanos, moves: u32, behind: bool) -> Below {
         let (router, from, awaited, delay) = (None, None, None, Nanos::ZERO);
-        Below { head, router, from, latency, awaited, moves, behind, delay }
+        let review = Review::default();
+        Below { head, router, from, latency, awaited, moves, behind, delay, review }
     }
 
     /// The same cluster on its way to another one.
     fn given(self) -> Below {
-        Below { from: None, awaited: None, moves: self.moves.saturating_add(1), ..self }
+        let (moves, review) = (self.moves.saturating_add(1), Review::default());
+        Below { from: None, awaited: None, moves, review, ..self }
     }
 
     /// Whether the cluster's hosts are connected only to each other and to hosts of this cluster: then
     /// another cluster may be put below it, because no remaining edge can make that one an ancestor.
-    fn has_settled(&self) -> bool {
+    pub(super) fn has_settled(&self) -> bool {
         self.from.is_some() && self.awaited.is_none()
     }
 }

@@ -3,10 +3,15 @@
 //! Each host is asked, one after the other, to measure its parent again and hosts with room. A host that
 //! finds a better parent twice in succession is moved there, while no other host of the cluster is on its
 //! way. It then rests, after each move twice as long: the stream itself may make an edge's latency longer,
-//! and without the rest the host would move between two parents again and again. Heads of clusters measure
-//! their parents and are not moved, nor are hosts that were slow just now.
+//! and without the rest the host would move between two parents again and again. Hosts that were slow just
+//! now are not moved.
+//!
+//! The parent of a cluster's head is a host of the cluster above, whose dispatcher alone knows which of them
+//! have room. It hears what the head measured ([`Between::Measured`]), names those hosts
+//! ([`Between::Probe`]), and decides by the same rule.
 
 use super::*;
+use crate::machine::RouterId;
 
 /// A move must shorten the delay by this part of it, besides `Policy::margin`.
 const PART: u64 = 4;
@@ -16,7 +21,7 @@ const CHANGED: u64 = 16;
 const DOUBLED: u32 = 6;
 
 /// The findings of a host's reviews.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// How many measurements it was asked for and has not told.
     #[serde(default)]
@@ -29,6 +34,15 @@ pub struct Review {
     moves: u32,
     /// The host was told that it is beyond the bound.
     beyond: bool,
+}
+
+impl Review {
+    /// Lets a host that is moved rest, after each move twice as long.
+    fn begin_rest(&mut self, now: Nanos, review: Nanos) {
+        let doubled = self.moves.min(DOUBLED);
+        self.rest = now + Nanos(review.0.saturating_mul(1 << doubled));
+        self.moves = self.moves.saturating_add(1);
+    }
 }
 
 impl Dispatcher {
@@ -80,10 +94,25 @@ impl Dispatcher {
             others.into_iter().filter(|&peer| Some(peer) != own && !self.tree.is_below(peer.host, host));
         let asked = own.into_iter().chain(others).collect();
         self.reviewed = (self.now, host);
+        self.ask_to_measure(host, asked);
+    }
+
+    fn ask_to_measure(&mut self, host: HostId, asked: Vec<Peer>) {
         if let Some(member) = self.tree.get_mut(host) {
             member.review.asked = member.review.asked.saturating_add(1);
+            self.tell(host, ToHost::Probe(asked));
         }
-        self.tell(host, ToHost::Probe(asked));
+    }
+
+    /// Lets the head measure hosts of the parent's cluster, and its own parent for comparison.
+    pub(super) fn on_probe(&mut self, from: ClusterId, mut others: Vec<Peer>) {
+        if let (Above::Attached(parent, peer, _), Some(head)) = (self.above, self.tree.head()) {
+            if parent == from {
+                others.truncate(self.policy.probes);
+                others.insert(0, peer);
+                self.ask_to_measure(head, others);
+            }
+        }
     }
 
     /// Handles the latencies that a host measured again: those to its parent, and to hosts with room.
@@ -101,6 +130,13 @@ impl Dispatcher {
         let now = measured.iter().find(|&&(to, _)| Some(to) == parent).map(|&(_, latency)| latency);
         member.latency = now.unwrap_or(member.latency);
         let twice = std::mem::take(&mut member.review.better);
+        if member.up == ParentOrder::Outside {
+            let slow = member.slow_until > self.now;
+            if let (Above::Attached(above, ..), false) = (self.above, slow) {
+                self.send(above, Between::Measured(measured.to_vec()));
+            }
+            return self.tell_delays();
+        }
         // A parent that does not answer is soon known to be gone.
         match (now.and_then(|_| self.better_parent(host, measured)), twice) {
             (Some(better), true) => {
@@ -128,23 +164,66 @@ impl Dispatcher {
         let better =
             self.best_parent(host, |other, _| is_new(other) && !self.tree.would_cycle(host, other))?;
         let after = self.delay(better)? + self.tree.measured(host, better)?;
+        self.is_better((parent, before), (better, after), member.router).then_some(better)
+    }
+
+    /// Whether a host behind that router is to go from one parent to another, over which the host's delay is
+    /// `after`.
+    fn is_better(
+        &self, (parent, before): (HostId, Nanos), (better, after): (HostId, Nanos), router: Option<RouterId>,
+    ) -> bool {
         let margin = self.policy.margin.max(Nanos(before.0 / PART));
         let (was_beyond, is_beyond) = (self.is_beyond(before), self.is_beyond(after));
         // The stream is to reach a router only once, and no host is to wait for a slow one.
-        let leaves_router =
-            self.tree.is_behind(parent, member.router) && !self.tree.is_behind(better, member.router);
+        let leaves_router = self.tree.is_behind(parent, router) && !self.tree.is_behind(better, router);
         let late = self.tree.is_behind_slow(better, self.now);
         let nearer = after + margin <= before && !leaves_router && (was_beyond || !is_beyond);
-        (!late && (nearer || was_beyond && !is_beyond)).then_some(better)
+        !late && (nearer || was_beyond && !is_beyond)
+    }
+
+    /// Handles the latencies that the head of a cluster below measured: the latency to its parent alone (the
+    /// head is then to measure other hosts with room), or those to other hosts, too.
+    pub(super) fn on_head_measured(&mut self, from: ClusterId, measured: &[(HostId, Nanos)]) {
+        let Some(below) = self.below.get_mut(&from).filter(|below| below.has_settled()) else { return };
+        // An answer without a better parent ends the review: no head is asked on and on.
+        let asked = std::mem::take(&mut below.review.asked) > 0;
+        let twice = std::mem::take(&mut below.review.better);
+        let (below, Some(parent)) = (*below, below.from) else { return };
+        let Some(&(_, latency)) = measured.iter().find(|(to, _)| *to == parent) else { return };
+        if below.review.rest > self.now || self.tree.iter().any(|(_, member)| !member.attached) {
+            return;
+        }
+        let Some(before) = self.delay(parent).map(|delay| delay + latency) else { return };
+        let over = |&(host, latency): &(HostId, Nanos)| {
+            let open = host != parent && self.tree.room(host, self.now) > 0;
+            let after = self.delay(host).filter(|_| open)? + latency;
+            self.is_better((parent, before), (host, after), below.router).then_some((after, host))
+        };
+        let better = measured.iter().filter_map(over).min().map(|(_, host)| host);
+        let (now, review) = (self.now, self.policy.review);
+        let Some(known) = self.below.get_mut(&from) else { return };
+        match better {
+            Some(host) if twice => {
+                known.review.begin_rest(now, review);
+                self.attach_to(from, host);
+            }
+            None if asked => {}
+            _ => {
+                (known.review.better, known.review.asked) = (better.is_some(), 1);
+                let others = self.candidates(below.router).into_iter();
+                let others: Vec<Peer> = others.filter(|peer| peer.host != parent).collect();
+                if !others.is_empty() {
+                    self.send(from, Between::Probe(others));
+                }
+            }
+        }
     }
 
     /// Lets a host that is moved rest, after each move twice as long.
     pub(super) fn rest(&mut self, host: HostId) {
         let (now, review) = (self.now, self.policy.review);
         if let Some(member) = self.tree.get_mut(host) {
-            let doubled = member.review.moves.min(DOUBLED);
-            member.review.rest = now + Nanos(review.0.saturating_mul(1 << doubled));
-            member.review.moves = member.review.moves.saturating_add(1);
+            member.review.begin_rest(now, review);
         }
     }
 

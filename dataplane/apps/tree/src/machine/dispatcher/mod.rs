@@ -291,6 +291,8 @@ impl Dispatcher {
             Between::Gone(tried) => self.on_gone_above(from, tried),
             Between::Attach { to, ticket, head, delay } => self.on_attach(from, (to, delay), ticket, head),
             Between::Delay(delay) => self.on_delay_above(from, delay),
+            Between::Probe(others) => self.on_probe(from, others),
+            Between::Measured(measured) => self.on_head_measured(from, &measured),
             Between::Settled(ticket) => self.on_settled(from, ticket),
             Between::HeadSlow => self.on_head_slow(from),
             Between::Lower(_) => self.on_lower(from),
