@@ -5,6 +5,8 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from experiments.tree.service import address, processes
 from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.endpoint.agent_process import AgentProcess
@@ -18,12 +20,17 @@ BOUND_MS = 60
 RATE_BPS = 2_000_000
 
 
-async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(make_lab: MakeLab) -> None:
-    """The source serves h2 and h3, and one of them h4. That one's link becomes longer, and then h4's own."""
-    words = ("--review-seconds", "2", "--delay-ms", str(BOUND_MS), "--threshold-ms", "500")
+@pytest.mark.parametrize(("threshold_ms", "delay_ms"), [(500, 5), (25, 30)], ids=["member", "head"])
+async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(
+    make_lab: MakeLab, threshold_ms: int, delay_ms: int
+) -> None:
+    """The source serves h2 and h3, and one of them h4, which is in their cluster or the head of its own. That
+    one's link becomes longer, and then h4's own. The bound on the delay is the source's."""
+    words = ("--review-seconds", "2", "--delay-ms", "1000", "--threshold-ms", str(threshold_ms))
     star = variants.named("star")
-    for name in (SOURCE, *NEAR, "h4"):
-        star = variants.with_link(star, name, "s1", lambda spec: replace(spec, delay_ns=5_000_000))
+    for name, delay in ((SOURCE, 5), *((near, 5) for near in NEAR), ("h4", delay_ms)):
+        delay_ns = delay * 1_000_000
+        star = variants.with_link(star, name, "s1", lambda spec, ns=delay_ns: replace(spec, delay_ns=ns))
     async with AsyncExitStack() as stack:
         lab = stack.enter_context(make_lab(star))
         hosts, to = lab.network.hosts, address(lab.network, SOURCE)
@@ -35,7 +42,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(make_lab:
             processes(hosts[SOURCE].launcher(), TOKEN, 1, plain=False, words=words)
         )
         shared: dict[str, Any] = {"to": to, "token": TOKEN, "tls_pin": service.pin, "children": 2}
-        options = TreeSendOptions(name=SOURCE, members=3, **shared)
+        options = TreeSendOptions(name=SOURCE, members=3, delay_ms=BOUND_MS, **shared)
         sender = AgentProcess(options, launcher=hosts[SOURCE].launcher(), piped_input=True)
         source = await stack.enter_async_context(sender)
         receivers: dict[str, Subscriber] = {}
@@ -69,6 +76,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(make_lab:
         assert await is_below("h4", *near), parent("h4")
         found = await shown(last)
         assert found["delay_ms"] < BOUND_MS and not found["is_beyond"]
+        assert found["is_head"] == (delay_ms > threshold_ms)
         lab.network.change_link("h4", "s1", "delay=70ms")
 
         def is_told() -> bool:
@@ -78,6 +86,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(make_lab:
         assert await until(is_told, 60)
         found = await shown(last)
         assert found["delay_ms"] > BOUND_MS and found["is_beyond"]
+        assert (await service.tree())["bound_ms"] == BOUND_MS
         async with asyncio.timeout(30):
             stop.set()
             await source.finish()

@@ -72,8 +72,8 @@ def _serve_arguments(commands: command.Subparsers) -> None:
     add("--patience-ms", type=float, metavar="MS", help="silence of a host that is gone (default: 3000)")
     add(
         "--delay-ms", type=float, metavar="MS",
-        help="bound on the latencies from the source to a host in sum; a host for which no place is within it"
-        " is shown as beyond (default: none)",
+        help="bound on the latencies from the source to a host in sum, unless the source names another; a"
+        " host for which no place is within it is shown as beyond (default: none)",
     )  # fmt: skip
     add(
         "--review-seconds", type=float, metavar="S", dest="review_s",
@@ -110,6 +110,10 @@ def _send_arguments(commands: command.Subparsers) -> None:
     send.add_argument(
         "--members", type=int, default=1, metavar="N", help="begin when N hosts are in the tree (default 1)"
     )
+    send.add_argument(
+        "--delay-ms", type=float, metavar="MS",
+        help="bound on the latencies from here to a host in sum (default: that of the dispatchers)",
+    )  # fmt: skip
     send.set_defaults(run=run_send)
 
 
@@ -194,7 +198,8 @@ def run_send(args: argparse.Namespace) -> int:
     from groupflow.tree.members import TreeSendOptions
 
     check_file(args.file)
-    options = TreeSendOptions(file=args.file, members=args.members, **host_options(args))
+    own = {"file": args.file, "members": args.members, "delay_ms": args.delay_ms}
+    options = TreeSendOptions(**own, **host_options(args))
     return run_transfer(options, json_lines=args.json)
 
 

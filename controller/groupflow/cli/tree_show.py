@@ -63,8 +63,10 @@ def lines(tree: dict[str, Any]) -> list[str]:
     clusters = len({host["cluster"] for host in hosts.values()})
     attached = sum(bool(host["attached"]) for host in hosts.values()) - 1
     text = [f"{_count(attached, 'host')} below the source, {_count(clusters, 'cluster')}"]
+    if tree["bound_ms"] is not None:
+        text[0] += f", delays of at most {tree['bound_ms']:g} ms"
     if beyond := sum(bool(host["is_beyond"]) for host in hosts.values()):
-        text[0] += f", {_count(beyond, 'host')} beyond the delay bound"
+        text[0] += f", {_count(beyond, 'host')} beyond that"
     waiting = [(name, 0) for name in sorted(below.get(None, []), key=lambda name: name != tree["source"])]
     while waiting:
         name, depth = waiting.pop(0)

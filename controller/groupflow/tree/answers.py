@@ -2,7 +2,7 @@
 
 | what | answer |
 |---|---|
-| `hosts` | `{"tree": {"source": …, "root": …, "hosts": [{…}, …]}}` |
+| `hosts` | `{"tree": {"source": …, "root": …, "bound_ms": …, "hosts": [{…}, …]}}` |
 | `measure`, with `port` and `key` of a probe's server | `{"cell": {…}}` after each, and `{"probe": {…}}` |
 """
 
@@ -70,7 +70,8 @@ class Answers:
             for host in await forest.hosts()
             for count, last in [self._slow.get(host["host"], (0, now))]
         ]
-        return {"source": forest.source, "root": forest.root, "hosts": hosts}
+        tree = {"source": forest.source, "root": forest.root, "bound_ms": forest.delay_ms}
+        return tree | {"hosts": hosts}
 
     async def _measure(self, asker: Asker, port: int, key: str) -> None:
         """Measures towards the asker's address, if a server there proves the key; one asker at a time."""

@@ -7,13 +7,14 @@ import json
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 from groupflow._native import TreeDispatchers
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.tree.identity import Identity
 from groupflow.tree.options import DispatchOptions
-from groupflow.tree.shares import Shares, SupersededError
+from groupflow.tree.shares import Shares, SupersededError, TreeSource
 
 Told: TypeAlias = list[tuple[str, str, str]]
 """cluster, host, message (JSON)"""
@@ -38,10 +39,7 @@ class Forest:
         self._writes: dict[str, str | None] = {}
         self._dispatchers: TreeDispatchers | None = None
         self.identity: Identity | None = None
-        self.source: str | None = None
-        """the source's host name, once there is a source"""
-        self.root: str | None = None
-        """the root's cluster, once there is a source"""
+        self._source: TreeSource | None = None
         self.over = False
         """The former tree has ended. To be reset by the caller that handles the end."""
 
@@ -66,7 +64,7 @@ class Forest:
         """Makes this process one of those that share the tree; `address`: IP:PORT for hosts. It takes over
         the clusters that no process runs."""
         self._writes.clear()
-        self._dispatchers = self.source = self.root = None
+        self._dispatchers = self._source = None
         await self._shares.enter(address)
         return await self.look()
 
@@ -82,6 +80,21 @@ class Forest:
         expect = {shares.key("owners", cluster): shares.me for cluster in mine}
         with suppress(StoreError):  # then they notice its silence
             await self._store.commit(Transaction(writes, expect))
+
+    @property
+    def source(self) -> str | None:
+        """The source's host name, once there is a source."""
+        return self._source and self._source.host
+
+    @property
+    def root(self) -> str | None:
+        """The root's cluster, once there is a source."""
+        return self._source and self._source.root
+
+    @property
+    def delay_ms(self) -> float | None:
+        """The bound on the delay of the source's stream."""
+        return self._source and self._source.delay_ms
 
     @property
     def process(self) -> str:
@@ -150,21 +163,24 @@ class Forest:
         known = await self._store.get(where) or ""
         return secrets.compare_digest(known.encode(), shown.encode())
 
-    async def begin(self, join: dict[str, Any]) -> None:
-        """Begins a tree with this source, unless another process was faster. Raises ValueError."""
-        policy, token = self._options.policy(), self._options.token
+    async def begin(self, join: dict[str, Any], delay_ms: float | None = None) -> None:
+        """Begins a tree with this source, unless another process was faster. Raises ValueError. `delay_ms`:
+        the bound on the delay of its stream; None: that of the options."""
+        options = self._options if delay_ms is None else replace(self._options, delay_ms=delay_ms)
+        policy, token = options.policy(), options.token
         made = TreeDispatchers(policy, token, json.dumps(join), secrets.randbits(64), self._clock())
-        shares, source = self._shares, {"host": join["peer"]["host"], "root": made.root}
+        shares = self._shares
+        source = TreeSource(join["peer"]["host"], made.root, options.delay_ms)
         old = (self._prefix + "clusters/", shares.key("owners/"), shares.key("mail/"))
         stored = await self._store.items(self._prefix)
         writes: dict[str, str | None] = {key: None for key in stored if key.startswith(old)}
-        writes |= {shares.key("source"): json.dumps(source), shares.key("owners", made.root): shares.me}
+        writes |= {shares.key("source"): source.to_json(), shares.key("owners", made.root): shares.me}
         for cluster, state in made.take_changed().items():
             writes[f"{self._prefix}clusters/{cluster}"] = state
         if await self._store.commit(Transaction(writes, {shares.key("source"): None})):
             shares.source, shares.owners = source, {made.root: shares.me}
             shares.mail.clear()
-            self._dispatchers, self.source, self.root = made, source["host"], source["root"]
+            self._dispatchers, self._source = made, source
 
     async def look(self) -> Told:
         """Takes over the changes of other processes. Returns the messages that follow from them."""
@@ -182,14 +198,15 @@ class Forest:
 
     def _follow(self) -> None:
         """Follows another process that began a tree, or ended it."""
-        source = self._shares.source or {}
-        if source.get("root") == self.root:
+        source = self._shares.source
+        if (source and source.root) == self.root:
             return
         self.over = self.over or self.root is not None
-        self.source, self.root, self._dispatchers = source.get("host"), source.get("root"), None
-        if self.root:
-            policy, token = self._options.policy(), self._options.token
-            self._dispatchers = TreeDispatchers.part(self.root, policy, token, secrets.randbits(64))
+        self._source, self._dispatchers = source, None
+        if source:
+            options = replace(self._options, delay_ms=source.delay_ms)
+            seed = secrets.randbits(64)
+            self._dispatchers = TreeDispatchers.part(source.root, options.policy(), options.token, seed)
 
     async def _adopt(self, here: TreeDispatchers) -> None:
         """Takes over clusters that other processes gave to this one, and clusters of dead processes."""
@@ -303,7 +320,7 @@ class Forest:
         await self._store.commit(Transaction(gone, {self._shares.key("source"): None}))
         self._writes.clear()
         self.over = True
-        self._shares.source = self._dispatchers = self.source = self.root = None
+        self._shares.source = self._dispatchers = self._source = None
         self._shares.owners.clear()
         self._shares.mail.clear()
 

@@ -70,6 +70,8 @@ class TreeSendOptions(TreeOptions):
     """the file to send; None: the bytes written to gfagent's stdin"""
     members: int = 1
     """number of hosts that must have joined before the source begins"""
+    delay_ms: float | None = None
+    """bound on each host's one-way delay from the source; None: the dispatchers' default"""
 
     async def settled(self, told: "Callable[[Event], None]") -> Self:
         """The options as they are: a source has no parent, so there is nothing to measure."""

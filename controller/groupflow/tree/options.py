@@ -13,6 +13,12 @@ def is_token(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
 
 
+def check_delay(delay_ms: float | None) -> None:
+    """Raises ValueError for a bound that is no time."""
+    if delay_ms is not None and not 0 < delay_ms < _MOST:
+        raise ValueError(f"--delay-ms {delay_ms:g}: write more than 0, less than {_MOST}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class DispatchOptions:
     """One tree. Defaults of `policy` are those of `Policy` in dataplane/apps/tree/src/machine/policy.rs."""
@@ -32,7 +38,8 @@ class DispatchOptions:
     """never, slowest or largest_latency"""
     patience_ms: float | None = None
     delay_ms: float | None = None
-    """bound on a host's one-way delay from the source, the sum of its edges' latencies; None: none"""
+    """bound on a host's one-way delay from the source, the sum of its edges' latencies, of streams whose
+    source names none; None: none"""
     review_s: float | None = None
     """seconds in which each host measures its latencies again once; 0: never"""
     lease: float = 0.7
@@ -48,8 +55,7 @@ class DispatchOptions:
             raise ValueError(f"the token: {TOKEN_RULE}")
         if self.threshold_ms is not None and not self.threshold_ms >= 0:
             raise ValueError(f"--threshold-ms {self.threshold_ms:g}: write 0 or more")
-        if self.delay_ms is not None and not 0 < self.delay_ms < _MOST:
-            raise ValueError(f"--delay-ms {self.delay_ms:g}: write more than 0, less than {_MOST}")
+        check_delay(self.delay_ms)
         if self.review_s is not None and not (self.review_s == 0 or 0.1 <= self.review_s <= _MOST):
             raise ValueError(f"--review-seconds {self.review_s:g}: write 0.1 to {_MOST}, or 0 for never")
         if not 0.1 <= self.lease <= 3600:

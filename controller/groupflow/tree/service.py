@@ -1,8 +1,9 @@
 """The dispatchers' service: hosts connect, and are told their place in the tree.
 
 Each line is a JSON object. A host's first line is
-`{"hello": {"join": …, "key": …, "source": bool, "root": …, "lost": [IP:PORT, …]}}`; `root` is the tree that
-the host is in, if it is in one; `lost` are the processes that it could not reach. Once there is a source,
+`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "root": …, "lost": [IP:PORT, …]}}`; `delay_ms`
+is a source's bound on the delay of its stream, or null; `root` is the tree that the host is in, if it is in
+one; `lost` are the processes that it could not reach. Once there is a source,
 the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`, where
 `dispatchers` are the addresses of all processes of the service. Every `alive_ms` the host gets
 `{"alive": true}`, so that it does not wait for a process that has stopped; when processes come or go, it gets
@@ -32,7 +33,7 @@ from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
 from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
-from groupflow.tree.options import DispatchOptions
+from groupflow.tree.options import DispatchOptions, check_delay
 from groupflow.tree.shares import SupersededError
 from groupflow.tree.turns import Event, Turns
 
@@ -214,7 +215,7 @@ class Dispatch:
             host.refuse("wrong_key", f"another host has the name {name}")
         elif not await self._is_in_tree(hello.get("root")):
             host.refuse("no_tree" if hello["source"] else "ended", _ENDED)
-        elif hello["source"] and (source := await self._begin(join)) != name:
+        elif hello["source"] and (source := await self._begin(join, hello.get("delay_ms"))) != name:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
             host.greeted = time.monotonic()
@@ -239,13 +240,16 @@ class Dispatch:
 
         return root is None or await self._turns.result(work)
 
-    async def _begin(self, join: dict[str, Any]) -> str | None:
-        """The name of the tree's source: the joining host, if there was no source."""
+    async def _begin(self, join: dict[str, Any], delay_ms: object) -> str | None:
+        """The name of the tree's source: the joining host, if there was no source. Raises ValueError for a
+        bound that is no time."""
+        bound = None if delay_ms is None else float(str(delay_ms))
+        check_delay(bound)
 
         async def work() -> tuple[str | None, Told]:
             told = await self.forest.look()
             if self.forest.source is None:
-                await self.forest.begin(join)
+                await self.forest.begin(join, bound)
             if self.forest.source is None:
                 told += await self.forest.look()  # another process was faster
             return self.forest.source, told

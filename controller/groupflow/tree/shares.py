@@ -2,7 +2,7 @@
 
 | key, below `trees/NAME/` | value |
 |---|---|
-| `run/source` | `{"host": …, "root": …}`, once there is a source |
+| `run/source` | `{"host": …, "root": …, "delay_ms": …}`, once there is a source |
 | `run/processes/ID` | a process: `{"address": …, "place": …, "lease": …, "attached": …, "beat": …}` |
 | `run/owners/CLUSTER` | the process that runs the cluster's dispatcher |
 | `run/mail/TO/NUMBER/FROM` | a message to a dispatcher of another process, until that process has taken it |
@@ -27,6 +27,20 @@ from groupflow.store.interface import Store, Transaction, Writes
 
 class SupersededError(Exception):
     """Another process runs this one's clusters, or will: nothing was stored."""
+
+
+@dataclass(frozen=True)
+class TreeSource:
+    """The source of a tree as the store has it."""
+
+    host: str
+    root: str
+    """the root's cluster"""
+    delay_ms: float | None = None
+    """the bound on the delay of its stream"""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class Shares:
         self._beaten = self._looked = 0.0
         self.me = ""
         self.own = Process("", "", lease, 0, 0)
-        self.source: dict[str, str] | None = None
+        self.source: TreeSource | None = None
         self.processes: dict[str, Process] = {}
         self.owners: dict[str, str] = {}
         self.mail: dict[str, str] = {}
@@ -122,7 +136,7 @@ class Shares:
         kind, _, name = key.partition("/")
         match kind:
             case "source":
-                self.source = json.loads(value)
+                self.source = TreeSource(**json.loads(value))
             case "processes":
                 self.processes[name] = Process.from_json(value)
             case "owners":

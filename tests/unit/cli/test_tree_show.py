@@ -83,14 +83,14 @@ def test_hosts_whose_parent_is_not_known_are_shown_too() -> None:
         "delay_ms": None, "is_beyond": False,
     }  # fmt: skip
     hosts = [host | {"host": "a", "parent": None}, host | {"host": "b", "parent": "x", "attached": False}]
-    assert lines({"source": "a", "root": "c", "hosts": hosts}) == [
+    assert lines({"source": "a", "root": "c", "bound_ms": None, "hosts": hosts}) == [
         "0 hosts below the source, 1 cluster",
         "a  127.0.0.1:1  cluster c, source, serves 0 of 2",
         "b  127.0.0.1:1  cluster c, without a parent, serves 0 of 2",
     ]
     far = [hosts[0], host | {"host": "b", "parent": "a", "delay_ms": 41.5, "is_beyond": True}]
-    assert lines({"source": "a", "root": "c", "hosts": far}) == [
-        "1 host below the source, 1 cluster, 1 host beyond the delay bound",
+    assert lines({"source": "a", "root": "c", "bound_ms": 40.0, "hosts": far}) == [
+        "1 host below the source, 1 cluster, delays of at most 40 ms, 1 host beyond that",
         "a  127.0.0.1:1  cluster c, source, serves 0 of 2",
         "  b  127.0.0.1:1  cluster c, 1.50 ms, 41.50 ms from the source, beyond the bound, serves 0 of 2",
     ]

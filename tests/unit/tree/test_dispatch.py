@@ -1,6 +1,7 @@
 """The dispatchers' service, with hosts that speak its lines."""
 
 import asyncio
+import math
 import ssl
 import time
 from dataclasses import replace
@@ -117,6 +118,24 @@ async def test_who_may_not_be_there_is_refused(host: Host, code: str) -> None:
             other = await Host(5).enter(service.port)
             async with running(other):
                 await until(lambda: other.parent == "1")
+
+
+async def test_a_source_may_name_its_own_bound_on_the_delay() -> None:
+    for named, bound in ((None, 50.0), (20, 20.0)):
+        async with Dispatch(replace(OPTIONS, delay_ms=50.0), MemoryStore()) as service:
+            source = Host(1, source=True)
+            source.delay_ms = named
+            async with running(await source.enter(service.port)):
+                assert service.forest.delay_ms == bound
+
+
+@pytest.mark.parametrize("named", [0, -1, 1e9, math.nan, True, "x", [1]])
+async def test_a_bound_that_is_no_time_is_refused(named: object) -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        source = Host(1, source=True)
+        source.delay_ms = named
+        assert (await source.connect(service.port))["refused"]["code"] == "bad_message"
+        assert service.forest.source is None
 
 
 @pytest.mark.parametrize(

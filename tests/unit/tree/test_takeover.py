@@ -197,6 +197,21 @@ async def test_names_of_hosts_that_are_nowhere_are_free_again() -> None:
     assert not await here.knows("1", "another") and await here.knows("2", "another")
 
 
+async def test_the_bound_on_the_delay_outlives_the_process_with_which_the_stream_began() -> None:
+    store = MemoryStore()
+    here, there = [await Forest.open(store, replace(BRIEF, lease=60), time.monotonic_ns) for _ in range(2)]
+    for number, forest in enumerate((here, there)):
+        await forest.enter(f"127.0.0.1:{number}")
+    await here.begin(Host(1, source=True).join, 12.5)
+    await there.look()
+    await here.leave()
+    await there.look()
+    cluster = found_cluster(there, Host(2))
+    await there.save()
+    state = json.loads(await store.get(f"trees/tree/clusters/{cluster}") or "")
+    assert (there.delay_ms, state["policy"]["delay_bound"]) == (12.5, 12_500_000)
+
+
 async def test_no_line_ends_a_process() -> None:
     """One that is nested so deep that it can just be read."""
     async with lab(2) as subject:

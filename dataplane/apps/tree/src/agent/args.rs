@@ -15,6 +15,8 @@ use crate::machine::{HostId, NodeConfig, Slow, StartAt};
 
 /// Children beyond those offered, which no other host can serve.
 const IN_NEED: usize = 16;
+/// Bounds on the delay in milliseconds are below this.
+const MOST_DELAY_MS: f64 = 65_535.0;
 
 /// The treatment of a slow child, or of this host's slow reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -201,6 +203,9 @@ pub struct TreeSendArgs {
     /// Begin when this many hosts are in the tree
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub members: usize,
+    /// Bound on the latencies from the source to a host in sum [default: that of the dispatchers]
+    #[arg(long, value_name = "MS", value_parser = parse_delay)]
+    pub delay_ms: Option<f64>,
     /// Options of both commands.
     #[command(flatten)]
     pub tree: TreeArgs,
@@ -230,6 +235,11 @@ pub fn begin(from: StreamStart) -> StartAt {
 
 fn parse_token(text: &str) -> Result<Token, String> {
     Token::parse(text).ok_or_else(|| format!("a token is {}", Token::RULE))
+}
+
+fn parse_delay(text: &str) -> Result<f64, String> {
+    let given = text.parse().ok().filter(|ms| (0.0..MOST_DELAY_MS).contains(ms) && *ms > 0.0);
+    given.ok_or_else(|| format!("write more than 0, less than {MOST_DELAY_MS}"))
 }
 
 impl Subcommand for TreeSendArgs {

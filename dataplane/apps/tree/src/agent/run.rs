@@ -53,7 +53,7 @@ impl Sink for Output {
 pub fn send(args: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let input = Input::open(args.file.as_deref())?;
-    source(&args.tree, args.members, &input, Stop::signals()?, reporter).map(|_| 0)
+    source(&args.tree, (args.members, args.delay_ms), &input, Stop::signals()?, reporter).map(|_| 0)
 }
 
 /// Runs `tree-recv`; returns the exit code.
@@ -63,13 +63,16 @@ pub fn recv(args: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
     receiver(&args.tree, args.from, &mut output, Stop::signals()?, reporter).map(|_| 0)
 }
 
-/// Sends all of the input once `members` hosts are in the tree, and waits until they have it.
+/// Sends all of the input once `members` hosts are in the tree, and waits until they have it. `delay_ms`: the
+/// bound on their delays.
 pub fn source(
-    args: &TreeArgs, members: usize, input: &Input, stop: Stop, reporter: &mut Reporter,
+    args: &TreeArgs, (members, delay_ms): (usize, Option<f64>), input: &Input, stop: Stop,
+    reporter: &mut Reporter,
 ) -> Result<Summary, AgentError> {
     args.check()?;
     let id = HostId(rand::random());
     let mut host = TreeHost::open(args, id, TreeNode::source(args.config(id)), true, stop)?;
+    host.dialogue.delay_bound_ms = delay_ms;
     let watched = host.watch(input.as_fd())?;
     let mut run = TransferEvents::new(args);
     let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);

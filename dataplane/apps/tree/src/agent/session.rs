@@ -66,6 +66,8 @@ pub struct HostOptions {
     pub host: TreeArgs,
     /// The source begins when this many hosts are in the tree.
     pub members: usize,
+    /// The source's bound on the delay of each host, in milliseconds; `None`: that of the dispatchers.
+    pub delay_ms: Option<f64>,
     /// The place in the stream at which a receiving host begins.
     pub from: StreamStart,
     reporter: Reporter,
@@ -76,7 +78,13 @@ impl HostOptions {
     /// defaults. An invalid token is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<HostOptions, AgentError> {
         let host = TreeArgs::new(to, token, secure)?;
-        Ok(HostOptions { host, members: 1, from: StreamStart::Now, reporter: Reporter::quiet() })
+        Ok(HostOptions {
+            host,
+            members: 1,
+            delay_ms: None,
+            from: StreamStart::Now,
+            reporter: Reporter::quiet(),
+        })
     }
 
     /// Sets a callback for events, which gets an event's name and its fields, as `--json` writes them
@@ -124,7 +132,8 @@ impl TreeWriter {
         let (reader, data) = UnixStream::pair().map_err(|e| system(&e))?;
         let host = spawn(move || {
             let input = Input::new(File::from(OwnedFd::from(reader)), "the bytes written");
-            run::source(&options.host, options.members, &input, stop, &mut options.reporter)
+            let terms = (options.members, options.delay_ms);
+            run::source(&options.host, terms, &input, stop, &mut options.reporter)
         })?;
         Ok(TreeWriter { stop: held, data: data.into(), host })
     }

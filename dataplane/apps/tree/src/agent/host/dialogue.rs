@@ -38,6 +38,8 @@ pub struct Dialogue {
     card: TreeJoin,
     key: u128,
     is_source: bool,
+    /// The source's bound on the delay of its stream.
+    pub(in crate::agent) delay_bound_ms: Option<f64>,
     root: Option<ClusterId>,
     cluster: Option<ClusterId>,
     joins: u32,
@@ -67,6 +69,7 @@ impl Dialogue {
             card: TreeJoin { peer, router: None, capacity: args.children, token },
             key: rand::random(),
             is_source,
+            delay_bound_ms: None,
             root: None,
             cluster: None,
             joins: 0,
@@ -155,7 +158,8 @@ impl Dialogue {
     pub(super) fn greet(&mut self) {
         let (key, lost) = (format!("{:032x}", self.key), self.link.failed());
         let hello = json!({
-            "join": self.card(), "key": key, "source": self.is_source, "root": self.root, "lost": lost,
+            "join": self.card(), "key": key, "source": self.is_source, "delay_ms": self.delay_bound_ms,
+            "root": self.root, "lost": lost,
         });
         self.link.say(&json!({"hello": hello}));
     }
