@@ -16,7 +16,7 @@ from groupflow.network.reasons import reason
 from groupflow.probe import wire
 from groupflow.probe.errors import ProbeError
 from groupflow.probe.model import LEAST_BUFFER, LEAST_CELL_S, MOST_BUFFER, MOST_CELL_S, MOST_CONNECTIONS, PORT
-from groupflow.probe.sockets import CHUNK, gives_way, granted, listen, reset
+from groupflow.probe.sockets import BACKLOG, CHUNK, gives_way, granted, listen, reset
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,6 @@ class Server:
         self.options = options
         self.port = options.port
         self._listener: socket.socket | None = None
-        self._accepting: asyncio.Task[None] | None = None
         self._greetings: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[None], str] = {}
         """those of connections that have not proved anything yet, oldest first, and their sources"""
@@ -68,35 +67,45 @@ class Server:
 
     async def __aenter__(self) -> Self:
         """Begins to listen. Raises ProbeError where it cannot."""
-        await self._listen(None)
+        self._listen(None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await _end(*self._greetings)
-        await self._deafen()
+        self._deafen()
 
-    async def _listen(self, buffer: int | None) -> None:
+    def _listen(self, buffer: int | None) -> None:
         """Listens anew: a listener whose buffer was set once cannot let the kernel adapt it again."""
-        await self._deafen()
+        if self._listener is not None:
+            self._accept(self._listener)  # the kernel resets connections that wait when their listener closes
+        self._deafen()
         self._listener = listen(self.options.host, self.port, buffer)
         self.port = self._listener.getsockname()[1]
-        self._accepting = asyncio.create_task(self._accept(self._listener))
+        self._hear(self._listener)
 
-    async def _deafen(self) -> None:
-        if self._accepting is not None:
-            await _end(self._accepting)
+    def _hear(self, listener: socket.socket) -> None:
+        if listener is self._listener:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def _deafen(self) -> None:
         if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
+            self._listener = None
 
-    async def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket) -> None:
+        """Greets the connections that wait."""
         loop = asyncio.get_running_loop()
-        while True:
+        for _ in range(BACKLOG + 1):
             try:
-                sock, address = await loop.sock_accept(listener)
+                sock, address = listener.accept()
+            except BlockingIOError:
+                return
             except OSError as error:  # e.g. no descriptor is left
                 log.warning("not accepted reason=%s", reason(error))
-                await asyncio.sleep(self.options.answer_s)
-                continue
+                loop.remove_reader(listener)
+                loop.call_later(self.options.answer_s, self._hear, listener)
+                return
             if len(self._silent) >= self.options.pending and (oldest := gives_way(self._silent)):
                 del self._silent[oldest]
                 oldest.cancel()
@@ -206,7 +215,7 @@ class Server:
         warm_up = wire.number(request, "warm_up", 0, MOST_CELL_S)
         seconds = wire.number(request, "seconds", LEAST_CELL_S / 2, MOST_CELL_S)
         cell = self._cell = _Cell(ticket, wanted)
-        await self._listen(buffer)
+        self._listen(buffer)
         try:
             writer.write(wire.encode({"ready": True}))
             async with asyncio.timeout(self.options.answer_s):

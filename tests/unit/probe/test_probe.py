@@ -269,13 +269,27 @@ async def test_one_client_at_a_time_and_the_next_when_it_is_gone() -> None:
         assert (await measure(HOST, far.port, token="c0ffee", options=ONE)).bps > 0
 
 
+async def test_a_client_that_waits_while_the_server_listens_anew() -> None:
+    """As at each cell of another client's: the kernel has accepted the connection, the server has not."""
+    async with Server(SERVE) as far:
+        with socket.create_connection((HOST, far.port)) as waiting:
+            far._listen(64 * KIB)  # pyright: ignore[reportPrivateUsage]
+            reader, writer = await asyncio.open_connection(sock=waiting)
+            writer.write(wire.encode({"groupflow_probe": wire.VERSION, "nonce": wire.nonce()}))
+            async with asyncio.timeout(5):
+                assert "nonce" in (await wire.read(reader) or {})
+            writer.close()
+
+
 async def test_a_server_that_goes_away() -> None:
     long = ProbeOptions((64 * KIB,), (1,), seconds=60)
     async with Server(SERVE) as far:
         running = asyncio.create_task(measure(HOST, far.port, token="c0ffee", options=long))
         await until(lambda: far.measuring)
     # The server may be gone before the client has opened all its connections.
-    with pytest.raises(ProbeError, match=r"ended the connection|try again|connection refused; start"):
+    with pytest.raises(
+        ProbeError, match=r"ended the connection|try again|connection (refused|reset by peer); start"
+    ):
         await running
 
 
