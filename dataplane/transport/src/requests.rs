@@ -3,7 +3,8 @@
 //! A gap waits a random time before it is asked for: it may be reordering, or a repair for another receiver
 //! may fill it. It is asked for again after an exponentially growing timeout. A window bounds the outstanding
 //! requests, and so paces repairs to a slow receiver: it is halved when many requests time out, and grows
-//! with every answer until answers begin to queue.
+//! with every answer until answers begin to queue: until they take more than twice as long as the fastest one
+//! since the window was last halved.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,8 @@ const RTT_GUESS: Nanos = Nanos::from_millis(50);
 const SPACING: Nanos = Nanos::from_millis(4);
 /// Gaps that are due within this time are asked for together.
 const TOGETHER: Nanos = Nanos::from_millis(1);
+/// A smaller difference between the times of answers is no sign of a queue.
+const JITTER: Nanos = Nanos::from_millis(20);
 
 /// A run of missing packets with one history.
 #[derive(Debug, Clone, Copy)]
@@ -60,19 +63,23 @@ struct RequestWindow {
     size: u32,
     answered: u32,
     timed_out: u32,
+    /// The shortest time that an answer took. Packets to the whole group do not count: such a packet may answer
+    /// the earlier request of another, and be here at once.
+    fastest: Option<Nanos>,
 }
 
 impl Default for RequestWindow {
     fn default() -> RequestWindow {
-        RequestWindow { size: WINDOW, answered: 0, timed_out: 0 }
+        RequestWindow { size: WINDOW, answered: 0, timed_out: 0, fastest: None }
     }
 }
 
 impl RequestWindow {
     /// A larger window would only lengthen the queue in which answers already wait.
-    fn answer(&mut self, queued: bool) {
+    fn answer(&mut self, rtt: &Rtt) {
         self.answered = self.answered.saturating_add(1);
-        if !queued {
+        let queued = |fastest: Nanos| rtt.or(fastest) > Nanos(fastest.0.saturating_mul(2)) + JITTER;
+        if !self.fastest.is_some_and(queued) {
             self.size = (self.size + 1).min(WINDOW_MAX);
         }
     }
@@ -83,6 +90,7 @@ impl RequestWindow {
             self.size = (self.size / 2).max(WINDOW_MIN);
             self.answered = 0;
             self.timed_out = 0;
+            self.fastest = None;
         }
     }
 }
@@ -107,8 +115,8 @@ impl Requests {
         }
     }
 
-    /// Notes that the packet has arrived. True: it was missing.
-    pub fn arrived(&mut self, now: Nanos, seq: Seq) -> bool {
+    /// Notes that the packet has arrived, sent to this requester `alone` or to its group. True: it was missing.
+    pub fn arrived(&mut self, now: Nanos, seq: Seq, alone: bool) -> bool {
         let found = self.gaps.range(..=seq.0).next_back();
         let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else { return false };
         if gap.last < seq.0 {
@@ -124,9 +132,13 @@ impl Requests {
         if gap.tries > 0 {
             // Karn: an answer to one of several requests measures nothing.
             if gap.tries == 1 {
-                self.rtt.sample(now - gap.asked);
+                let took = now - gap.asked;
+                self.rtt.sample(took);
+                if alone {
+                    self.window.fastest = Some(self.window.fastest.map_or(took, |fastest| fastest.min(took)));
+                }
             }
-            self.window.answer(self.rtt.inflated());
+            self.window.answer(&self.rtt);
             if self.blocked {
                 self.blocked = false;
                 self.due_at(now.max(self.last_asked + SPACING));

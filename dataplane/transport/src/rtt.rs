@@ -7,21 +7,17 @@ use groupflow_base::Nanos;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rtt {
     smoothed: Option<Nanos>,
-    least: Option<Nanos>,
 }
 
 impl Rtt {
     /// Longer samples are echoes of another packet.
     const PLAUSIBLE: Nanos = Nanos::from_secs(10);
-    /// A smaller difference is no sign of a queue.
-    const JITTER: Nanos = Nanos::from_millis(20);
 
     /// Takes a measurement, with weight 1/8.
     pub fn sample(&mut self, measured: Nanos) {
         if measured > Self::PLAUSIBLE {
             return;
         }
-        self.least = Some(self.least.map_or(measured, |least| least.min(measured)));
         self.smoothed = Some(match self.smoothed {
             None => measured,
             Some(old) => Nanos(old.0 - old.0 / 8 + measured.0 / 8),
@@ -31,12 +27,6 @@ impl Rtt {
     /// The smoothed time; `None` before the first measurement.
     pub fn get(&self) -> Option<Nanos> {
         self.smoothed
-    }
-
-    /// Whether answers wait in a queue: they take more than twice as long as the fastest did.
-    pub fn inflated(&self) -> bool {
-        let bound = |least: Nanos| Nanos(least.0.saturating_mul(2)) + Self::JITTER;
-        self.smoothed.zip(self.least).is_some_and(|(smoothed, least)| smoothed > bound(least))
     }
 
     /// The smoothed time, or `default`.

@@ -120,6 +120,11 @@ impl Header {
         }
     }
 
+    /// Whether the packet answers one requester, and went to it alone.
+    pub fn is_to_one(&self) -> bool {
+        self.kind == Kind::Repair && !self.flags.has(Flags::RETX)
+    }
+
     /// The packet's bytes. A payload beyond [`MAX_PAYLOAD`] is a programming error and is cut.
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
         let payload = payload.get(..MAX_PAYLOAD).unwrap_or(payload);

@@ -121,7 +121,7 @@ impl StreamCache {
         }
         self.reach(now, seq, rng);
         self.highest = self.highest.max(seq);
-        self.requests.arrived(now, seq);
+        self.requests.arrived(now, seq, header.is_to_one());
         if header.flags.has(Flags::FIN) {
             self.fin = Some(seq);
         }
@@ -133,10 +133,10 @@ impl StreamCache {
                 self.unstored.insert(PacketRange { first: seq, last: seq });
             }
         }
-        if header.kind == Kind::Data || header.flags.has(Flags::RETX) {
-            self.repairs.seen_by_all(now, seq);
-        } else {
+        if header.is_to_one() {
             self.pass_on(now, packet);
+        } else {
+            self.repairs.seen_by_all(now, seq);
         }
         if header.kind == Kind::Data {
             self.acks.saw(now, &header, rng);

@@ -51,7 +51,7 @@ impl IncomingStream {
         self.highest = self.highest.max(seq);
         let placed = self.assembly.insert(seq, flags, packet.payload)?;
         if placed == Placed::New {
-            self.requests.arrived(now, seq);
+            self.requests.arrived(now, seq, packet.header.is_to_one());
             if seq > self.noted {
                 self.note(now, seq.prev(), rng);
                 self.noted = seq;

@@ -26,8 +26,8 @@ fn an_arrival_splits_the_gap_and_measures() {
     let mut requests = Requests::default();
     requests.add(range(5, 7), ms(0));
     assert_eq!(requests.take_due(ms(0)), [range(5, 7)]);
-    assert!(requests.arrived(ms(20), Seq(6)));
-    assert!(!requests.arrived(ms(20), Seq(6)));
+    assert!(requests.arrived(ms(20), Seq(6), true));
+    assert!(!requests.arrived(ms(20), Seq(6), true));
     assert_eq!(requests.rtt.get(), Some(ms(20)));
     assert_eq!(requests.take_due(ms(100)), [range(5, 5), range(7, 7)]);
     assert_eq!(requests.first_from(Seq(6)), Some(Seq(7)));
@@ -42,7 +42,7 @@ fn the_window_bounds_what_is_outstanding() {
     assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
     assert!(requests.take_due(ms(1)).is_empty());
     for seq in 1..=128 {
-        assert!(requests.arrived(ms(2), Seq(seq)));
+        assert!(requests.arrived(ms(2), Seq(seq), true));
     }
     assert!(requests.take_due(ms(3)).is_empty(), "asks at most every 4 ms");
     // The window grew by 128 answers: 384 less the 128 still awaited.
@@ -57,10 +57,39 @@ fn answers_that_queue_do_not_widen_the_window() {
     // The first answer after 2 ms, then one a millisecond: the window grows while they take under 24 ms,
     // smoothed.
     for seq in 1..=256 {
-        assert!(requests.arrived(ms(1 + u64::from(seq)), Seq(seq)));
+        assert!(requests.arrived(ms(1 + u64::from(seq)), Seq(seq), true));
     }
     let window: u32 = requests.take_due(ms(261)).iter().map(|range| range.count()).sum();
     assert!((270..300).contains(&window), "{window}");
+}
+
+#[test]
+fn a_packet_for_the_group_does_not_tell_how_fast_answers_are() {
+    let mut requests = Requests::default();
+    requests.add(range(1, 2000), ms(0));
+    assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
+    assert!(requests.arrived(ms(1), Seq(1), false));
+    for seq in 2..=256 {
+        assert!(requests.arrived(ms(25), Seq(seq), true));
+    }
+    assert_eq!(requests.window.size, 512);
+}
+
+#[test]
+fn the_fastest_answer_counts_until_the_window_is_halved() {
+    let mut requests = Requests::default();
+    let answer = |requests: &mut Requests, now, first: u32, last: u32| {
+        assert_eq!(requests.take_due(ms(now)), [range(first, last)]);
+        (first..=last).for_each(|seq| assert!(requests.arrived(ms(now + 60), Seq(seq), true)));
+    };
+    requests.add(range(1, 129), ms(0));
+    assert_eq!(requests.take_due(ms(0)), [range(1, 129)]);
+    assert!(requests.arrived(ms(1), Seq(1), true));
+    // All others time out. Answers to a second request tell no time.
+    answer(&mut requests, 100, 2, 129);
+    requests.add(range(1001, 3000), ms(200));
+    answer(&mut requests, 200, 1001, 1256);
+    assert_eq!(requests.window.size, 512, "128, and one more for each answer");
 }
 
 #[test]
@@ -68,7 +97,7 @@ fn answers_that_take_long_are_waited_for() {
     let mut requests = Requests::default();
     requests.add(range(1, 1), ms(0));
     assert_eq!(requests.take_due(ms(0)), [range(1, 1)]);
-    assert!(requests.arrived(ms(800), Seq(1)));
+    assert!(requests.arrived(ms(800), Seq(1), true));
     requests.add(range(2, 2), ms(800));
     assert_eq!(requests.take_due(ms(800)), [range(2, 2)]);
     assert_eq!(requests.next_deadline(), Some(ms(800 + 1600)));
@@ -110,7 +139,7 @@ fn the_last_packet_number_is_a_legal_gap() {
     let mut requests = Requests::default();
     requests.add(PacketRange { first: Seq(u32::MAX - 2), last: Seq::LAST }, ms(0));
     assert_eq!(requests.take_due(ms(0)).len(), 1);
-    assert!(requests.arrived(ms(1), Seq::LAST));
-    assert!(requests.arrived(ms(1), Seq(u32::MAX - 2)));
+    assert!(requests.arrived(ms(1), Seq::LAST, true));
+    assert!(requests.arrived(ms(1), Seq(u32::MAX - 2), true));
     assert!(requests.is_empty());
 }

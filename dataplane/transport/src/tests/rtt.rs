@@ -12,17 +12,6 @@ fn smooths_and_ignores_the_implausible() {
 }
 
 #[test]
-fn a_queue_shows_in_the_time() {
-    let mut rtt = Rtt::default();
-    assert!(!rtt.inflated());
-    rtt.sample(Nanos::from_millis(10));
-    rtt.sample(Nanos::from_millis(240));
-    assert!(!rtt.inflated(), "38.75 ms, of 40");
-    rtt.sample(Nanos::from_millis(60));
-    assert!(rtt.inflated(), "41.4 ms");
-}
-
-#[test]
 fn backoff_doubles_up_to_the_cap() {
     let cases = [(0, 30), (1, 60), (4, 480), (5, 500), (200, 500)];
     for (times, millis) in cases {
