@@ -145,7 +145,7 @@ impl Native {
     }
 
     /// Runs ingress on a packet with new fields, which stay in `self.fields`.
-    #[inline]
+    #[inline(always)]
     pub fn decide(&mut self, parts: &mut EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) {
         let words = self.fields.native(&self.compiled.layout.initial).as_mut_ptr();
         let received = crate::packet::wire_length(bytes, arrival.tail);

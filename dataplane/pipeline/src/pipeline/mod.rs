@@ -93,7 +93,7 @@ impl Pipeline {
 
     /// Runs ingress, as [`Pipeline::ingress`], and leaves open whether the packet becomes a value that can
     /// wait. Either way the packet is treated as [`Pipeline::ingress`] and [`Pipeline::egress_into`] would.
-    #[inline]
+    #[inline(always)] // the switch calls it twice, and once for each packet
     pub fn arrive<'a>(&'a mut self, now: Nanos, arrival: &'a Arrival, bytes: &'a [u8]) -> AtHand<'a> {
         let (mut parts, native) = self.parts();
         let interpreted = match native {

@@ -100,18 +100,15 @@ impl Switch {
     /// compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
-        if !self.tracer.is_idle() && arrival.instance == Instance::Normal {
-            if let Some(trace) = self.begin_trace(now, &arrival, bytes) {
-                return self.ingress_traced(now, arrival, bytes, trace);
-            }
+        if (self.sight.is_on() || !self.tracer.is_idle()) && self.ingress_watched(now, &arrival, bytes) {
+            return;
         }
         let Some(forwarding) = &mut self.forwarding else {
             self.drops.no_program += 1;
-            return self.sight.note(|| "dropped: no program".into());
+            return;
         };
         let at_hand = forwarding.pipeline.arrive(self.clock, &arrival, bytes);
-        // A packet that is seen at the ports takes the longer way, which says what becomes of it.
-        let packet = at_hand.unicast().filter(|_| !self.sight.is_on());
+        let packet = at_hand.unicast();
         let place = packet.and_then(|packet| self.places.get(usize::from(packet.port.0)).copied().flatten());
         if let (Some(Unicast { port, priority: queue, bytes }), Some(place)) = (packet, place) {
             if self.ports[usize::from(place)].lets_through(now, queue, bytes) {
@@ -129,6 +126,29 @@ impl Switch {
         }
         let done = at_hand.hold();
         self.dispose(now, arrival, bytes, done, None);
+    }
+
+    /// Runs ingress for a packet that is traced, or seen at the ports: such a packet always takes the longer
+    /// way, which says what becomes of it. False: nobody watches this packet.
+    #[cold]
+    fn ingress_watched(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> bool {
+        if !self.tracer.is_idle() && arrival.instance == Instance::Normal {
+            if let Some(trace) = self.begin_trace(now, arrival, bytes) {
+                self.ingress_traced(now, arrival.clone(), bytes, trace);
+                return true;
+            }
+        }
+        if !self.sight.is_on() {
+            return false;
+        }
+        if let Some(forwarding) = &mut self.forwarding {
+            let done = forwarding.pipeline.ingress(self.clock, arrival.clone(), bytes);
+            self.dispose(now, arrival.clone(), bytes, done, None);
+        } else {
+            self.drops.no_program += 1;
+            self.sight.note(|| "dropped: no program".into());
+        }
+        true
     }
 
     /// Runs ingress with a record of its steps, and carries out its decision.

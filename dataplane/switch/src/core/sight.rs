@@ -45,6 +45,7 @@ impl Sight {
     }
 
     /// A frame comes to ingress.
+    #[cold]
     pub fn arrives(&mut self, time: Nanos, port: Port, bytes: &[u8]) {
         self.noted = Some(self.frames.len());
         let verdict = format!("in {port}");

@@ -49,12 +49,13 @@ impl Switch {
         state.delivered.0 += 1;
         state.delivered.1 += bytes.len() as u64 + u64::from(tail);
         let arrival = Arrival { tail, ..Arrival::on(state.port) };
-        if !self.sight.is_on() {
-            return self.ingress(now, arrival, bytes);
+        if self.sight.is_on() {
+            self.sight.arrives(now, state.port, bytes);
         }
-        self.sight.arrives(now, state.port, bytes);
         self.ingress(now, arrival, bytes);
-        self.sight.pause();
+        if self.sight.is_on() {
+            self.sight.pause();
+        }
     }
 
     /// Schedules the port for when its wire is free and a queue's rate lets a packet leave.
