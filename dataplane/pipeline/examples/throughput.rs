@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json [--json]`
 //!
+//! First its packets by kind, then unicast and session data with up to 100,000 entries (tables are made larger
+//! than the program has them).
+//!
 //! A packet goes through ingress, for each copy through egress, and out as a frame, in one thread. The
 //! engines take turns in rounds, so that what else the machine does hits both; the best round of each counts.
 
@@ -24,6 +27,11 @@ const PACKETS: [usize; 2] = [10_000, 1_000];
 const SWITCH_MAC: u128 = 0x0200_0000_0001;
 const COPIES: u16 = 4;
 const SESSION: u32 = 7;
+/// Prefixes of this many lengths, and rules of this many masks.
+const LENGTHS: u32 = 9;
+const MASKS: u32 = 20;
+/// Many enough that their entries do not stay in the first-level cache.
+const FRAMES: u32 = 2_048;
 
 fn checksum(bytes: &[u8]) -> [u8; 2] {
     let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
@@ -46,16 +54,16 @@ fn ipv4(protocol: u8, source: [u8; 4], target: [u8; 4], rest: &[u8], tail: usize
     frame
 }
 
-fn tcp(target: u8, payload: usize, tail: usize) -> Vec<u8> {
+fn tcp(target: u32, payload: usize, tail: usize) -> Vec<u8> {
     let mut rest = vec![0x1f, 0x90, 0x30, 0x39, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0];
     rest.resize(20 + payload, 0);
-    ipv4(6, [10, 0, 0, 200], [10, 0, 0, target], &rest, tail)
+    ipv4(6, [10, 0, 0, 200], target.to_be_bytes(), &rest, tail)
 }
 
-fn group(kind: u8, member: u16, seq: u32, payload: usize, tail: usize) -> Vec<u8> {
+fn group(session: u32, kind: u8, member: u16, seq: u32, payload: usize, tail: usize) -> Vec<u8> {
     let length = (payload + tail) as u16;
     let mut group = vec![1, kind, 0, 0];
-    group.extend(SESSION.to_be_bytes());
+    group.extend(session.to_be_bytes());
     group.extend([0, 1]);
     group.extend(member.to_be_bytes());
     group.extend(seq.to_be_bytes());
@@ -70,63 +78,111 @@ fn group(kind: u8, member: u16, seq: u32, payload: usize, tail: usize) -> Vec<u8
     }
     udp.extend(group);
     udp.resize(udp.len() + payload, 0);
-    ipv4(17, [10, 0, 0, 200], [239, 0, 0, SESSION as u8], &udp, tail)
+    ipv4(17, [10, 0, 0, 200], (0xef00_0000 + session).to_be_bytes(), &udp, tail)
 }
 
-/// Adds an entry by the ends of the names.
-fn add(pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, action: &str, arguments: &[u128]) {
-    let program = Arc::clone(pipeline.program());
+/// Adds an entry by the ends of the names. `priority`: 0 where the table has none.
+fn add(p: &mut Pipeline, table: &str, priority: u32, matches: Vec<Match>, action: &str, arguments: &[u128]) {
+    let program = Arc::clone(p.program());
     let table = program.tables().iter().find(|t| t.name.ends_with(table));
     let table = table.unwrap_or_else(|| panic!("the program has no such table"));
     let mut actions = table.actions.iter().map(|&id| &program.actions()[id.index()]);
     let action = actions.find(|a| a.name.ends_with(action));
     let action = action.unwrap_or_else(|| panic!("{} has no such action", table.name)).id;
     let entry = Entry {
-        key: EntryKey { matches, priority: 0 },
+        key: EntryKey { matches, priority },
         call: ActionCall { action, arguments: arguments.to_vec() },
     };
-    pipeline.table_insert(table.id, &entry.key, &entry.call).unwrap_or_else(|error| panic!("{error}"));
+    p.table_insert(table.id, &entry.key, &entry.call).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A switch with 100 hosts, and one session from port 1 to the neighbours 1 to 4.
-fn pipeline(program: &Arc<Program>, engine: Engine) -> Pipeline {
+/// Entries beside those that packets need in any case.
+#[derive(Clone, Copy, Default)]
+struct Entries {
+    routes: u32,
+    rules: u32,
+    streams: u32,
+}
+
+/// The destination of a route: blocks of 256 addresses from 11.0.0.0 on.
+fn block(route: u32) -> u32 {
+    0x0b00_0000 + (route << 8)
+}
+
+/// A switch with 100 hosts, one session from port 1 to the neighbours 1 to 4, and further entries.
+fn pipeline(program: &Arc<Program>, engine: Engine, entries: Entries) -> Pipeline {
     let mut p =
         Pipeline::with_options(Arc::clone(program), PipelineOptions { engine, ..PipelineOptions::default() });
-    add(&mut p, "station", vec![Match::Exact(SWITCH_MAC)], ".for_us", &[]);
+    add(&mut p, "station", 0, vec![Match::Exact(SWITCH_MAC)], ".for_us", &[]);
     for host in 1..=100 {
         let to = Match::Lpm { value: 0x0a00_0000 + host, prefix: 32 };
-        add(&mut p, "ipv4_route", vec![to], ".route", &[host, SWITCH_MAC, 0x0200_0000_0100 + host]);
+        add(&mut p, "ipv4_route", 0, vec![to], ".route", &[host, SWITCH_MAC, 0x0200_0000_0100 + host]);
     }
-    let key = || vec![Match::Exact(u128::from(SESSION)), Match::Exact(1)];
-    add(&mut p, ".streams", key(), ".stream", &[3, 9, 8, 0, 8, 1, 0, 0b1111]);
+    for route in 0..entries.routes {
+        let to = Match::Lpm { value: block(route).into(), prefix: 24 + (route % LENGTHS) as u8 };
+        add(&mut p, "ipv4_route", 0, vec![to], ".route", &[1, SWITCH_MAC, 0x0200_0000_0101]);
+    }
+    for rule in 0..entries.rules {
+        // No packet is from 172.16.0.0 or above, so that each is compared with all masks.
+        let mask = u128::from(u32::MAX << (rule % MASKS));
+        let source = Match::Ternary { value: u128::from(0xac10_0000 + (rule << 8)) & mask, mask };
+        let any = || Match::Ternary { value: 0, mask: 0 };
+        let key = vec![any(), any(), source, any(), any(), any(), any()];
+        add(&mut p, "controlled_flows", 1 + rule, key, ".to_queue", &[1, 1]);
+    }
+    let key = |session: u32| vec![Match::Exact(session.into()), Match::Exact(1)];
+    for session in SESSION..=SESSION + entries.streams {
+        add(&mut p, ".streams", 0, key(session), ".stream", &[3, 9, 8, 0, 8, 1, 0, 0b1111]);
+    }
     for branch in 0..u128::from(COPIES) {
         let from = [Match::Exact(branch + 2), Match::Exact(100 + branch)];
-        let key = key().into_iter().chain(from).collect();
-        add(&mut p, ".branches", key, ".from_branch", &[branch]);
+        let key = key(SESSION).into_iter().chain(from).collect();
+        add(&mut p, ".branches", 0, key, ".from_branch", &[branch]);
         let copy = vec![Match::Exact(branch + 1)];
-        add(&mut p, ".neighbours", copy, ".to_switch", &[SWITCH_MAC, 0x0200_0000_0200 + branch]);
+        add(&mut p, ".neighbours", 0, copy, ".to_switch", &[SWITCH_MAC, 0x0200_0000_0200 + branch]);
     }
     p
 }
 
-/// Frames that arrive in turn, and to how many neighbours each group goes.
+/// Frames that arrive in turn, and the entries that they meet.
 struct TrafficLoad {
-    name: &'static str,
+    name: String,
     frames: Vec<(Port, Vec<u8>)>,
     tail: u32,
+    entries: Entries,
 }
 
 fn loads() -> Vec<TrafficLoad> {
-    let unicast = |payload, tail| (1..=64).map(|to| (Port(101), tcp(to, payload, tail))).collect();
-    let data = |payload, tail| (1..=64).map(|seq| (Port(1), group(1, 1, seq, payload, tail))).collect();
-    let ack = |i: u16| (Port(2 + i % 4), group(3, 100 + i % 4, u32::from(i / 4 + 1), 0, 0));
-    vec![
-        TrafficLoad { name: "TCP unicast, headers only", frames: unicast(0, 1_446), tail: 1_446 },
-        TrafficLoad { name: "TCP unicast, 1500 bytes", frames: unicast(1_446, 0), tail: 0 },
-        TrafficLoad { name: "session data 1:4, headers only", frames: data(0, 1_000), tail: 1_000 },
-        TrafficLoad { name: "session data 1:4, 1078 bytes", frames: data(1_000, 0), tail: 0 },
-        TrafficLoad { name: "acknowledgements of 4 branches", frames: (0..64).map(ack).collect(), tail: 0 },
-    ]
+    let unicast =
+        |payload, tail| (1..=64).map(|to| (Port(101), tcp(0x0a00_0000 + to, payload, tail))).collect();
+    let data =
+        |payload, tail| (1..=64).map(|seq| (Port(1), group(SESSION, 1, 1, seq, payload, tail))).collect();
+    let ack = |i: u16| (Port(2 + i % 4), group(SESSION, 3, 100 + i % 4, u32::from(i / 4 + 1), 0, 0));
+    let load = |name: &str, frames, tail| {
+        let (name, entries) = (name.to_owned(), Entries::default());
+        TrafficLoad { name, frames, tail, entries }
+    };
+    let mut loads = vec![
+        load("TCP unicast, headers only", unicast(0, 1_446), 1_446),
+        load("TCP unicast, 1500 bytes", unicast(1_446, 0), 0),
+        load("session data 1:4, headers only", data(0, 1_000), 1_000),
+        load("session data 1:4, 1078 bytes", data(1_000, 0), 0),
+        load("acknowledgements of 4 branches", (0..64).map(ack).collect(), 0),
+    ];
+    for (routes, rules) in [(100, 0), (10_000, 0), (100_000, 0), (100, 1_000), (10_000, 500)] {
+        let to = (0..FRAMES).map(|i| block((u64::from(i) * u64::from(routes) / u64::from(FRAMES)) as u32));
+        let frames = to.map(|to| (Port(101), tcp(to, 0, 1_446))).collect();
+        let name = format!("{routes} routes, {rules} ternary rules");
+        loads.push(TrafficLoad { name, frames, tail: 1_446, entries: Entries { routes, rules, streams: 0 } });
+    }
+    for streams in [100, 100_000] {
+        let session = |i: u32| SESSION + (u64::from(i) * u64::from(streams) / u64::from(FRAMES)) as u32;
+        let frames = (0..FRAMES).map(|i| (Port(1), group(session(i), 1, 1, i + 1, 0, 1_000))).collect();
+        let (name, entries) =
+            (format!("{streams} streams, data 1:4, headers only"), Entries { streams, ..Entries::default() });
+        loads.push(TrafficLoad { name, frames, tail: 1_000, entries });
+    }
+    loads
 }
 
 /// Runs packets through; gives the frames that left.
@@ -162,12 +218,15 @@ fn run(pipeline: &mut Pipeline, load: &TrafficLoad, packets: usize, frame: &mut 
 
 fn load_program(path: &str) -> Result<Arc<Program>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    Program::from_json(&text).map(Arc::new).map_err(|error| format!("{path}: {error}"))
+    let mut program = Program::from_json(&text).map_err(|error| format!("{path}: {error}"))?;
+    let names: Vec<String> = program.tables().iter().map(|table| table.name.to_string()).collect();
+    names.iter().for_each(|name| program.open_table(name, 1 << 17));
+    Ok(Arc::new(program))
 }
 
 /// The best time of each engine for a packet, and how many packets leave for each that comes.
 fn measure(program: &Arc<Program>, load: &TrafficLoad) -> ([Duration; 2], f64) {
-    let mut pipelines = ENGINES.map(|engine| pipeline(program, engine));
+    let mut pipelines = ENGINES.map(|engine| pipeline(program, engine, load.entries));
     let mut best = [Duration::MAX; 2];
     let mut out = 0;
     let mut frame = Frame::default();
@@ -197,7 +256,7 @@ fn main() -> ExitCode {
         }
     };
     if !json {
-        println!("{:32} {:>11} {:>12} {:>9} {:>6}", "", "native", "interpreter", "ratio", "out/in");
+        println!("{:40} {:>11} {:>12} {:>9} {:>6}", "", "native", "interpreter", "ratio", "out/in");
     }
     for load in loads() {
         let (best, out) = measure(&program, &load);
@@ -209,7 +268,7 @@ fn main() -> ExitCode {
             println!("{line}");
         } else {
             println!(
-                "{:32} {native:>8} ns {interpreter:>9} ns {:>8.1}x {out:>6.2}  {:.2} M packets/s in, \
+                "{:40} {native:>8} ns {interpreter:>9} ns {:>8.1}x {out:>6.2}  {:.2} M packets/s in, \
                     {:.2} M out",
                 load.name,
                 interpreter / native,
