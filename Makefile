@@ -25,7 +25,8 @@ DURATION ?= 60
 FUZZ_SEED ?= 1
 fuzzed = "pipeline --test pipeline loading::mutated" "pipeline --test engines" "pipeline --test engines_groupflow" \
 	"switch --test conformance robustness::damaged_requests" "switch --test conformance robustness::random" \
-	"switch --test conformance robustness::sequences" "switch --test conformance robustness::damaged_p4infos"
+	"switch --test conformance robustness::sequences" "switch --test conformance robustness::damaged_p4infos" \
+	"transport --test properties" "session --test properties" "split any_" "tree bytes_" "gather any_" "bone messages"
 
 # Bytecode is kept, whatever the environment says: else each of the tests' many processes compiles all modules anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -99,7 +100,7 @@ sanitize: setup  ## the pipeline's machine code under valgrind: every load and s
 	cd dataplane && cargo test --locked --quiet -p groupflow-pipeline --test engines --test engines_groupflow
 
 # Each run of a target draws the cases of the next seed, so that the seed in the output repeats a failure.
-fuzz: setup  ## random programs, packets, P4Runtime messages and P4Info, a minute a target: DURATION=60 FUZZ_SEED=1
+fuzz: setup  ## random programs, packets, P4Runtime and agents' messages, a minute a target: DURATION=60 FUZZ_SEED=1
 	@mkdir -p $(RESULTS) && cd dataplane && for target in $(fuzzed); do \
 		seed=$(FUZZ_SEED); end=$$(($$(date +%s) + $(DURATION))); \
 		while [ $$(date +%s) -lt $$end ]; do \
