@@ -1,17 +1,24 @@
-"""Receivers behind one slow link get shares of it by their targets, also after the controller died."""
+"""Receivers behind one slow link get shares of it by their targets, also after the controller died;
+streams of split agents share each link."""
 
 import asyncio
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
 
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.options import RecvOptions, SendOptions
+from groupflow.lab import split
 from groupflow.lab.controller_process import SessionAccess
+from groupflow.lab.gfswitch import GfSwitch
+from groupflow.lab.measure import ports
 from groupflow.network import variants
+from groupflow.network.topology import Topology
 from tests.network.harness import MIB, Lab, MakeLab, eventually, undisturbed
+from tests.network.tcp_group import FIG5, Group, served
 
 HOST, NAMES = "mb1", ("a", "b", "c")
 TOPOLOGY = variants.with_link(
@@ -22,6 +29,9 @@ SIZE = 96 * MIB
 PART = 2 * MIB
 """bytes that every receiver gets while rates are measured: 3 s and more"""
 MBIT = 1_000_000
+SPLIT = variants.with_rate(FIG5, 20 * MBIT)
+QUEUE = 60
+"""packets, less than what Reno, which stops at a loss only, has under way on two connections"""
 HIGH, LOW = 18 * MBIT, 4.6 * MBIT
 """a target, and half of what the link's 0.95 * 1448 / 1514 of 30 Mb/s leave of it"""
 
@@ -135,3 +145,61 @@ async def progress(receivers: Mapping[str, AgentProcess], more: int) -> None:
         60,
         f"every receiver has {more} bytes more",
     )
+
+
+async def test_streams_of_one_link_share_its_rate(make_lab: MakeLab) -> None:
+    """An agent that gave each of two streams the whole rate would overflow the link's queue."""
+    topology = variants.with_link(SPLIT, "s1", "s2", lambda spec: replace(spec, queue=QUEUE))
+    async with crossing(make_lab, topology) as (lab, one, other):
+
+        async def scenario() -> tuple[float, int]:
+            alone, before = await seconds((one, "ma1")), refused_by_queues(lab)
+            both = await seconds((one, "ma1"), (other, "mb1"))
+            return 2 * alone / both, refused_by_queues(lab) - before
+
+        used, refused = await undisturbed(lab, scenario)
+    assert refused == 0
+    assert used >= 0.85, "of what one stream has"
+
+
+async def test_a_slow_stream_leaves_its_link_to_others(make_lab: MakeLab) -> None:
+    """One of two streams has 4 Mb/s at its member: the other has four fifths of the link, not half."""
+    topology = variants.with_link(SPLIT, "mc1", "s2", lambda spec: replace(spec, rate=4 * MBIT))
+    async with crossing(make_lab, topology) as (lab, slow, other):
+
+        async def scenario() -> float:
+            alone = await seconds((other, "mb1"))
+            client = await slow.send("ma1", 64 * MIB)
+            await slow.under_way()
+            beside = await seconds((other, "mb1"))
+            await client.stop()
+            return alone / beside
+
+        assert await undisturbed(lab, scenario) >= 0.65, "of what it has alone"
+
+
+@asynccontextmanager
+async def crossing(make_lab: MakeLab, topology: Topology) -> AsyncGenerator[tuple[Lab, Group, Group]]:
+    """A network with split agents, and two sessions with a member behind s2 each."""
+    with make_lab(topology) as lab:
+        split.start(lab.network, lab.folder / "logs")
+        async with (
+            served(lab, "mc1", congestion="reno") as one,
+            served(lab, "md1", congestion="reno") as other,
+        ):
+            yield lab, one, other
+
+
+async def seconds(*streams: tuple[Group, str]) -> float:
+    """The time of streams of three times `PART` bytes from hosts, each to the members of its session."""
+    began = time.monotonic()
+    clients = [await subject.send(host, 3 * PART) for subject, host in streams]
+    assert [await client.says(0) for client in clients] == [["reply"]] * len(clients)
+    return time.monotonic() - began
+
+
+def refused_by_queues(lab: Lab) -> int:
+    """Packets that the switches' full queues refused so far: those before the agents' links."""
+    switches = (switch.stats() for switch in lab.network.switches.values() if isinstance(switch, GfSwitch))
+    found = (cast(Any, port)["out"]["queues"] for stats in switches for port in ports(stats))
+    return sum(queue["dropped"] for queues in found for queue in queues)

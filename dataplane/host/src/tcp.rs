@@ -30,7 +30,7 @@ pub struct TcpOptions {
     /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT); `None`: as many as fit.
     pub unsent: Option<libc::c_int>,
     /// The most bytes a second that the kernel sends (SO_MAX_PACING_RATE); `None`: no limit.
-    pub pace: Option<u32>,
+    pub pace: Option<u64>,
 }
 
 /// Opens a listener. Its address need not belong to this host yet (IP_FREEBIND), since routes may come later.
@@ -82,14 +82,21 @@ impl TcpOptions {
             socket.set_tcp_congestion(name.as_bytes())?;
         }
         if let Some(rate) = self.pace {
-            // Pure TCP pacing: no discipline of the interface is needed. ~0 is the kernel's "no limit".
-            sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate as libc::c_int)?;
+            set_pace(socket, rate)?;
         }
         match self.unsent {
             Some(bytes) => sockopt::set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes),
             None => Ok(()),
         }
     }
+}
+
+/// Bounds the bytes a second that a socket sends from now on, to 1 at least. Pure TCP pacing: no discipline of
+/// the interface is needed.
+pub fn set_pace(socket: &impl AsFd, rate: u64) -> io::Result<()> {
+    // u32::MAX is the kernel's "no limit".
+    let rate = u32::try_from(rate.max(1)).unwrap_or(u32::MAX);
+    sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate as libc::c_int)
 }
 
 /// Prepares a socket that was accepted or is about to connect: it does not block, and a peer that

@@ -20,6 +20,7 @@ mod at {
     pub const NOTSENT: usize = 144;
     pub const MIN_RTT: usize = 148;
     pub const DATA_SEGS_OUT: usize = 156;
+    pub const RWND_LIMITED: usize = 176;
     /// Since Linux 5.4.
     pub const SND_WND: usize = 228;
     /// Since Linux 6.2.
@@ -54,6 +55,8 @@ pub struct TcpInfo {
     pub resent: u32,
     /// Segments with data that were sent, in total, retransmissions included.
     pub sent: u32,
+    /// Time in which the peer's window held up bytes, in total, µs.
+    pub window_limited_us: u64,
     /// The window that the peer advertises, bytes.
     pub peer_window: u32,
     /// The window that was last advertised to the peer, bytes.
@@ -86,6 +89,7 @@ impl TcpInfo {
             acknowledged: long(at::BYTES_ACKED),
             resent: number(at::TOTAL_RETRANS),
             sent: number(at::DATA_SEGS_OUT),
+            window_limited_us: long(at::RWND_LIMITED),
             peer_window: number(at::SND_WND),
             own_window: number(at::RCV_WND),
             own_scale: match cfg!(target_endian = "big") {

@@ -83,7 +83,7 @@ def form(topology: Topology, session: Session, settings: TcpSettings, part: Part
             "name": _agent(topology, agent),
             "address": f"{_agent_address(topology, agent)}:{PEER_PORT}",
             "from": _start(session, behind),
-            "rate_bps": _slowest(topology, part.switch, agent, _agent(topology, agent)),
+            "links": _links(topology, part.switch, agent, _agent(topology, agent)),
         }
         for agent, behind in part.forward
     ]
@@ -96,7 +96,7 @@ def form(topology: Topology, session: Session, settings: TcpSettings, part: Part
                 "member": number,
                 "address": f"{topology.hosts[member.host].ip}:{member.tcp_port}",
                 "from": _start(session, (number,)),
-                "rate_bps": _slowest(topology, part.switch, topology.hosts[member.host].switch, member.host),
+                "links": _links(topology, part.switch, topology.hosts[member.host].switch, member.host),
             }
         )
     return {
@@ -144,11 +144,11 @@ def _length(topology: Topology, start: str, goal: str) -> tuple[int, int] | None
     return len(path), sum(topology.link_between(*pair).spec.delay_ns for pair in pairwise(path))
 
 
-def _slowest(topology: Topology, start: str, switch: str, host: str) -> int | None:
-    """bit/s of the slowest link from the agent of a switch to a host at another; None: none is limited."""
+def _links(topology: Topology, start: str, switch: str, host: str) -> dict[str, int]:
+    """bit/s of each limited link from the agent of a switch to a host at another, by the link's ends."""
     path = (_agent(topology, start), *(topology.path(start, switch) or (start,)), host)
-    rates = (topology.link_between(*pair).spec.rate for pair in pairwise(path))
-    return min(filter(None, rates), default=None)
+    rates = {">".join(pair): topology.link_between(*pair).spec.rate for pair in pairwise(path)}
+    return {name: rate for name, rate in rates.items() if rate}
 
 
 def _agent(topology: Topology, switch: str) -> str:

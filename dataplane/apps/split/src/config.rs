@@ -1,6 +1,7 @@
 //! A session at this agent, parsed from the JSON of the control socket. Errors name the bad field.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::tcp::TcpOptions;
@@ -13,7 +14,9 @@ const MAX_PORTS: usize = 16;
 /// The most branches of one session at one agent.
 const MAX_BRANCHES: usize = 256;
 const MAX_NAME: usize = 64;
-/// Per cent of a link's rate that a branch's bytes may have.
+/// The most links on the way to a branch.
+const MAX_LINKS: usize = 64;
+/// Per cent of a link's rate that bytes of streams may have: frames have headers, 4.6 % with timestamps.
 const HEADROOM: u64 = 95;
 /// Default bound of a stream's cache, bytes.
 const CACHE: u64 = 64 << 20;
@@ -45,15 +48,8 @@ pub struct BranchSpec {
     pub address: SocketAddrV4,
     /// The place in a stream at which the branch begins if it joins late.
     pub join: LateStart,
-    /// Rate of the slowest link to it, bit/s of frames; `None`: not known.
-    pub rate: Option<u64>,
-}
-
-impl BranchSpec {
-    /// Bytes a second that do not overflow a queue before the link: frames have headers, 4.6 % with timestamps.
-    pub fn pace(&self) -> Option<u32> {
-        self.rate.map(|rate| u32::try_from(rate * HEADROOM / 100 / 8).unwrap_or(u32::MAX))
-    }
+    /// The links to it whose rate is known: name, and bytes a second that do not overflow a queue before it.
+    pub links: Vec<(Arc<str>, u64)>,
 }
 
 /// The treatment of the members' replies.
@@ -114,7 +110,8 @@ impl SessionSpec {
     pub fn onward(&self, from: Ipv4Addr, branch: &BranchSpec) -> TcpOptions {
         let (send_buffer, congestion) = (self.send_buffer, self.congestion.clone());
         let from = Some(from).filter(|from| !from.is_unspecified());
-        TcpOptions { from, send_buffer, congestion, pace: branch.pace(), ..TcpOptions::default() }
+        let pace = branch.links.iter().map(|&(_, rate)| rate).min();
+        TcpOptions { from, send_buffer, congestion, pace, ..TcpOptions::default() }
     }
 
     /// Parses a session.
@@ -234,11 +231,21 @@ fn branches(fields: &mut ObjectReader<'_>) -> Result<Vec<BranchSpec>, FieldError
             "start" => LateStart::Start,
             _ => LateStart::Now,
         };
-        let rate = fields.optional_number("rate_bps", 1..=1 << 50)?;
+        let links = links(&mut fields)?;
         fields.finish()?;
-        branches.push(BranchSpec { kind, name, address, join, rate });
+        branches.push(BranchSpec { kind, name, address, join, links });
     }
     Ok(branches)
+}
+
+fn links(fields: &mut ObjectReader<'_>) -> Result<Vec<(Arc<str>, u64)>, FieldError> {
+    let Some(value) = fields.value("links") else { return Ok(Vec::new()) };
+    let rate = |value: &Value| value.as_u64().filter(|rate| (1..=1 << 50).contains(rate));
+    let bytes = |rate| rate * HEADROOM / 100 / 8;
+    let link = |(name, value): (&String, _)| Some((Arc::from(name.as_str()), bytes(rate(value)?)));
+    let links = value.as_object().filter(|links| links.len() <= MAX_LINKS);
+    let links = links.and_then(|links| links.iter().map(link).collect());
+    links.ok_or_else(|| fields.wrong("links", &format!("at most {MAX_LINKS} links, each with its bit/s")))
 }
 
 #[cfg(test)]

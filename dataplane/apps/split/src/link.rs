@@ -17,6 +17,8 @@ use super::frame::{SplitDecoder, MAX_REPLY};
 use super::preamble::Preamble;
 use super::resources::{Orphan, Resources, SplitPollKey};
 
+pub mod sharing;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkState {
     /// The connection is being opened.
@@ -77,11 +79,11 @@ pub struct BranchLink {
     ends: bool,
     /// The branch has the bytes before this offset from an earlier connection.
     skip_to: u64,
-    /// The next agent has said that its members have acknowledged all bytes before this offset; an agent that
-    /// restarted may not have received all of them again yet.
+    /// As the next agent said, its members have all bytes before this offset; after a restart it may lack some.
     reported: u64,
     /// The number of the connection's copy at the keeper.
     kept: Option<u64>,
+    share: sharing::Share,
     /// Connections of earlier runs. The next agent must learn of this connection before it sees them end.
     old: Vec<Orphan>,
 }
@@ -112,6 +114,7 @@ impl BranchLink {
             skip_to: 0,
             reported: 0,
             kept: None,
+            share: sharing::Share::default(),
             old: Vec::new(),
         }
     }
@@ -138,7 +141,7 @@ impl BranchLink {
         tcp::reset_on_close(&socket)?;
         let registration = resources.poller.add(&socket, SplitPollKey::Branch(stream, self.key))?;
         self.socket = Some((socket, registration));
-        self.state = LinkState::Connecting;
+        (self.state, self.share) = (LinkState::Connecting, sharing::Share::default());
         self.decoder = SplitDecoder::default();
         self.greeting = match self.spec.kind {
             BranchKind::Member(_) => Vec::new(),

@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 use groupflow_host::tcp_info::TcpInfo;
 
@@ -21,4 +22,18 @@ fn the_fields_are_where_they_are_looked_for() {
     assert_eq!(near.peer_window, far.own_window, "{near:?} {far:?}");
     assert!(near.peer_window > 1000);
     assert!((88..=100).contains(&far.own_segment) || far.own_segment == 536, "{far:?}");
+}
+
+#[test]
+fn a_receiver_that_reads_nothing_holds_up_bytes() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let mut stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+    let (_peer, _) = listener.accept().expect("accepted");
+    stream.set_nonblocking(true).expect("an option");
+    let held = |stream: &TcpStream| TcpInfo::of(stream).expect("known").window_limited_us;
+    assert_eq!(held(&stream), 0);
+    let limit = Instant::now() + Duration::from_secs(10);
+    while stream.write(&[7; 65_536]).is_ok() || held(&stream) == 0 {
+        assert!(Instant::now() < limit, "the window holds up bytes");
+    }
 }

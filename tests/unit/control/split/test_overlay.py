@@ -108,7 +108,9 @@ def test_what_an_agent_is_told() -> None:
     )  # fmt: skip
     asked = session("a", "d", settings=settings, starts=("d",))
     part = overlay.parts(LINE, asked, "abd")["a"]
-    slow = {"rate_bps": 100_000_000}
+    there, here = (
+        {"links": dict.fromkeys(names, 100_000_000)} for names in (["xa>a", "a>b", "b>xb"], ["xa>a", "a>ha"])
+    )
     assert overlay.form(LINE, asked, settings, part) == {
         "id": 7,
         "address": "10.200.0.9",
@@ -125,8 +127,8 @@ def test_what_an_agent_is_told() -> None:
         "resume": True,
         "neighbours": ["10.0.102.1"],
         "branches": [
-            {"kind": "agent", "name": "xb", "address": "10.0.102.1:26480", "from": "start"} | slow,
-            {"kind": "member", "name": "m1", "member": 1, "address": "10.0.1.1:9001", "from": "now"} | slow,
+            {"kind": "agent", "name": "xb", "address": "10.0.102.1:26480", "from": "start"} | there,
+            {"kind": "member", "name": "m1", "member": 1, "address": "10.0.1.1:9001", "from": "now"} | here,
         ],
     }
 

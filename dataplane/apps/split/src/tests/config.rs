@@ -8,7 +8,7 @@ fn session() -> Value {
         "replies": "leader", "leader": 2,
         "branches": [
             {"kind": "agent", "name": "sa2", "address": "10.0.0.2:26480",
-             "rate_bps": 20_000_000},
+             "links": {"s1>s2": 20_000_000, "s2>s3": 10_000_000}},
             {"kind": "member", "name": "mb1", "address": "10.0.0.9:9000", "member": 2, "from": "start"},
         ],
     })
@@ -19,7 +19,8 @@ fn a_session_with_defaults() {
     let spec = SessionSpec::parse(&session()).expect("well formed");
     assert_eq!((spec.mode, spec.cache_bytes, spec.policy), (Mode::EndToEnd, CACHE, Policy::Strict));
     assert_eq!((spec.replies, spec.branches[1].join), (Replies::Leader(2), LateStart::Start));
-    assert_eq!((spec.branches[0].pace(), spec.branches[1].pace()), (Some(2_375_000), None));
+    let pace = |branch: usize| spec.onward(Ipv4Addr::UNSPECIFIED, &spec.branches[branch]).pace;
+    assert_eq!((pace(0), pace(1)), (Some(1_187_500), None), "95 % of the slowest link");
     assert!(spec.takes_from([10, 0, 0, 2].into()) && !spec.takes_from([10, 0, 0, 9].into()));
 }
 
@@ -41,6 +42,11 @@ fn what_is_wrong_is_named() {
         ("resume", json!(1), "session.resume must be true or false"),
         ("upstream", json!("10.0.0.1"), "session.upstream must be IP:PORT or null"),
         ("colour", json!("red"), "session.colour is unknown"),
+        (
+            "branches",
+            json!([{"kind": "agent", "name": "a", "address": "10.0.0.2:1", "links": {"s1>s2": 0}}]),
+            "session.branches[0].links must be at most 64 links, each with its bit/s",
+        ),
         ("branches", json!([{"kind": "x"}]), "session.branches[0].kind must be agent or member"),
         (
             "branches",
@@ -93,7 +99,7 @@ fn value() -> impl Strategy<Value = Value> {
         ".{0,20}".prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 20, 5, |inner| {
-        let name = proptest::sample::select(vec!["kind", "name", "address", "member", "from", "x"]);
+        let name = proptest::sample::select(vec!["kind", "name", "address", "member", "from", "links", "x"]);
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
             proptest::collection::vec((name, inner), 0..6)

@@ -32,7 +32,7 @@ fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
     let mut resources = resources(Keeper::at(ours.into()));
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
     let (kind, join) = (BranchKind::Member(1), LateStart::Now);
-    let spec = BranchSpec { kind, name: "m1".to_owned(), address, join, rate: None };
+    let spec = BranchSpec { kind, name: "m1".to_owned(), address, join, links: Vec::new() };
     let mut link = BranchLink::new(spec, 0, BranchId(0), 0, resources.now);
     // TCP_INFO is not known for this socket.
     let (socket, _peer) = UnixStream::pair().expect("a pair");
