@@ -23,11 +23,11 @@ from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.endpoint.gather.tuner import Tuner
 from groupflow.lab.controller_process import ControllerError, ControllerProcess
-from groupflow.lab.daemon import DaemonError
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, NetworkError, running
 from groupflow.p4rt.control_socket import ControlError
+from groupflow.processes import DaemonError
 from groupflow.sim.gather import Sender
 from groupflow.study.errors import first_of
 from groupflow.tuning.model import Client, Limits

@@ -129,11 +129,11 @@ def _add_network(parser: Parser) -> None:
 
 def _up(args: argparse.Namespace) -> int:
     from groupflow.endpoint.errors import ProgramNotFoundError
-    from groupflow.lab.daemon import DaemonError
     from groupflow.lab.leftovers import InUseError
     from groupflow.lab.network import UNSHARE, NetworkError, check_rights
     from groupflow.lab.registry import Claim, RegistryError
     from groupflow.network.topology import TopologyError
+    from groupflow.processes import DaemonError
 
     errors = (TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError)
     refused = (TopologyError, RegistryError, InUseError)
