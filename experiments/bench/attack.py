@@ -7,6 +7,7 @@ an attacker.
 
 import asyncio
 import json
+import os
 import signal
 import statistics
 import sys
@@ -20,6 +21,7 @@ from experiments.bench import veth
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import data_frame
 from groupflow.endpoint.programs import find_program
+from groupflow.processes import Daemon
 
 _RATE = "100000"
 _ROUNDS = 9
@@ -55,16 +57,15 @@ def _inside(program: str) -> list[float]:
     with ExitStack() as stack:
         stack.callback(switch.stop)
         switch.start(1)
-        attackers = [veth.start([sys.executable, "-m", __spec__.name, address]) for _ in range(_ATTACKERS)]
-        for attacker in attackers:
-            stack.callback(attacker.kill)
+        command = [sys.executable, "-m", __spec__.name, address]
+        attackers = [stack.enter_context(Daemon("an attacker", command, None)) for _ in range(_ATTACKERS)]
         pid = stack.enter_context(veth.sender(switch.host(1), data_frame(1), _RATE))
         time.sleep(_START_SECONDS)
         for _ in range(_ROUNDS):
             rates: list[float] = []
             for order in (signal.SIGSTOP, signal.SIGCONT):
                 for attacker in attackers:
-                    attacker.send_signal(order)
+                    os.kill(attacker.pid, order)
                 before, start = veth.counters(pid)[switch.host(2)][0], time.perf_counter()
                 time.sleep(_SECONDS)
                 arrived = veth.counters(pid)[switch.host(2)][0] - before

@@ -6,19 +6,21 @@ the kernel chooses the processors of hosts and switches alike.
 
 import asyncio
 import json
-import resource
+import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 from experiments.bench import veth
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import ROUTER
-from experiments.bench.processors import cpu_ns
+from experiments.bench.processors import cpu_ns, ended_s
 from groupflow.endpoint.programs import find_program
+from groupflow.processes import Daemon
 
 _ADDRESSES = ("10.0.0.1", "10.0.0.2")
 _ROUNDS = 3
@@ -65,10 +67,8 @@ def _start(chain: _Chain, number: int, stack: ExitStack) -> list[int]:
     """Runs a chain, and a server at its end, until the stack ends; gives the ids of their processes."""
     pids: list[int] = []
 
-    def run(command: Sequence[str]) -> None:
-        process = veth.start(command)
-        stack.callback(process.kill)
-        pids.append(process.pid)
+    def run(command: Sequence[str], log: Path | None = None) -> None:
+        pids.append(stack.enter_context(Daemon(chain.name, command, log)).pid)
 
     for place in range(chain.switches + 1):
         left, right = f"c{number}r{place}", f"c{number}l{place}"
@@ -80,22 +80,15 @@ def _start(chain: _Chain, number: int, stack: ExitStack) -> list[int]:
         ports = f"c{number}l{place}", f"c{number}r{place + 1}"
         if chain.program:
             address = f"127.0.0.1:{veth.FIRST_GRPC_PORT + 10 * number + place}"
-            command = [
-                chain.program,
-                "-i",
-                f"1@{ports[0]}",
-                "-i",
-                f"2@{ports[1]}",
-                "--control-socket",
-                "none",
-            ]
-            command += ["--no-p4", "--device-id", str(veth.DEVICE_ID), "--grpc-server-addr", address]
+            command = [chain.program, "-i", f"1@{ports[0]}", "-i", f"2@{ports[1]}", "--no-p4"]
+            command += ["--control-socket", "none", "--device-id", str(veth.DEVICE_ID)]
+            command += ["--grpc-server-addr", address]
             run([*command, *chain.options])
             asyncio.run(veth.set_up(address, 1))
         else:
             for ways in (ports, ports[::-1]):
                 run([str(veth.tool()), "forward", *ways])
-    run(["ip", "netns", "exec", f"b{number}", "iperf3", "-s"])
+    run(["ip", "netns", "exec", f"b{number}", "iperf3", "-s"], Path(os.devnull))
     return pids
 
 
@@ -108,17 +101,11 @@ class _Round(NamedTuple):
 
 def _measure(number: int, pids: Sequence[int]) -> _Round:
     client = ["ip", "netns", "exec", f"a{number}", "iperf3", "-c", _ADDRESSES[1], "-t", str(_SECONDS), "-J"]
-    before = sum(map(cpu_ns, pids)) / 1e9 + _children()
+    before = sum(map(cpu_ns, pids)) / 1e9 + ended_s()
     done = subprocess.run(client, check=True, stdout=subprocess.PIPE, timeout=_LIMIT_SECONDS)
-    used = sum(map(cpu_ns, pids)) / 1e9 + _children() - before
+    used = sum(map(cpu_ns, pids)) / 1e9 + ended_s() - before
     received = json.loads(done.stdout)["end"]["sum_received"]
     return _Round(received["bits_per_second"] / 1e9, used / (received["bytes"] * 8 / 1e9))
-
-
-def _children() -> float:
-    """Processor time in s of processes that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _inside(programs: Sequence[str]) -> list[tuple[str, float, float, float]]:

@@ -6,10 +6,7 @@ on the same processors.
 
 import asyncio
 import json
-import os
-import resource
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,14 +16,15 @@ from pathlib import Path
 from random import Random
 
 from experiments.bench.figure import Figure
+from experiments.bench.processors import ended_s, memory_bytes, used_s
 from experiments.bench.programs import example
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.gather.clients import ClientList, Registered, token_hash
-from groupflow.endpoint.gather.options import ServeOptions
+from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.endpoint.gather.tuner import Message, Tuner
-from groupflow.endpoint.programs import find_program
+from groupflow.processes import program
 from groupflow.study.experiment import RunError
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
@@ -40,7 +38,6 @@ _MOST_MS = 20.0
 """longest time that a round should take"""
 _TURNS = 5
 _TLS_SECONDS = 2
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,10 @@ async def _crowd() -> list[Figure]:
             ready = await service.ready()
             arguments = (f"127.0.0.1:{ready.integer('port')}", str(_CLIENTS), str(_KBIT), str(_SECONDS))
             # In real use clients are elsewhere: here they get the time that the server leaves.
-            load = await asyncio.create_subprocess_exec(
-                "nice", "-n", "10", load_tool, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
-            )
-            said, _ = await load.communicate()
-            memory = _peak(service.agent.pid)
+            command = [str(load_tool), *arguments, ready.text("tls_pin")]
+            async with program(("nice", "-n", "10"), command) as load:
+                said, _ = await load.communicate()
+            memory = memory_bytes(service.agent.pid, "VmHWM")
     if not spans or int(said.split()[0]) != _CLIENTS:
         raise RunError(f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections")
     note = f"{_CLIENTS} clients, {_CONNECTIONS} TLS connections each, all windows change; {_MOST_MS:g} wanted"
@@ -144,37 +140,11 @@ async def _cost(*, encrypted: bool) -> float:
         server = AgentProcess(ServeOptions(clients=clients, listen="127.0.0.1:0", tls=tls))
         await stack.enter_async_context(server)
         ready = await server.wait_for("ready")
-        known = ("--tls-pin", ready.text("tls_pin")) if encrypted else ("--plain",)
-        before = _spent(server.pid) + _spent_by_ended()
-        command = [
-            str(find_program("gfagent")), "gather-send", "--to", f"127.0.0.1:{ready.integer('port')}",
-            "--client", "a", "--file", "/dev/zero", "--duration", str(_TLS_SECONDS),
-            "--json", *known,
-        ]  # fmt: skip
-        known_by = os.environ | {"GROUPFLOW_TOKEN": _TOKEN}
-        client = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=known_by)
-        said, _ = await client.communicate()
-        spent = _spent(server.pid) + _spent_by_ended() - before
-    events = [json.loads(line) for line in said.splitlines()]
-    (delivered,) = (event["bytes"] for event in events if event["event"] == "complete")
-    return spent / delivered
-
-
-def _spent_by_ended() -> float:
-    """Processor time of this process's children that have ended, s."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def _spent(pid: int) -> float:
-    """Processor time of a process, s."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def _peak(pid: int) -> int:
-    """The peak memory of a process, bytes."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) << 10
-    raise RunError(f"no peak of process {pid}")
+        before = used_s(server.pid) + ended_s()
+        to, pin = f"127.0.0.1:{ready.integer('port')}", ready.text("tls_pin") if encrypted else None
+        sending = GatherSendOptions(
+            to=to, name="a", token=_TOKEN, tls_pin=pin, file=Path("/dev/zero"), duration=_TLS_SECONDS
+        )
+        async with AgentProcess(sending) as client:
+            delivered = (await client.finish()).integer("bytes")
+        return (used_s(server.pid) + ended_s() - before) / delivered

@@ -2,21 +2,21 @@
 
 import os
 import shutil
-import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 
 from experiments.bench.figure import Figure
+from experiments.bench.processors import used_s
 from groupflow.endpoint import api_token
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import running
 from groupflow.network.topology import Topology, load, parse
+from groupflow.processes import Daemon
 
 SECONDS = 20.0
 """of one measurement"""
@@ -32,40 +32,31 @@ def _costs(topology: Topology, out: Path) -> Generator[Figure]:
     folder = out / topology.name
     with running(topology, folder) as network:
         controller = ControllerProcess(network, folder).start()
-        pid, ticks = controller.daemon.pid, os.sysconf("SC_CLK_TCK")
+        pid = controller.daemon.pid
 
         def share(what: str, pids: Iterable[int]) -> Figure:
             time.sleep(SECONDS / 4)  # until the page has its first minute
             known = list(pids)
-            begun, before = time.monotonic(), sum(map(_used, known))
+            begun, before = time.monotonic(), sum(map(used_s, known))
             time.sleep(SECONDS)
-            used = (sum(map(_used, known)) - before) / ticks / (time.monotonic() - begun)
+            used = (sum(map(used_s, known)) - before) / (time.monotonic() - begun)
             return Figure(f"{topology.name}: {what}", round(100 * used, 2), "% of a core", "at rest")
 
         yield share("controller, nobody looks", [pid])
         address = f"{controller.url}/?token={api_token.find(controller.url)}"
         if chromium := shutil.which("chromium"):
-            with _browser(chromium, address) as group:
-                yield share("controller, a browser", [pid])
-                yield share("that browser, without a screen", _in_group(group))
+            # A Chromium that shows the page, in a process group of its own.
+            with TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+                command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu"]
+                command += [f"--user-data-dir={profile}", address]
+                with Daemon("chromium", command, Path(os.devnull)) as browser:
+                    yield share("controller, a browser", [pid])
+                    yield share("that browser, without a screen", _in_group(browser.pid))
         with ExitStack() as stack:
             for _ in range(VIEWERS):
                 headers = api_token.headers(controller.url)
                 stack.enter_context(httpx.stream("GET", f"{controller.url}/v1/live", headers=headers))
             yield share(f"controller, {VIEWERS} viewers that do not read", [pid])
-
-
-@contextmanager
-def _browser(chromium: str, address: str) -> Generator[int]:
-    """A Chromium that shows the page: its process group."""
-    with tempfile.TemporaryDirectory() as profile:
-        command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
-        silent = subprocess.DEVNULL
-        with subprocess.Popen([*command, address], stdout=silent, stderr=silent, process_group=0) as process:
-            try:
-                yield process.pid
-            finally:
-                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _in_group(group: int) -> Generator[int]:
@@ -74,12 +65,6 @@ def _in_group(group: int) -> Generator[int]:
             with suppress(OSError):  # ended meanwhile
                 if os.getpgid(int(entry.name)) == group:
                     yield int(entry.name)
-
-
-def _used(pid: int) -> int:
-    """Processor time of a process in clock ticks: utime and stime of proc(5)."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(words[11]) + int(words[12])
 
 
 def _line(switches: int) -> str:

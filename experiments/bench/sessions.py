@@ -4,10 +4,10 @@ The switches have no interfaces; joins are handed to the controller as if the sw
 """
 
 import asyncio
-import contextlib
-import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from experiments.bench.figure import Figure
 from experiments.bench.frames import request_frame
@@ -19,6 +19,7 @@ from groupflow.endpoint.programs import find_program
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.p4rt.program import Program
+from groupflow.processes import Daemon
 from groupflow.store.memory import MemoryStore
 from groupflow.study.experiment import RunError
 
@@ -27,32 +28,11 @@ _MEMBERS = ("ma1", "mb1", "mb2", "mc1", "md1")  # the first one sends
 _DEADLINE = 60.0
 
 
-class _Switches:
-    """A gfswitch process for each switch of a topology."""
-
-    def __init__(self, form: Topology, folder: Path) -> None:
-        self._form = form
-        self._folder = folder
-        self._running: dict[str, asyncio.subprocess.Process] = {}
-
-    async def start(self, name: str) -> None:
-        switch = self._form.switches[name]
-        self._running[name] = await asyncio.create_subprocess_exec(
-            str(find_program("gfswitch")),
-            *("--device-id", str(switch.device_id), "--no-p4", "--control-socket", "none"),
-            *("--", "--grpc-server-addr", switch.grpc, "--cpu-port", "510"),
-            stdout=asyncio.subprocess.DEVNULL,
-        )
-
-    async def stop(self, name: str) -> None:
-        process = self._running.pop(name)
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-        await process.wait()
-
-    async def stop_all(self) -> None:
-        for name in list(self._running):
-            await self.stop(name)
+def _switch(form: Topology, name: str, folder: Path) -> Daemon:
+    switch, program = form.switches[name], str(find_program("gfswitch"))
+    command = [program, "--device-id", str(switch.device_id), "--no-p4", "--control-socket", "none"]
+    command += ["--", "--grpc-server-addr", switch.grpc, "--cpu-port", "510"]
+    return Daemon(name, command, folder / f"{name}.log")
 
 
 async def _until(controller: Controller, state: str, *names: str) -> None:
@@ -92,33 +72,29 @@ async def _measure() -> list[Figure]:
     form = variants.named("fig5")
     p4 = Program.load(P4INFO, P4_JSON)
     options = Options(restart_grace=600, member_timeout=600)
-    with tempfile.TemporaryDirectory() as folder:
-        switches = _Switches(form, Path(folder))
-        try:
-            for name in form.switches:
-                await switches.start(name)
-            controller = await Controller.open(form, p4, MemoryStore(), options)
-            running = asyncio.create_task(controller.run())
-            await _until(controller, "up", *form.switches)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        switches = {name: stack.enter_context(_switch(form, name, folder)) for name in form.switches}
+        controller = await Controller.open(form, p4, MemoryStore(), options)
+        running = asyncio.create_task(controller.run())
+        await _until(controller, "up", *form.switches)
 
-            start = time.perf_counter()
-            await _join_all(controller, form)
-            install = time.perf_counter() - start
-            joined = sum(len(controller.manager.get(number).members) for number in range(1, _SESSIONS + 1))
-            if joined < _SESSIONS * len(_MEMBERS):
-                raise RunError(f"only {joined} of {_SESSIONS * len(_MEMBERS)} members joined")
+        start = time.perf_counter()
+        await _join_all(controller, form)
+        install = time.perf_counter() - start
+        joined = sum(len(controller.manager.get(number).members) for number in range(1, _SESSIONS + 1))
+        if joined < _SESSIONS * len(_MEMBERS):
+            raise RunError(f"only {joined} of {_SESSIONS * len(_MEMBERS)} members joined")
 
-            await switches.stop("s1")
-            await _until(controller, "down", "s1")
-            await switches.start("s1")
-            start = time.perf_counter()
-            await _until(controller, "up", "s1")
-            restore = time.perf_counter() - start
+        await asyncio.to_thread(switches["s1"].stop)
+        await _until(controller, "down", "s1")
+        switches["s1"].start()
+        start = time.perf_counter()
+        await _until(controller, "up", "s1")
+        restore = time.perf_counter() - start
 
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-        finally:
-            await switches.stop_all()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
     note = f"{_SESSIONS} sessions, {len(_MEMBERS)} members each, 2 switches"
     return [
         Figure("install 1,000 sessions", round(install, 2), "s", note),

@@ -18,15 +18,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.bench.figure import Figure
-from experiments.bench.processors import cpu_ns, on
+from experiments.bench.processors import cpu_ns, memory_bytes, on
 from experiments.bench.programs import example
 from groupflow.endpoint.programs import find_program
+from groupflow.lab.p4switch import accepts
+from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 
 _CPUS = sorted(os.sched_getaffinity(0))
@@ -85,33 +87,11 @@ def _tool() -> Path:
     return example("groupflow-split", "split_load")
 
 
-@contextmanager
-def _process(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
-    """A process for the time of the block; a process that prints is ready when it has printed a line."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _ready(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdout is not None
-    if not process.stdout.readline():
-        raise RunError(f"{process.args} ended before it was ready")
-
-
-def _wait_for_port(address: str) -> None:
-    host, port = address.split(":")
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection((host, int(port)), 1.0).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise RunError(f"no program listens at {address}")
+def _started(stack: ExitStack, folder: Path, name: str, command: Sequence[str]) -> Daemon:
+    """A process that prints a line when it is ready, until the stack ends."""
+    process = stack.enter_context(Daemon(name, command, folder / f"{name}.log"))
+    process.wait_ready(lambda: "\n" in process.output())
+    return process
 
 
 def _received(addresses: Sequence[str]) -> int:
@@ -167,7 +147,8 @@ class _Round(NamedTuple):
 
 def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
     members = _MEMBERS[: contender.copies]
-    with _process([*on(_CPUS[:1]), str(_tool()), "source", contender.address]):
+    source = [*on(_CPUS[:1]), str(_tool()), "source", contender.address]
+    with Daemon("the source", source, Path(os.devnull)):
         time.sleep(_WARM_UP_SECONDS)
         before, start, cpu = _received(members), time.perf_counter(), cpu_ns(pid)
         time.sleep(seconds)
@@ -192,14 +173,16 @@ def compare(rounds: int, seconds: float) -> list[Result]:
     """Measures all contenders in turns."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        _ready(stack.enter_context(_process([*on(_CPUS[:1]), str(_tool()), "sink", *_MEMBERS])))
+        _started(stack, folder, "the sink", [*on(_CPUS[:1]), str(_tool()), "sink", *_MEMBERS])
         running: list[tuple[_Contender, int]] = []
         for contender in _contenders(folder):
-            process = stack.enter_context(_process([*on(_CPUS[1:2]), *contender.command]))
+            command = [*on(_CPUS[1:2]), *contender.command]
             if contender.name.startswith("HAProxy"):
-                _wait_for_port(contender.address)
+                process = stack.enter_context(Daemon(contender.name, command, Path(os.devnull)))
+                host, port = contender.address.split(":")
+                process.wait_ready(lambda host=host, port=int(port): accepts(host, port))
             else:
-                _ready(process)
+                process = _started(stack, folder, contender.name, command)
             if contender.control:
                 _ask(contender.control, *({"op": "set_session", "session": s} for s in contender.sessions))
             running.append((contender, process.pid))
@@ -220,11 +203,6 @@ def compare(rounds: int, seconds: float) -> list[Result]:
     return results
 
 
-def _resident_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) / 1e3
-
-
 def memory(sessions: int = _SESSIONS) -> float:
     """MB of an agent with so many sessions, each with a stream, without its caches."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -234,8 +212,7 @@ def memory(sessions: int = _SESSIONS) -> float:
         control = str(folder / "agent.sock")
         command = [str(find_program("gfagent")), "split", "--name", "bench", "--json"]
         command += ["--addr", "127.92.0.1", "--control", control]
-        process = stack.enter_context(_process(command))
-        _ready(process)
+        process = _started(stack, folder, "gfagent split", command)
         member = stack.enter_context(socket.create_server(("127.92.0.2", 9000), backlog=sessions))
         member.settimeout(_PATIENCE_SECONDS)
         branch = {"kind": "member", "name": "m", "address": "127.92.0.2:9000", "member": 1}
@@ -257,7 +234,7 @@ def memory(sessions: int = _SESSIONS) -> float:
         (stats,) = _ask(control, {"op": "stats"})
         if stats["streams"] != sessions:
             raise RunError(f"the agent has {stats['streams']} streams of {sessions}")
-        return _resident_mb(process.pid) - stats["cache_used"] / 1e6
+        return (memory_bytes(process.pid, "VmRSS") - stats["cache_used"]) / 1e6
 
 
 def _note(result: Result) -> str:

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import resource
 import secrets
 import statistics
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bench.figure import Figure
+from experiments.bench.processors import ended_s
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
@@ -112,7 +112,7 @@ def _file(folder: Path, size: int) -> Path:
 async def _run(path: Path, kind: _Kind) -> _Run:
     token = secrets.token_hex(16)
     options = DispatchOptions(token=token, listen=("127.0.0.1", 0), plain=kind.plain)
-    began_cpu = _children()
+    began_cpu = ended_s()
     async with Dispatch(options, MemoryStore()) as dispatch, AsyncExitStack() as stack:
         identity = dispatch.forest.identity
         common: dict[str, Any] = {
@@ -136,7 +136,7 @@ async def _run(path: Path, kind: _Kind) -> _Run:
             await _give(source.data_in, kind.bytes, kind.rate_bps)
         seconds = (await source.finish()).number("seconds")
         arrived = min([(await host.finish()).integer("bytes") for host in hosts])
-    return _Run(seconds, _children() - began_cpu, arrived)
+    return _Run(seconds, ended_s() - began_cpu, arrived)
 
 
 async def _give(stdin: asyncio.StreamWriter, count: int, rate_bps: int) -> None:
@@ -149,9 +149,3 @@ async def _give(stdin: asyncio.StreamWriter, count: int, rate_bps: int) -> None:
         stdin.write(chunk[: count - given])
         await stdin.drain()
     stdin.close()
-
-
-def _children() -> float:
-    """Seconds of processor time of all children that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime

@@ -16,21 +16,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from finsy import P4Schema
-from finsy.p4client import P4Client
 from finsy.p4entity import encode_updates
-from finsy.proto import U128, p4r
+from finsy.proto import p4r
 
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.processors import cpu_ns, on
 from experiments.bench.programs import example
 from groupflow.endpoint.programs import find_program
-from groupflow.study.experiment import RunError
+from groupflow.lab.p4switch import accepts
+from groupflow.lab.waiting import until
+from groupflow.network.units import parse_address
+from groupflow.p4rt.program import Program
+from groupflow.p4rt.runtime_file import write_entries
+from groupflow.processes import Daemon
 
 _ROOT = Path(__file__).parents[2]
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
@@ -78,7 +82,7 @@ class _Contender:
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self.number = number
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Daemon | None = None
 
     def interface(self, port: int) -> str:
         """The contender's end of the pair at a port."""
@@ -97,9 +101,7 @@ class _Contender:
     def stop(self) -> None:
         """Ends the process, if it runs."""
         if self._process:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+            self._process.stop()
 
     def cpu_ns(self) -> int:
         """Processor time of all its threads up to now."""
@@ -107,31 +109,19 @@ class _Contender:
         return cpu_ns(self._process.pid)
 
     def check(self) -> None:
-        """Raises RunError if the process ended."""
-        if self._process is None or self._process.poll() is not None:
-            raise RunError(f"{self.name} ended: see its messages above")
+        """Raises DaemonError if the process ended."""
+        assert self._process is not None
+        self._process.check()
 
     def _run(self, command: Sequence[str]) -> None:
         # BMv2 complains of missing hardware counters, a line a thread.
-        quiet = subprocess.DEVNULL if self.name == _BMV2 else None
-        command = [*self._place(), *command]
-        self._process = start(command, quiet)
+        log = Path(os.devnull) if self.name == _BMV2 else None
+        self._process = Daemon(self.name, [*self._place(), *command], log)
+        self._process.start()
 
     def _place(self) -> Sequence[str]:
         """Words that keep it off the sender's processor, so that the scheduler's choice is not measured."""
         return on(_CPUS[1:])
-
-
-def start(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
-    """Starts a process in a session of its own with this one's niceness.
-
-    Linux may schedule sessions as groups (sched_autogroup), and niceness then only counts within one: without
-    this, all other work of the machine has as much of it as sender and contender together.
-    """
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True)
-    with suppress(OSError):
-        Path(f"/proc/{process.pid}/autogroup").write_text(str(os.nice(0)))
-    return process
 
 
 class Switch(_Contender):
@@ -159,31 +149,11 @@ class Switch(_Contender):
 
 
 async def set_up(address: str, copies: int) -> None:
-    """Gives a switch groupflow's program and the entries for so many copies."""
-    schema = P4Schema(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
-    election = U128.encode(1)
-    client = P4Client(address, wait_for_ready=True)
-    async with asyncio.timeout(_DEADLINE_SECONDS):
-        await client.open(complete_request=None)
-        try:
-            arbitration = p4r.MasterArbitrationUpdate(device_id=DEVICE_ID, election_id=election)
-            await client.send(p4r.StreamMessageRequest(arbitration=arbitration))
-            await client.receive()
-            config = p4r.SetForwardingPipelineConfigRequest(
-                device_id=DEVICE_ID,
-                election_id=election,
-                action=p4r.SetForwardingPipelineConfigRequest.Action.VERIFY_AND_COMMIT,
-                config=p4r.ForwardingPipelineConfig(
-                    p4info=schema.p4info, p4_device_config=(BUILD / "groupflow.json").read_bytes()
-                ),
-            )
-            await client.request(config)
-            updates = encode_updates(forwarding_entries(copies), schema)
-            write = p4r.WriteRequest(device_id=DEVICE_ID, election_id=election)
-            write.updates.extend(update for update in updates if isinstance(update, p4r.Update))
-            await client.request(write)
-        finally:
-            await client.close()
+    """Gives a switch groupflow's program and the entries for so many copies, once it listens."""
+    program = Program.load(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
+    encoded = encode_updates(forwarding_entries(copies), P4Schema(program.p4info))
+    await until(lambda: accepts(*parse_address(address)), _DEADLINE_SECONDS)
+    await write_entries(address, DEVICE_ID, program, [u for u in encoded if isinstance(u, p4r.Update)])
 
 
 def ip(*arguments: str) -> None:
@@ -201,12 +171,8 @@ def sender(interface: str, frame: bytes, *rate: str) -> Generator[int]:
     """Sends from a host while the block runs, at most `rate` packets/s if given. Yields the process's id."""
     send = [str(tool()), "send", interface, frame.hex(), *rate]
     command = [*on(_CPUS[:1]), "ip", "netns", "exec", HOSTS, *send]
-    process = start(command)
-    try:
-        yield process.pid
-    finally:
-        process.kill()
-        process.wait()
+    with Daemon("the sender", command, None) as sending:
+        yield sending.pid
 
 
 def wire(contender: _Contender) -> None:

@@ -2,18 +2,18 @@
 
 import asyncio
 import hashlib
-import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
-from typing import cast
 
-from groupflow.endpoint.processes import tied
+from experiments.common.scripts import samples, script
 from groupflow.lab.network import Network
+from groupflow.lab.waiting import until
 from groupflow.network.topology import LinkSpec, Topology
+from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 
 MAX_SECONDS = 20.0
@@ -76,81 +76,36 @@ def path_links(topology: Topology, one: str, other: str) -> list[LinkSpec]:
 async def run(
     network: Network, sender: str, receivers: Sequence[str], file: Path, folder: Path, todo: Plan
 ) -> float:
-    """Sends the first `todo.file_bytes` of `file`, kept in `folder`. Returns the seconds that it took. Raises
-    RunError."""
+    """Sends the first `todo.file_bytes` of `file`, kept in `folder`. Returns the seconds from the first byte
+    sent to the last that the slowest receiver had. Raises RunError, DaemonError."""
     part = folder / "baseline.bin"
     expected = await asyncio.to_thread(_cut, file, part, todo.file_bytes)
-    try:
-        async with asyncio.timeout(todo.seconds * _PATIENCE + 30):
-            return await _transfer(network, sender, receivers, part, todo, expected)
-    except TimeoutError:
-        raise RunError(
-            f"the TCP baseline did not finish in {todo.seconds * _PATIENCE + 30:.0f} s; see the logs, or use "
-            "--no-baseline"
-        ) from None
+    words = ["serve", PORT, part, len(receivers), *([] if todo.pace is None else [todo.pace])]
+    limit = todo.seconds * _PATIENCE + 30
+    with ExitStack() as stack:
+        server = stack.enter_context(_script(network, sender, folder, *words))
+        server.wait_ready(lambda: bool(server.output()))  # it prints a line when it listens
+        words = ["fetch", network.topology.hosts[sender].ip, PORT]
+        fetchers = [stack.enter_context(_script(network, name, folder, *words)) for name in receivers]
+
+        def over() -> bool:
+            for fetcher in fetchers:
+                fetcher.check()
+            return not any(fetcher.alive for fetcher in fetchers)
+
+        if not await until(over, limit):
+            raise RunError(
+                f"the TCP baseline did not finish in {limit:.0f} s; see the logs, or use --no-baseline"
+            )
+        results = [samples(fetcher)[0] for fetcher in fetchers]
+        for fetcher, result in zip(fetchers, results, strict=True):
+            if result["sha256"] != expected:
+                raise RunError(f"the file of {fetcher.name} differs from the sender's")
+        return max(result["finished"] for result in results) - samples(server)[0]["started"]
 
 
-async def _transfer(
-    network: Network, sender: str, receivers: Sequence[str], file: Path, todo: Plan, expected: str
-) -> float:
-    """Seconds from the first byte sent to the last that the slowest receiver had."""
-    arguments = ["serve", str(PORT), str(file), str(len(receivers))]
-    if todo.pace is not None:
-        arguments.append(str(todo.pace))
-    address = str(network.topology.hosts[sender].ip)
-    processes: list[asyncio.subprocess.Process] = []
-    try:
-        server = await _start(network, sender, arguments, processes)
-        assert server.stdout is not None
-        await server.stdout.readline()  # the server prints a line when it listens
-        fetchers = {
-            name: await _start(network, name, ["fetch", address, str(PORT)], processes) for name in receivers
-        }
-        results = {name: asyncio.create_task(_result(name, fetcher)) for name, fetcher in fetchers.items()}
-        try:
-            await asyncio.gather(*results.values())
-        finally:
-            for task in results.values():
-                task.cancel()
-        start = cast(Mapping[str, object], json.loads(await server.stdout.readline()))
-    finally:
-        for process in processes:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-    for name, task in results.items():
-        if task.result().get("sha256") != expected:
-            raise RunError(f"the TCP baseline's file at {name} differs from the sender's")
-    return max(_number(task.result(), "finished") for task in results.values()) - _number(start, "started")
-
-
-async def _start(
-    network: Network, host: str, arguments: Sequence[str], processes: list[asyncio.subprocess.Process]
-) -> asyncio.subprocess.Process:
-    process = await asyncio.create_subprocess_exec(
-        *network.hosts[host].launcher(),
-        *tied((sys.executable, "-I", str(_SCRIPT), *arguments), "KILL"),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    processes.append(process)
-    return process
-
-
-async def _result(name: str, process: asyncio.subprocess.Process) -> Mapping[str, object]:
-    output, errors = await process.communicate()
-    if process.returncode != 0:
-        raise RunError(f"the TCP baseline failed at {name}: {errors.decode(errors='replace').strip()}")
-    return cast(Mapping[str, object], json.loads(output))
-
-
-def _number(form: Mapping[str, object], field: str) -> float:
-    value = form.get(field)
-    if not isinstance(value, int | float):
-        raise RunError(f"tcp_copy: {field}: {value!r} is no number")
-    return float(value)
+def _script(network: Network, host: str, folder: Path, *words: object) -> Daemon:
+    return script(network, host, _SCRIPT, folder / f"{host}-tcp.log", *words)
 
 
 def _cut(file: Path, part: Path, count: int) -> str:

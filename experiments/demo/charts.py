@@ -1,9 +1,9 @@
 """The report's pictures: SVG by matplotlib, for wide screens and for phones, in the page's colours."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import escape
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, TypeAlias
 
 from experiments.demo.results import Report, Run, Transport
@@ -62,7 +62,7 @@ def network(report: Report, topology: Topology) -> str:
 def _links(axis: Axes, topology: Topology, each: Transport, colour: str) -> None:
     boxes, links = _boxes(topology)
     for (one, other), (source, target) in links.items():
-        copies = max(use.copies for use in each.links if (use.source, use.target) in _pairs(source, target))
+        copies = max(use.copies for use in each.links if (use.source, use.target) in product(source, target))
         (x1, y1), (x2, y2) = boxes[one], boxes[other]
         used = {"color": colour if copies >= 0.5 else _COLOURS["wire"], "linewidth": 1 + 0.75 * copies}
         axis.plot((x1, x2), (y1, y2), solid_capstyle="butt", zorder=1, **used)
@@ -99,10 +99,6 @@ def _boxes(topology: Topology) -> tuple[dict[str, Point], dict[tuple[str, str], 
         boxes[agent] = (boxes[home][0], 1.1)
         links[home, agent] = ([home], [agent])
     return boxes, links
-
-
-def _pairs(sources: Sequence[str], targets: Sequence[str]) -> set[tuple[str, str]]:
-    return {(source, target) for source in sources for target in targets}
 
 
 def lanes(report: Report) -> str:

@@ -57,30 +57,22 @@ class Options:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Each run takes about as long as the file at the links' rate, and up to half a minute for TCP."""
-    parser.add_argument("--file", type=Path, help="file to send (default: 64 MiB of random bytes)")
-    parser.add_argument("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
-    parser.add_argument("--members", type=_members, default=5, help="members of each network: 1 to 5")
-    parser.add_argument(
-        "--loss",
-        type=values.value(units.parse_loss),
-        default=DEFAULT_LOSS,
+    add = parser.add_argument
+    add("--file", type=Path, help="file to send (default: 64 MiB of random bytes)")
+    add("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
+    add("--members", type=_members, default=5, help="members of each network: 1 to 5")
+    add(
+        "--loss", type=values.value(units.parse_loss), default=DEFAULT_LOSS,
         help="loss of every link in the second run, e.g. 0.01 or 1%% (default: 1%%); 0: no second run",
-    )
-    parser.add_argument(
-        "--mode", choices=("e2e", "n2n"), default="e2e", help="acknowledge at receivers, or at caches"
-    )
-    parser.add_argument(
-        "--policy", choices=("strict", "isolate"), default="strict", help="treatment of a slow receiver"
-    )
-    parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
-    parser.add_argument("--rate", type=_rate, help="rate of every link, e.g. 50mbit (a bare number: Mbit/s)")
-    parser.add_argument(
-        "--delay",
-        dest="delay_ns",
-        type=_delay,
-        help="delay between the split agents, e.g. 50ms (a bare number: ms)",
-    )
-    parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")
+    )  # fmt: skip
+    add("--mode", choices=("e2e", "n2n"), default="e2e", help="acknowledge at receivers, or at caches")
+    slow = "treatment of a slow receiver"
+    add("--policy", choices=("strict", "isolate"), default="strict", help=slow)
+    add("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
+    add("--rate", type=_rate, help="rate of every link, e.g. 50mbit (a bare number: Mbit/s)")
+    delay = "delay between the split agents, e.g. 50ms (a bare number: ms)"
+    add("--delay", dest="delay_ns", type=_delay, help=delay)
+    add("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")
 
 
 def read(args: argparse.Namespace) -> Options:

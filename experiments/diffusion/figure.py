@@ -1,32 +1,20 @@
 """Packets waiting in the chain, without and with the control, on the real network and in netsim."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
 from experiments.diffusion.result import METHODS, Plan, Result
+from groupflow.study.drawing import save, subplots
 
 COLOURS = {"gfswitch": "#1f4e79", "bmv2": "#5b8c5a", "netsim": "#d08a2e"}
 
 
 def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:
     controls = list(dict.fromkeys(result.control for result in results))
-    figure, grid = plt.subplots(
-        len(controls),
-        len(METHODS),
-        figsize=(13, 2.8 * len(controls)),
-        sharey=True,
-        layout="constrained",
-        squeeze=False,
-    )
+    size = (13, 2.8 * len(controls))
+    figure, grid = subplots(len(controls), len(METHODS), figsize=size, sharey=True, squeeze=False)
     for row, control in zip(grid, controls, strict=True):
         for axis, (method, name) in zip(row, METHODS.items(), strict=True):
             shown = [r for r in results if r.control == control and r.method == method]
@@ -44,5 +32,4 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
             )
             if shown:
                 axis.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(figure, path)

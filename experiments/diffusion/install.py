@@ -7,8 +7,8 @@ from typing import cast
 from experiments.diffusion.result import Plan
 from groupflow.endpoint.programs import find_program
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.network import Network
+from groupflow.processes import Daemon
 
 FRAME_BYTES = 1514
 

@@ -1,12 +1,9 @@
 """The chain under Mininet: switches, kernel TCP, with or without diffusion-type flow control."""
 
-import json
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -14,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from experiments.common.flows import Flow
+from experiments.common.scripts import samples, script
 from experiments.diffusion import on_bmv2
 from experiments.diffusion.install import install, shape
 from experiments.diffusion.result import Method, Plan, Result
@@ -21,6 +19,7 @@ from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running
 from groupflow.network.topology import Topology
+from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 
 SCRIPT = Path(__file__).with_name("tcp_flow.py")
@@ -43,15 +42,15 @@ def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path
                 shape(network, plan, numbers, logs)
             if kind == "bmv2":
                 on_bmv2.start_agents(network, controller, logs)  # after the flows, which they begin with
-        with sinks(network, plan) as receiving:
-            watch = QueueWatch(queues)
-            health = HealthCheck(network)
-            start = time.time()
-            sending = [_Sender(network, plan, flow, control) for flow in plan.flows]
-            _follow(sending, watch, start, plan)
-            sent = {sender.flow.name: sender.samples() for sender in sending}
-            lagging = health.lagging()
-            received = {name: _samples(sink.communicate()[0]) for name, sink in receiving.items()}
+        receiving = sinks(network, plan, logs)
+        watch = QueueWatch(queues)
+        health = HealthCheck(network)
+        start = time.time()
+        sending = {flow.name: _sender(network, plan, flow, control, logs) for flow in plan.flows}
+        _follow(network, sending, watch, start, plan)
+        lagging = health.lagging()
+        for sink in receiving.values():
+            sink.wait_ready(lambda sink=sink: not sink.alive)
         network.check()
         return Result(
             where=kind,
@@ -59,79 +58,44 @@ def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path
             method=method,
             time_s=np.array(watch.times) - start,
             queues=np.array(watch.depths, dtype=np.float64),
-            goodput_bps={name: _goodput(samples, start, plan) for name, samples in received.items()},
+            goodput_bps={name: _goodput(samples(sink), start, plan) for name, sink in receiving.items()},
             drops=watch.drops(),
-            retransmitted={name: int(samples[-1]["retransmitted"]) for name, samples in sent.items()},
+            retransmitted={name: int(samples(each)[-1]["retransmitted"]) for name, each in sending.items()},
             cpu_bound=lagging,
         )
 
 
-class _Sender:
-    """A flow's sender, which starts at its time."""
-
-    def __init__(self, network: Network, plan: Plan, flow: Flow, control: str) -> None:
-        self.flow = flow
-        host = network.hosts[flow.sender]
-        target = str(network.topology.hosts[flow.receiver].ip)
-        seconds = str(plan.seconds - flow.start_s)
-        command = [sys.executable, str(SCRIPT), "send", target, str(flow.port), control, seconds]
-        self._command = [*host.launcher(), *command]
-        self._process: subprocess.Popen[str] | None = None
-
-    def start_if_due(self, elapsed: float) -> None:
-        if self._process is None and elapsed >= self.flow.start_s:
-            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
-
-    @property
-    def over(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
-
-    def samples(self) -> list[Mapping[str, float]]:
-        if self._process is None or self._process.wait() != 0:
-            raise RunError(f"{self.flow.name}: the sender on {self.flow.sender} failed; see above")
-        assert self._process.stdout is not None
-        return _samples(self._process.stdout.read())
-
-    def end(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+def _sender(network: Network, plan: Plan, flow: Flow, control: str, logs: Path) -> Daemon:
+    """A flow's sender, which does not run yet."""
+    target, seconds = network.topology.hosts[flow.receiver].ip, plan.seconds - flow.start_s
+    words = ("send", target, flow.port, control, seconds)
+    return script(network, flow.sender, SCRIPT, logs / f"{flow.name}-sender.log", *words)
 
 
-def _follow(sending: list[_Sender], watch: "QueueWatch", start: float, plan: Plan) -> None:
-    try:
-        while not all(sender.over for sender in sending):
-            elapsed = time.time() - start
-            if elapsed > plan.seconds + _READY_SECONDS:
-                raise RunError("a sender did not end in time")
-            for sender in sending:
-                sender.start_if_due(elapsed)
-            watch.sample()
-            time.sleep(plan.sample_s)
-    finally:
-        if not all(sender.over for sender in sending):
-            for sender in sending:
-                sender.end()
+def _follow(
+    network: Network, sending: Mapping[str, Daemon], watch: "QueueWatch", start: float, plan: Plan
+) -> None:
+    """Starts each sender at its time, and samples the queues until all are over."""
+    due = sorted(plan.flows, key=lambda flow: flow.start_s)
+    while due or any(sender.alive for sender in sending.values()):
+        elapsed = time.time() - start
+        if elapsed > plan.seconds + _READY_SECONDS:
+            raise RunError("a sender did not end in time")
+        while due and elapsed >= due[0].start_s:
+            network.start_daemon(sending[due.pop(0).name])
+        watch.sample()
+        time.sleep(plan.sample_s)
 
 
-@contextmanager
-def sinks(network: Network, plan: Plan) -> Generator[dict[str, subprocess.Popen[str]]]:
-    """A listening receiver for each flow."""
-    window = str(plan.window_packets * SEGMENT_BYTES)
-    with ExitStack() as stack:
-        started: dict[str, subprocess.Popen[str]] = {}
-        for flow in plan.flows:
-            command = [sys.executable, str(SCRIPT), "sink", str(flow.port), window]
-            launcher = network.hosts[flow.receiver].launcher()
-            sink = stack.enter_context(
-                subprocess.Popen([*launcher, *command], stdout=subprocess.PIPE, text=True)
-            )
-            stack.callback(sink.kill)
-            assert sink.stdout is not None
-            if sink.stdout.readline() != "ready\n":
-                raise RunError(f"{flow.name}: the receiver on {flow.receiver} did not start")
-            started[flow.name] = sink
-        yield started
+def sinks(network: Network, plan: Plan, logs: Path) -> dict[str, Daemon]:
+    """A listening receiver for each flow, until the network ends."""
+    listening: dict[str, Daemon] = {}
+    for flow in plan.flows:
+        words = ("sink", flow.port, plan.window_packets * SEGMENT_BYTES)
+        sink = script(network, flow.receiver, SCRIPT, logs / f"{flow.name}-sink.log", *words)
+        network.start_daemon(sink).wait_ready(lambda sink=sink: "ready" in sink.output())
+        listening[flow.name] = sink
+    return listening
 
 
 class QueueWatch:
@@ -173,11 +137,7 @@ class Queues:
         return cast(list[Mapping[str, int]], cast(Mapping[str, object], port["out"])["queues"])
 
 
-def _samples(text: str) -> list[Mapping[str, float]]:
-    return [cast(Mapping[str, float], json.loads(line)) for line in text.splitlines()]
-
-
-def _goodput(samples: list[Mapping[str, float]], start: float, plan: Plan) -> float:
+def _goodput(samples: Sequence[Mapping[str, float]], start: float, plan: Plan) -> float:
     """Bits per second that arrived from the time when all flows were there."""
     settled = [s for s in samples if s["time"] - start >= plan.settled_s]
     if len(settled) < 2:

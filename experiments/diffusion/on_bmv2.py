@@ -17,10 +17,10 @@ from groupflow.control.diffusion.plan import FLOW_QUEUES, QUEUES
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.lab import bmv2
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.network import Network
 from groupflow.network import variants
 from groupflow.network.topology import Topology
+from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 
 RATE = 6_000_000

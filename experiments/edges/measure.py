@@ -18,8 +18,8 @@ from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
-from groupflow.lab.program import program
 from groupflow.lab.waiting import until
+from groupflow.processes import program
 from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 

@@ -17,9 +17,9 @@ from groupflow.endpoint.events import Event
 from groupflow.endpoint.gather.options import ServeOptions
 from groupflow.endpoint.gather.sender import GatherSender
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
+from groupflow.processes import Daemon
 
 RELAY = Path(__file__).with_name("relay.py")
 NAME, TOKEN = "cam1", "c0ffee"

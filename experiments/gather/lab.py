@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
@@ -23,18 +23,18 @@ from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.endpoint.gather.tuner import Tuner
 from groupflow.lab.controller_process import ControllerError, ControllerProcess
-from groupflow.lab.daemon import DaemonError
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, NetworkError, running
 from groupflow.p4rt.control_socket import ControlError
+from groupflow.processes import DaemonError
 from groupflow.sim.gather import Sender
 from groupflow.study.errors import first_of
-from groupflow.tuning.model import Client, Limits
+from groupflow.tuning.model import Client, Limits, Policy
 from groupflow.tuning.untuned import Untuned
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
-from papers.sakajiri.paper import MEGABIT, Method, Run
+from papers.sakajiri.paper import MEGABIT, Run
 from papers.sakajiri.situations import SITUATIONS
 
 RUN, OUTCOME, ERROR = "run.json", "outcome.json", "error.txt"
@@ -64,12 +64,9 @@ class Lab:
         """From the first client's start to the run's end. Raises LabError, AgentError, EventError."""
         run, started = self._run, time.monotonic()
         async with AsyncExitStack() as stack:
-            clients = [sender.client for sender in self._senders]
-            gathering = self._service(SERVER, clients, run.case.method, self._heard)
-            await (await stack.enter_async_context(gathering)).ready()
+            await (await stack.enter_async_context(self._service())).ready()
             if run.case.interference:
-                rivals = self._rival_service()
-                await (await stack.enter_async_context(rivals)).ready()
+                await (await stack.enter_async_context(self._rival_service())).ready()
             health, hops = HealthCheck(self._network), self._hops()
             start = time.time()
             async with asyncio.TaskGroup() as tasks:
@@ -99,33 +96,29 @@ class Lab:
             cpu_bound=lagging,
         )
 
-    def _service(
-        self, host: str, clients: Sequence[Client], method: Method, heard: Recorder
-    ) -> GatherService:
-        tuned = not isinstance(POLICIES[method], Untuned)
-        limits = Limits(
-            self._situation.buffer if tuned else UNBOUNDED, connections=self._run.case.links.connections
-        )
+    def _service(self) -> GatherService:
+        policy = POLICIES[self._run.case.method]
+        buffer = UNBOUNDED if isinstance(policy, Untuned) else self._situation.buffer
+        limits = Limits(buffer, connections=self._run.case.links.connections)
         link = round(self._run.case.links.bottleneck_mbps * MEGABIT)
-        listed = ClientList(tuple(Registered(client, token_hash(TOKEN)) for client in clients), limits, link)
-        launcher = self._network.hosts[host].launcher()
-        tuner = Tuner(listed, POLICIES[method])
-        return GatherService(
-            tuner, _serve_options(host, len(clients)), on_event=heard.take, launcher=launcher
-        )
+        clients = [sender.client for sender in self._senders]
+        return self._serving(SERVER, clients, limits, link, policy, self._heard)
 
     def _rival_service(self) -> GatherService:
         """Counts the bytes of interference terminals, over a fixed number of untuned connections each."""
         connections = self._run.case.links.rivals
-        clients = tuple(Registered(Client(host, MEGABIT), token_hash(TOKEN)) for host in RIVALS)
-        listed = ClientList(clients, Limits(UNBOUNDED, connections), MEGABIT)
-        launcher = self._network.hosts[RIVAL_SERVER].launcher()
-        return GatherService(
-            Tuner(listed, Untuned(connections)),
-            _serve_options(RIVAL_SERVER, len(clients)),
-            on_event=self._rival_heard.take,
-            launcher=launcher,
-        )
+        clients = [Client(host, MEGABIT) for host in RIVALS]
+        limits, policy = Limits(UNBOUNDED, connections), Untuned(connections)
+        return self._serving(RIVAL_SERVER, clients, limits, MEGABIT, policy, self._rival_heard)
+
+    def _serving(
+        self, host: str, clients: Sequence[Client], limits: Limits, link: int, policy: Policy[Any],
+        heard: Recorder,
+    ) -> GatherService:  # fmt: skip
+        listed = ClientList(tuple(Registered(each, token_hash(TOKEN)) for each in clients), limits, link)
+        options = ServeOptions(max_clients=len(clients), listen=f"0.0.0.0:{PORT}", name=host)
+        launcher = self._network.hosts[host].launcher()
+        return GatherService(Tuner(listed, policy), options, on_event=heard.take, launcher=launcher)
 
     async def _send(self, start: float, sender: Sender) -> None:
         """Runs a client from its start until it leaves by itself, or until the run is over."""
@@ -180,10 +173,6 @@ class Lab:
             for name in self._network.switches
             for port in cast(list[Mapping[str, object]], self._network.gfswitch(name).stats()["ports"])
         )
-
-
-def _serve_options(host: str, clients: int) -> ServeOptions:
-    return ServeOptions(max_clients=clients, listen=f"0.0.0.0:{PORT}", name=host)
 
 
 async def _until(when: float) -> None:

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
-from groupflow.lab.daemon import Daemon, DaemonError
+from groupflow.processes import Daemon, DaemonError
 from groupflow.study.experiment import RunError
 from papers.sakajiri.paper import NAMES, Run
 

@@ -17,8 +17,8 @@ from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Arrival, Subscriber, stream
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.network import Network
-from groupflow.lab.program import program
 from groupflow.lab.waiting import until
+from groupflow.processes import program
 from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 

@@ -1,32 +1,23 @@
 """Draws the study: three panels of cost against agents, one of the method against the best placement."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-
 from experiments.placement.study import Curve, Ratios
+from groupflow.study.drawing import Axes, save, subplots
 
 COLOURS = {"bytes": "#1f4e79", "time": "#b03030"}
 LABELS = {"bytes": "link bytes", "time": "completion time"}
 
 
 def draw(path: Path, curves: Sequence[Curve], ratios: Sequence[Ratios]) -> None:
-    figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    figure, axes = subplots(2, 2, figsize=(10, 7))
     names = list(dict.fromkeys(curve.network for curve in curves))
     for axis, name in zip(axes.flat, names, strict=False):
         _curves(axis, name, [curve for curve in curves if curve.network == name])
     if ratios:
         _ratios(axes.flat[3], ratios)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _curves(axis: Axes, name: str, curves: Sequence[Curve]) -> None:

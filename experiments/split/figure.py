@@ -1,19 +1,13 @@
 """Throughput and link bytes of each method, on the real network and in netsim."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
 from experiments.split.plan import CONTROLS, Plan, Result, Where
+from groupflow.study.drawing import save, subplots
 from papers.icn2011.paper import METHODS, Method
 
 COLOURS: dict[Where, str] = {"kernel": "#1f4e79", "netsim": "#d08a2e", "netsim exact": "#ecd0a2"}
@@ -28,14 +22,14 @@ def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
         ("bytes on s1-s2, MB", lambda r: r.link_bytes["s1", "s2"] / 1e6),
         ("most in the cache at s1, MB", lambda r: r.cache_peak_bytes.get("s1", 0) / 1e6),
     ]
-    figure, grid = plt.subplots(
-        len(plan.tcp), len(shown), figsize=(11, 2.9 * len(plan.tcp)), layout="constrained", squeeze=False
-    )
+    size = (11, 2.9 * len(plan.tcp))
+    figure, grid = subplots(len(plan.tcp), len(shown), figsize=size, squeeze=False)
     places: list[tuple[Method, int]] = [(method, members) for method in METHODS for members in plan.members]
     for row, tcp in zip(grid, plan.tcp, strict=True):
         for axis, (label, value) in zip(row, shown, strict=True):
             for number, (where, colour) in enumerate(COLOURS.items()):
-                found = {(r.case.method, r.case.members): value(r) for r in results if _is(r, where, tcp)}
+                shown_here = [r for r in results if (r.where, r.case.tcp) == (where, tcp)]
+                found = {(r.case.method, r.case.members): value(r) for r in shown_here}
                 at = [place for place, key in enumerate(places) if key in found]
                 heights = [found[places[place]] for place in at]
                 offsets = np.array(at, dtype=np.float64) + 0.28 * (number - 1)
@@ -46,9 +40,4 @@ def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
             axis.title.set_fontsize("medium")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(COLOURS), fontsize="small")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-
-
-def _is(result: Result, where: Where, tcp: str) -> bool:
-    return result.where == where and result.case.tcp == tcp
+    save(figure, path)

@@ -14,10 +14,10 @@ from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
-from groupflow.endpoint.processes import how_it_ended
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck, link_bytes, queues
 from groupflow.lab.network import Network, running
+from groupflow.processes import how_it_ended
 from papers.icn2011.paper import Case
 
 
@@ -76,7 +76,7 @@ async def _measure(
         writing = [asyncio.create_task(_write(senders[name], messages[name])) for name in senders]
         await asyncio.sleep(plan.seconds)
         after = link_bytes(network)
-        got = {stream: _received(agent) for stream, agent in receivers.items()}
+        got = {stream: told(agent, "progress").integer("bytes") for stream, agent in receivers.items()}
         check((*everyone, *caches.values()), writing)
         for task in writing:
             task.cancel()
@@ -86,7 +86,9 @@ async def _measure(
             case=case,
             received_bps={stream: count * 8 / plan.seconds for stream, count in got.items()},
             link_bytes={ends: after[ends] - carried[ends] for ends in plan.directions(case)},
-            cache_peak_bytes={switch: _peak(agent) for switch, agent in caches.items()},
+            cache_peak_bytes={
+                switch: told(agent, "stats").integer("cache_peak_bytes") for switch, agent in caches.items()
+            },
             dropped=queues(network).full - dropped,
             cpu_bound=health.lagging(),
         )
@@ -117,14 +119,6 @@ async def _closed(senders: Iterable[AgentProcess]) -> None:
     for sender in senders:
         with suppress(OSError):
             await sender.data_in.wait_closed()
-
-
-def _received(agent: AgentProcess) -> int:
-    return told(agent, "progress").integer("bytes")
-
-
-def _peak(agent: AgentProcess) -> int:
-    return told(agent, "stats").integer("cache_peak_bytes")
 
 
 def told(agent: AgentProcess, name: str) -> Event:

@@ -2,19 +2,19 @@
 
 import json
 import shutil
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from experiments.common.scripts import samples, script
 from experiments.split.plan import CONTROLS, Message, Plan, Result, streams
 from groupflow.lab import split
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.measure import HealthCheck, link_bytes, queues
 from groupflow.lab.network import Network, running
+from groupflow.processes import Daemon
 from papers.icn2011.paper import SENDERS, Case
 
 SCRIPT = Path(__file__).with_name("messages.py")
@@ -47,7 +47,7 @@ def run(plan: Plan, case: Case, messages: Mapping[str, Sequence[Message]], logs:
                 targets = [(sessions[source].address, SESSION_PORT)]
             task = {"targets": targets, "control": CONTROLS[case.tcp], "messages": messages[source]}
             senders.append(_program(network, logs, source, "send", json.dumps(task)))
-        end = _samples(senders[0])[0]["start"] + plan.seconds
+        end = samples(senders[0])[0]["start"] + plan.seconds
         time.sleep(max(0.0, end - time.time()))
         after = link_bytes(network)
         dropped = queues(network).full - dropped
@@ -97,21 +97,13 @@ def _start_agents(controller: ControllerProcess, network: Network, logs: Path) -
 
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:
     """Starts `messages.py` in a host until the network ends. Raises DaemonError."""
-    command = [*network.hosts[host].launcher(), sys.executable, str(SCRIPT), part, str(argument)]
     log = logs / f"{host}-{part}{argument if part == 'listen' else ''}.log"
-    program = Daemon(f"{host} ({SCRIPT.name} {part})", command, log)
-    network.start_daemon(program)
-    program.wait_ready(lambda: bool(_samples(program)))
+    program = script(network, host, SCRIPT, log, part, argument)
+    network.start_daemon(program).wait_ready(lambda: bool(samples(program)))
     return program
-
-
-def _samples(program: Daemon) -> list[Mapping[str, float]]:
-    """The lines that it has printed, except for an incomplete last one."""
-    lines = program.output().split("\n")[:-1]
-    return [cast(Mapping[str, float], json.loads(line)) for line in lines if line.startswith("{")]
 
 
 def _received(listener: Daemon, until: float) -> int:
     """Bytes that a listener had received by a time."""
-    counts = (sample["bytes"] for sample in _samples(listener) if sample["time"] <= until)
+    counts = (sample["bytes"] for sample in samples(listener) if sample["time"] <= until)
     return int(max(counts, default=0))

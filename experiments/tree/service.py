@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from groupflow.lab.network import Network
-from groupflow.lab.program import program
+from groupflow.processes import program
 from groupflow.store.sqlite import SqliteStore
 from groupflow.study.experiment import RunError
 from groupflow.tree.shares import Shares

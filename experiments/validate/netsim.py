@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from experiments.bench.processors import ended_s
 from experiments.validate.scenarios import Scenario
 
 _WORKSPACE = Path(__file__).parents[2] / "dataplane"
@@ -33,10 +34,9 @@ def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
 
 def seconds(scenario: Scenario, out: Path) -> float:
     """CPU time in s on netsim, with the scenario's samples."""
-    before = os.times()
+    before = ended_s()
     _cargo_run("tcp_netsim", scenario, out / "none")
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return ended_s() - before
 
 
 def _cargo_run(runner: str, scenario: Scenario, path: Path, first: str = "departures") -> None:

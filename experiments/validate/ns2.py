@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from experiments.bench.processors import ended_s
 from experiments.validate.scenarios import Scenario
 from groupflow.study.errors import StudyError
 
@@ -36,10 +37,9 @@ def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
 
 def seconds(scenario: Scenario, out: Path) -> float:
     """CPU time in s without samples and monitors: ns-2's time for the packets alone."""
-    before = os.times()
+    before = ended_s()
     _ns(replace(scenario, sample=0), out / "none")
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return ended_s() - before
 
 
 def _ns(scenario: Scenario, path: Path) -> None:

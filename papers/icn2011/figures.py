@@ -127,11 +127,12 @@ def curve(
     colour: str,
     *,
     dashed: bool = False,
+    over: Callable[[Case], float] = lambda case: case.load,
 ) -> None:
-    """Draws an index against the load, at the points that differ from these cases in the load only."""
-    found = sorted((case.load, points[case]) for case in cases)
+    """Draws an index at the points of these cases, which differ in the load only, or in what `over` says."""
+    found = [(over(case), points[case]) for case in sorted(cases, key=over)]
     axis.errorbar(
-        [load for load, _ in found],
+        [at for at, _ in found],
         [index(point.mean) for _, point in found],
         yerr=[index(point.spread) for _, point in found],
         label=label,

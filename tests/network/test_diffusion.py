@@ -14,9 +14,9 @@ from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.endpoint.programs import find_program
 from groupflow.lab import bmv2
-from groupflow.lab.daemon import Daemon
 from groupflow.network import units, variants
 from groupflow.network.topology import Topology
+from groupflow.processes import Daemon
 from tests.network.harness import Lab, MakeLab, eventually, laboratory
 
 PORT = 5001

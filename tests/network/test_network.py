@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow.lab.daemon import DaemonError
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import interfaces, processes_in, running
 from groupflow.network import variants
+from groupflow.processes import DaemonError
 
 STAR, LINE = variants.named("star"), variants.named("line")
 

@@ -8,9 +8,9 @@ import pytest
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import JoinTimeoutError
 from groupflow.endpoint.options import RecvOptions
-from groupflow.lab.daemon import DaemonError
 from groupflow.lab.network import running
 from groupflow.network import variants
+from groupflow.processes import DaemonError
 
 
 def test_a_network_whose_port_is_taken(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
-from groupflow.cli.rest_client import Rows, call, given_or_none, leaf, print_json, print_rows
+from groupflow.cli.rest_client import Row, call, given_or_none, leaf, listing, print_json
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
 
@@ -18,10 +18,11 @@ KINDS = ("cache", "hub", "rim", "dispatcher")
 
 
 def add(groups: Subparsers) -> None:
-    parser = leaf(groups, "agents", "list all agents and what they hold, or bound one", "agents", _list)
+    listed = listing("/agents", COLUMNS, row)
+    parser = leaf(groups, "agents", "list all agents and what they hold, or bound one", "agents", listed)
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     leaf(
-        commands, "list", "list cache and split agents, hubs, rims and dispatchers", "agents list", _list,
+        commands, "list", "list cache and split agents, hubs, rims and dispatchers", "agents list", listed,
         default=argparse.SUPPRESS,
     )  # fmt: skip
     bound = leaf(
@@ -39,11 +40,6 @@ def add(groups: Subparsers) -> None:
         bound.add_argument(option, type=kind, metavar=metavar, help=f"{what}; none: its own")
 
 
-def _list(args: argparse.Namespace) -> int:
-    found = call(args, "GET", "/agents")
-    return print_rows(args, found if args.json else rows(found), COLUMNS)
-
-
 def _bound(args: argparse.Namespace) -> int:
     bounds = given_or_none(bytes=args.bytes, rate_bps=args.rate, hosts=args.hosts)
     if not bounds:
@@ -56,9 +52,9 @@ def _bound(args: argparse.Namespace) -> int:
     return OK
 
 
-def rows(agents: Rows) -> Rows:
-    """The agents for people: what each holds, and the bound that it obeys or, a cache, is told to."""
-    return [agent | agent["holds"] | {"held": _held(agent), "bound": _bound_text(agent)} for agent in agents]
+def row(agent: Row) -> Row:
+    """An agent for people: what it holds, and the bound that it obeys or, a cache, is told to."""
+    return agent | agent["holds"] | {"held": _held(agent), "bound": _bound_text(agent)}
 
 
 def _held(agent: dict[str, Any]) -> int | None:

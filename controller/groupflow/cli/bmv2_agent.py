@@ -17,11 +17,10 @@ _ETH_P_ALL = 0x0003
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "bmv2-agent",
-        "ticks and queue rates for diffusion-type flow control on BMv2, until Ctrl-C",
+        subparsers, "bmv2-agent",
+        "ticks and queue rates for diffusion-type flow control on BMv2, until Ctrl-C", run,
         example="groupflow bmv2-agent s1 --thrift 127.0.0.1:9091 --interface s1-tick",
-    )
+    )  # fmt: skip
     parser.add_argument("switch", help="the switch's name in the topology")
     parser.add_argument(
         "--thrift", type=values.to_address, required=True, metavar="HOST:PORT", help="BMv2's --thrift-port"
@@ -33,7 +32,6 @@ def register(subparsers: Subparsers) -> None:
         "--api", default=os.environ.get("GROUPFLOW_API", DEFAULT_API), metavar="URL", help="the controller's"
     )
     parser.add_argument("--refresh", type=float, default=1.0, metavar="SECONDS", help="time between looks")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

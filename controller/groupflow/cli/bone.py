@@ -27,13 +27,10 @@ _REPAIR = (
 
 
 def register(subparsers: command.Subparsers) -> None:
-    parser = command.add_command(
-        subparsers,
-        "bone",
-        "send files to many caches at once, in rounds, and serve them there",
+    commands = command.add_group(
+        subparsers, "bone", "send files to many caches at once, in rounds, and serve them there",
         example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit",
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=command.Parser)
+    )  # fmt: skip
     _hub_arguments(commands)
     _rim_arguments(commands)
     _send_arguments(commands)
@@ -42,13 +39,12 @@ def register(subparsers: command.Subparsers) -> None:
 
 def _hub_arguments(commands: command.Subparsers) -> None:
     hub = command.add_command(
-        commands,
-        "hub",
-        "send new files of a folder, files that a rim asks for, and ordered files, until stopped",
+        commands, "hub",
+        "send new files of a folder, files that a rim asks for, and ordered files, until stopped", run_hub,
         example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit\n"
         "         groupflow bone hub --dir outbox --session 7\n"
         "         groupflow bone hub --dir outbox --method unicast --rim 10.0.1.1:26500",
-    )
+    )  # fmt: skip
     add = hub.add_argument
     add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
     add("--all", dest="everything", action="store_true", help="also send files already in the folder")
@@ -66,17 +62,15 @@ def _hub_arguments(commands: command.Subparsers) -> None:
     add("--grace-ms", type=int, metavar="MS", help="delay that a packet may have (default: 500)")
     add("--patience", type=int, metavar="N", help="rounds that a rim may leave unanswered (default: 20)")
     _common_arguments(hub, HUB_HTTP, "address where the hub takes orders")
-    hub.set_defaults(run=run_hub)
 
 
 def _rim_arguments(commands: command.Subparsers) -> None:
     rim = command.add_command(
-        commands,
-        "rim",
-        "cache the files that a hub sends and serve them to local clients over HTTP, until stopped",
+        commands, "rim",
+        "cache the files that a hub sends and serve them to local clients over HTTP, until stopped", run_rim,
         example="groupflow bone rim --dir cache --iface eth0 --max-bytes 10GiB\n"
         "         curl -O http://127.0.0.1:26503/video.mp4",
-    )
+    )  # fmt: skip
     add = rim.add_argument
     add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
     add(
@@ -93,7 +87,6 @@ def _rim_arguments(commands: command.Subparsers) -> None:
         help="time until a client that reads nothing is disconnected (default: 60)",
     )  # fmt: skip
     _common_arguments(rim, RIM_HTTP, "address where clients get files")
-    rim.set_defaults(run=run_rim)
 
 
 def _common_arguments(parser: command.Parser, http: str, purpose: str) -> None:
@@ -111,30 +104,24 @@ def _common_arguments(parser: command.Parser, http: str, purpose: str) -> None:
 
 def _send_arguments(commands: command.Subparsers) -> None:
     send = command.add_command(
-        commands,
-        "send",
-        "have a hub send a file of its folder",
+        commands, "send", "have a hub send a file of its folder", run_send,
         example="groupflow bone send video.mp4 --wait",
-    )
+    )  # fmt: skip
     send.add_argument("name", metavar="NAME", help="the file's name in the hub's folder")
     send.add_argument("--at", default=HUB_HTTP, metavar="IP:PORT", help="the hub (default: %(default)s)")
     send.add_argument("--wait", action="store_true", help="wait until the file is sent; exit 1 if it fails")
     send.add_argument("--json", action="store_true", help="print the state of the file as JSON")
-    send.set_defaults(run=run_send)
 
 
 def _list_arguments(commands: command.Subparsers) -> None:
     listing = command.add_command(
-        commands,
-        "list",
-        "list the files of a hub or a rim",
+        commands, "list", "list the files of a hub or a rim", run_list,
         example="groupflow bone list --at 10.0.1.1:26503",
-    )
+    )  # fmt: skip
     listing.add_argument(
         "--at", default=HUB_HTTP, metavar="IP:PORT", help="hub or rim (default: this host's hub, %(default)s)"
     )
     listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    listing.set_defaults(run=run_list)
 
 
 def run_hub(args: argparse.Namespace) -> int:
@@ -171,46 +158,38 @@ async def _stay(options: HubOptions | RimOptions, controller: str | None, *, jso
         await agent.until(stop)
 
 
+_TOLD = {
+    "ready": "ready at {addr}:{port}, http://{http}/",
+    "joined": "joined the session as member {member}",
+    "began": "{file}: begins",
+    "had": "{file}: is here already",
+    "stored": "{file}: stored, {size} bytes in {seconds:.1f} s",
+    "failed": "{file}: {why}",
+    "skipped": "{file}: {why}",
+    "evicted": "{file}: removed to make room",
+    "forgotten": "{file}: forgotten, and not served",
+    "damaged": "{file}: damaged, and not served",
+    "asking": "{file}: the hub is asked for it",
+    "answered": "{file}: the hub says {answer}",
+    "asked": "{file}: a rim wants it: {answer}",
+    "rim_lost": "rim {rim:08x} does not answer and is let go",
+    "order_refused": "an order of the controller is refused: {text}",
+    "trouble": "{cause}",
+}
+"""lines for a person, by event"""
+
+
 def describe(event: "Event") -> str | None:
     """One line for a person; None for events that are not worth a line."""
-    text, integer = event.text, event.integer
-    match event.name:
-        case "ready":
-            return f"ready at {text('addr')}:{integer('port')}, http://{text('http')}/"
-        case "joined":
-            return f"joined the session as member {integer('member')}"
-        case "began":
-            return f"{text('file')}: begins"
-        case "had":
-            return f"{text('file')}: is here already"
-        case "stored":
-            return f"{text('file')}: stored, {integer('size')} bytes in {event.number('seconds'):.1f} s"
-        case "sent" if event.fields.get("why"):
-            return f"{text('file')}: not sent: {text('why')}"
-        case "sent":
-            again = 100 * (integer("sent_bytes") / max(1, integer("size")) - 1)
-            who = f"{integer('complete')} rims complete, {integer('lost')} lost"
-            return f"{text('file')}: sent in {event.number('seconds'):.1f} s, {again:.0f} % again, {who}"
-        case "failed" | "skipped":
-            return f"{text('file')}: {text('why')}"
-        case "evicted":
-            return f"{text('file')}: removed to make room"
-        case "forgotten" | "damaged":
-            return f"{text('file')}: {event.name}, and not served"
-        case "asking":
-            return f"{text('file')}: the hub is asked for it"
-        case "answered":
-            return f"{text('file')}: the hub says {text('answer')}"
-        case "asked":
-            return f"{text('file')}: a rim wants it: {text('answer')}"
-        case "rim_lost":
-            return f"rim {integer('rim'):08x} does not answer and is let go"
-        case "order_refused":
-            return f"an order of the controller is refused: {text('text')}"
-        case "trouble":
-            return text("cause")
-        case _:
-            return None
+    if event.name != "sent":
+        told = _TOLD.get(event.name)
+        return told and told.format_map(event.fields)
+    if why := event.fields.get("why"):
+        return f"{event.text('file')}: not sent: {why}"
+    again = 100 * (event.integer("sent_bytes") / max(1, event.integer("size")) - 1)
+    who = f"{event.integer('complete')} rims complete, {event.integer('lost')} lost"
+    seconds = event.number("seconds")
+    return f"{event.text('file')}: sent in {seconds:.1f} s, {again:.0f} % again, {who}"
 
 
 def run_send(args: argparse.Namespace) -> int:
@@ -252,10 +231,8 @@ def _watch(at: str, view: "FileView") -> "FileView":
 def run_list(args: argparse.Namespace) -> int:
     from groupflow.endpoint.bone.orders import OrderError, list_files
 
-    try:
+    with command.failing_with(OrderError):
         listing = list_files(args.at)
-    except OrderError as error:
-        raise command.CommandError(str(error)) from None
     if args.json:
         print(json.dumps(asdict(listing)))
         return command.OK

@@ -116,12 +116,22 @@ else:
     Subparsers = object
 
 
-def add_command(subparsers: Subparsers, name: str, summary: str, *, example: str) -> Parser:
-    """Adds a subcommand whose --help ends with an example."""
-    return subparsers.add_parser(
+def add_command(
+    subparsers: Subparsers, name: str, summary: str, run: Run | None = None, *, example: str
+) -> Parser:
+    """Adds a subcommand whose --help ends with an example. `run` None: it is set later, or is a group's."""
+    parser = subparsers.add_parser(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=f"example: {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(**({"run": run} if run else {}))
+    return parser
+
+
+def add_group(subparsers: Subparsers, name: str, summary: str, *, example: str) -> Subparsers:
+    """Adds a subcommand that has subcommands."""
+    parser = add_command(subparsers, name, summary, example=example)
+    return parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)

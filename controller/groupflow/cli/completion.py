@@ -10,13 +10,10 @@ from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_comm
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "completion",
-        "print the script with which a shell completes commands and options",
+        subparsers, "completion", "print the script with which a shell completes commands and options", run,
         example='eval "$(groupflow completion bash)"',
-    )
+    )  # fmt: skip
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell to complete in")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

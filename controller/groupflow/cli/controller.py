@@ -22,19 +22,15 @@ if TYPE_CHECKING:
 
 
 def register(subparsers: command.Subparsers) -> None:
-    parser = command.add_command(
-        subparsers,
-        "controller",
-        "run the controller of a network of switches",
+    commands = command.add_group(
+        subparsers, "controller", "run the controller of a network of switches",
         example="groupflow controller run --topology fig5",
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=command.Parser)
+    )  # fmt: skip
     run = command.add_command(
-        commands,
-        "run",
-        "connect to every switch of a topology and serve its sessions, until stopped",
+        commands, "run", "connect to every switch of a topology and serve its sessions, until stopped",
+        run_controller,
         example="groupflow controller run --topology net.yaml --store groupflow.db",
-    )
+    )  # fmt: skip
     add = run.add_argument
     add("--topology", required=True, metavar="FILE", help="the network: YAML or a name: fig5")
     add("--store", type=Path, metavar="FILE", help="SQLite file of the controller's state (default: none)")
@@ -82,7 +78,6 @@ def register(subparsers: command.Subparsers) -> None:
     add("--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`")
     add("--take-over", action="store_true", help="take the switches from a controller that runs already")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
-    run.set_defaults(run=run_controller)
 
 
 def run_controller(args: argparse.Namespace) -> int:
@@ -98,28 +93,22 @@ def run_controller(args: argparse.Namespace) -> int:
     from groupflow.store.interface import StoreError
     from groupflow.tuning.plugin import PolicyFileError
 
-    if (args.tls_cert is None) != (args.tls_key is None):
-        raise command.CommandError(
-            "--tls-cert and --tls-key go together: name both, or neither", command.USAGE
-        )
+    tls = values.certificate(args)
     if args.cache_bytes < 0:
         raise command.CommandError(
             f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0", command.USAGE
         )
     command.log_to_stderr(args.log_level)
-    kinds = (
-        *(TopologyError, ProgramError, StoreError, ApiError, TokenFileError, SplitError, PolicyFileError),
-        *(TakenError, RecordingError),
-    )
     unusable = (TopologyError, ProgramError, PolicyFileError, RecordingError)
-    with command.failing_with(
-        *kinds, code=lambda error: command.REFUSED if isinstance(error, unusable) else command.FAILURE
+    with (
+        command.failing_with(StoreError, ApiError, TokenFileError, SplitError, TakenError),
+        command.failing_with(*unusable, code=command.REFUSED),
     ):
-        asyncio.run(_serve(args))
+        asyncio.run(_serve(args, tls))
     return command.OK
 
 
-async def _serve(args: argparse.Namespace) -> None:
+async def _serve(args: argparse.Namespace, tls: tuple[Path, Path] | None) -> None:
     import asyncio
 
     from groupflow.control.api.access import Guard
@@ -139,7 +128,6 @@ async def _serve(args: argparse.Namespace) -> None:
     network = topology.load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
     apis: list[Where] = args.api or [values.api(DEFAULT_API)]
-    tls = (args.tls_cert, args.tls_key) if args.tls_cert else None
     with ExitStack() as stack:
         sockets = [stack.enter_context(_listen(where, args)) for where in apis]
         urls = [url_of(each, tls=tls is not None) for each in sockets]

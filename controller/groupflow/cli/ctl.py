@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from groupflow.cli import agents, diffusion, gather_ctl, placement, status, tcp
-from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers, add_command, add_group
 from groupflow.cli.rest_client import (
     DEFAULT_API,
     Rows,
     call,
     check,
     client,
+    deletion,
     given,
     leaf,
+    listing,
     print_json,
     print_line,
     print_rows,
@@ -38,31 +40,22 @@ SWITCH_COLUMNS = ("name", "device_id", "grpc", "state", "agent", "streams", "ent
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "ctl",
-        "show and change the state of a running controller",
+        subparsers, "ctl", "show and change the state of a running controller",
         example="groupflow ctl sessions list",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--api",
-        default=os.environ.get("GROUPFLOW_API", DEFAULT_API),
-        metavar="URL",
-        help="the controller's API (default: $GROUPFLOW_API or " + DEFAULT_API + ")",
-    )
+        "--api", default=os.environ.get("GROUPFLOW_API", DEFAULT_API), metavar="URL",
+        help=f"the controller's API (default: $GROUPFLOW_API or {DEFAULT_API})",
+    )  # fmt: skip
     groups = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
     status.add(groups)
     _sessions(groups)
     _members(groups)
     _switches(groups)
-    controlled = _group(groups, "diffusion", "flows under diffusion-type flow control")
-    diffusion.add(controlled)
+    diffusion.add(_group(groups, "diffusion", "flows under diffusion-type flow control"))
     placement.add(groups)
-    gather = _group(
-        groups,
-        "gather",
-        "tuning of a server that gathers, and its clients (also with --api of a server without controller)",
-    )
-    gather_ctl.add(gather)
+    gathering = "tuning of a server that gathers, and its clients"
+    gather_ctl.add(_group(groups, "gather", f"{gathering} (also with --api of a server without controller)"))
     agents.add(groups)
     counters = leaf(
         groups, "counters", "show the counters of a switch", "counters s1 --counter drops", _counters
@@ -78,20 +71,17 @@ def register(subparsers: Subparsers) -> None:
 
 def _sessions(groups: Subparsers) -> None:
     sessions = _group(groups, "sessions", "the sessions")
-    leaf(sessions, "list", "list the sessions", "sessions list", _list_sessions)
+    leaf(sessions, "list", "list the sessions", "sessions list", listing("/sessions", SESSION_COLUMNS))
     session_leaf(sessions, "show", "show a session, its members and its trees", _show_session)
     create = leaf(
-        sessions,
-        "create",
-        "create a session and print its token",
-        "sessions create 7 --mode n2n --policy isolate",
-        _create_session,
-    )
+        sessions, "create", "create a session and print its token",
+        "sessions create 7 --mode n2n --policy isolate", _create_session,
+    )  # fmt: skip
     create.add_argument("session", type=int, nargs="?", help="the session's id (default: a free one)")
     create.add_argument("--lifetime", type=int, metavar="SECONDS", help="time to its end (default: endless)")
     tcp.add_port(create)
     tcp.add(sessions)
-    session_leaf(sessions, "delete", "end a session for all its members", _delete_session)
+    session_leaf(sessions, "delete", "end a session for all its members", deletion("/sessions/{session}"))
     change = session_leaf(
         sessions, "set", "change a session while it runs", _change_session, " --policy isolate"
     )
@@ -107,25 +97,22 @@ def _members(groups: Subparsers) -> None:
     listing = leaf(members, "list", "list members, of one session or of all", "members list 7", _list_members)
     listing.add_argument("session", type=int, nargs="?")
     add = leaf(
-        members,
-        "add",
-        "make a program that listens on a host a member of a TCP session",
-        "members add 7 h2 9000",
-        _add_member,
-    )
+        members, "add", "make a program that listens on a host a member of a TCP session",
+        "members add 7 h2 9000", _add_member,
+    )  # fmt: skip
     add.add_argument("session", type=int)
     add.add_argument("host")
     add.add_argument("port", type=int)
     add.add_argument("--name", default="", help="the member's name (default: the host's)")
     add.add_argument("--from", dest="start", choices=("now", "start"), default="now")
     change = leaf(
-        members,
-        "set",
-        "change what a receiver is to get, in a session that isolates",
-        "members set 7 3 --target 20mbit --priority 1",
-        _change_member,
-    )
-    remove = leaf(members, "remove", "remove a member from its session", "members remove 7 3", _remove_member)
+        members, "set", "change what a receiver is to get, in a session that isolates",
+        "members set 7 3 --target 20mbit --priority 1", _change_member,
+    )  # fmt: skip
+    remove = leaf(
+        members, "remove", "remove a member from its session", "members remove 7 3",
+        deletion("/sessions/{session}/members/{member}"),
+    )  # fmt: skip
     for parser in (change, remove):
         parser.add_argument("session", type=int)
         parser.add_argument("member", type=int)
@@ -134,25 +121,17 @@ def _members(groups: Subparsers) -> None:
 
 def _switches(groups: Subparsers) -> None:
     switches = _group(groups, "switches", "the switches")
-    leaf(switches, "list", "list the switches", "switches list", _list_switches)
+    leaf(switches, "list", "list the switches", "switches list", listing("/switches", SWITCH_COLUMNS))
     show = leaf(
-        switches,
-        "show",
-        "show a switch, and with --table the entries it holds",
-        "switches show s1 --table streams",
-        _show_switch,
-    )
+        switches, "show", "show a switch, and with --table the entries it holds",
+        "switches show s1 --table streams", _show_switch,
+    )  # fmt: skip
     show.add_argument("switch")
     show.add_argument("--table", metavar="NAME", help="also list this table's entries, or `groups`")
 
 
 def _group(groups: Subparsers, name: str, what: str) -> Subparsers:
-    parser = add_command(groups, name, f"show and change {what}", example=f"groupflow ctl {name} list")
-    return parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-
-
-def _list_sessions(args: argparse.Namespace) -> int:
-    return print_rows(args, call(args, "GET", "/sessions"), SESSION_COLUMNS)
+    return add_group(groups, name, f"show and change {what}", example=f"groupflow ctl {name} list")
 
 
 def _show_session(args: argparse.Namespace) -> int:
@@ -203,11 +182,6 @@ def _change_session(args: argparse.Namespace) -> int:
     return print_rows(args, [call(args, "PATCH", f"/sessions/{args.session}", settings)], SESSION_COLUMNS)
 
 
-def _delete_session(args: argparse.Namespace) -> int:
-    call(args, "DELETE", f"/sessions/{args.session}")
-    return OK
-
-
 def _list_members(args: argparse.Namespace) -> int:
     path = "/members" if args.session is None else f"/sessions/{args.session}/members"
     return _print_members(args, call(args, "GET", path))
@@ -224,16 +198,7 @@ def _change_member(args: argparse.Namespace) -> int:
 
 
 def _print_members(args: argparse.Namespace, members: Rows) -> int:
-    return print_rows(args, members if args.json else [*map(member_row, members)], MEMBER_COLUMNS)
-
-
-def _remove_member(args: argparse.Namespace) -> int:
-    call(args, "DELETE", f"/sessions/{args.session}/members/{args.member}")
-    return OK
-
-
-def _list_switches(args: argparse.Namespace) -> int:
-    return print_rows(args, call(args, "GET", "/switches"), SWITCH_COLUMNS)
+    return print_rows(args, members, MEMBER_COLUMNS, member_row)
 
 
 def _show_switch(args: argparse.Namespace) -> int:
@@ -258,8 +223,7 @@ def _counters(args: argparse.Namespace) -> int:
     if args.json:
         return print_json(counters)
     rows: Rows = [{"counter": name, **count} for name, counts in counters.items() for count in counts]
-    print_table(rows, ("counter", "index", "packets", "bytes"))
-    return OK
+    return print_rows(args, rows, ("counter", "index", "packets", "bytes"))
 
 
 def _token(args: argparse.Namespace) -> int:

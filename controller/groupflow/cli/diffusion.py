@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
-from groupflow.cli.rest_client import call, given, leaf, print_json
+from groupflow.cli.rest_client import Row, call, deletion, given, leaf, listing, print_json
 from groupflow.cli.tables import print_pairs, print_table
 
 FLOW_COLUMNS = ("flow", "kind", "name", "d", "alpha", "path", "warning")
@@ -14,8 +14,9 @@ HOP_COLUMNS = ("switch", "to", "port", "queue", "delay", "delay_from", "d_i", "d
 
 def add(group: Subparsers) -> None:
     _add_install(group)
-    remove = leaf(group, "remove", "end the control of a flow", "diffusion remove 1", _remove)
-    leaf(group, "list", "list the controlled flows", "diffusion list", _list)
+    end, flows = deletion("/diffusion/{flow}"), listing("/diffusion", FLOW_COLUMNS, _row)
+    remove = leaf(group, "remove", "end the control of a flow", "diffusion remove 1", end)
+    leaf(group, "list", "list the controlled flows", "diffusion list", flows)
     show = leaf(group, "show", "show a flow and its hops", "diffusion show 1", _show)
     for parser in (remove, show):
         parser.add_argument("flow", type=int)
@@ -24,12 +25,9 @@ def add(group: Subparsers) -> None:
 
 def _add_install(group: Subparsers) -> None:
     install = leaf(
-        group,
-        "install",
-        "control a flow, a session or a link",
-        "diffusion install --flow h1 h2 --protocol tcp --dst-port 5001 --d 0.1",
-        _install,
-    )
+        group, "install", "control a flow, a session or a link",
+        "diffusion install --flow h1 h2 --protocol tcp --dst-port 5001 --d 0.1", _install,
+    )  # fmt: skip
     what = install.add_mutually_exclusive_group(required=True)
     what.add_argument("--flow", nargs=2, metavar=("SRC", "DST"), help="the packets from one host to another")
     what.add_argument("--session", type=int, metavar="ID", help="the stream of a session, down its tree")
@@ -55,19 +53,8 @@ def _install(args: argparse.Namespace) -> int:
     return _print_flow(args, flow)
 
 
-def _remove(args: argparse.Namespace) -> int:
-    call(args, "DELETE", f"/diffusion/{args.flow}")
-    return OK
-
-
-def _list(args: argparse.Namespace) -> int:
-    flows = call(args, "GET", "/diffusion")
-    if args.json:
-        return print_json(flows)
-    for flow in flows:
-        flow["path"] = " ".join(f"{hop['switch']}>{hop['to']}" for hop in flow["hops"])
-    print_table(flows, FLOW_COLUMNS)
-    return OK
+def _row(flow: Row) -> Row:
+    return flow | {"path": " ".join(f"{hop['switch']}>{hop['to']}" for hop in flow["hops"])}
 
 
 def _show(args: argparse.Namespace) -> int:

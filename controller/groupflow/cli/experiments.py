@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 def register(subparsers: command.Subparsers) -> None:
     experiment = command.add_command(
-        subparsers,
-        "experiment",
-        "run an experiment on a real network under Mininet (root)",
+        subparsers, "experiment", "run an experiment on a real network under Mininet (root)",
         example="sudo .venv/bin/groupflow experiment diffusion --quick",
-    )
+    )  # fmt: skip
     experiment.later = _add_all
     for name, summary, example in (
         ("demo", "send a file to a whole group, and to compare, over TCP (root)", "--members 3 --loss 1%"),

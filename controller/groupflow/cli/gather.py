@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from pathlib import Path
 from signal import SIGTERM
@@ -15,9 +14,9 @@ from groupflow.cli.command import (
     REFUSED,
     USAGE,
     CommandError,
-    Parser,
     Subparsers,
     add_command,
+    add_group,
     failing_with,
     log_to_stderr,
     of_agent,
@@ -36,24 +35,20 @@ DEFAULT_LISTEN = "0.0.0.0:26490"
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = add_command(
-        subparsers,
-        "gather",
+    commands = add_group(
+        subparsers, "gather",
         "gather streams of many clients on a server that gives each client its target throughput",
         example="groupflow gather serve --clients clients.yaml --out gathered",
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    )  # fmt: skip
     _serve_arguments(commands)
     _send_arguments(commands)
 
 
 def _serve_arguments(commands: Subparsers) -> None:
     serve = add_command(
-        commands,
-        "serve",
-        "take the streams of listed clients and tune them, until stopped",
+        commands, "serve", "take the streams of listed clients and tune them, until stopped", run_serve,
         example="groupflow gather serve --clients clients.yaml --out gathered --policy sakajiri",
-    )
+    )  # fmt: skip
     add = serve.add_argument
     told = serve.add_mutually_exclusive_group(required=True)
     told.add_argument("--clients", type=Path, metavar="FILE", help="YAML list of clients and targets")
@@ -85,29 +80,22 @@ def _serve_arguments(commands: Subparsers) -> None:
         help="address of the REST API with --clients; none: no API (default: %(default)s)",
     )  # fmt: skip
     add("--json", action="store_true", help="print events as JSON lines, also those of every round")
-    serve.set_defaults(run=run_serve)
 
 
 def _send_arguments(commands: Subparsers) -> None:
     send = add_command(
-        commands,
-        "send",
-        "send a file, or stdin, to a server that gathers",
+        commands, "send", "send a file, or stdin, to a server that gathers", run_send,
         example="groupflow gather send --to 10.0.0.1:26490 --client cam1 --file video.mp4",
-    )
+    )  # fmt: skip
     add = send.add_argument
     add("--to", required=True, metavar="IP:PORT", help="the server")
     add(
         "--client", dest="name", required=True, metavar="NAME", help="this client's name in the server's list"
     )
     values.add_token(send, "this client's token")
-    add(
-        "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
-        help="fingerprint of the certificate, printed by the server (default: $GROUPFLOW_TLS_PIN)",
-    )  # fmt: skip
+    values.add_pin(send, "the server")
     add("--tls-ca", type=Path, metavar="FILE", help="authority that signed the server's certificate, PEM")
     add("--tls-name", metavar="NAME", help="the server's name in its certificate (default: its address)")
-    add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
     add("--file", type=Path, help="file to send (default: stdin)")
     add("--duration", type=int, metavar="SECONDS", help="time after which the stream ends")
     add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
@@ -117,7 +105,6 @@ def _send_arguments(commands: Subparsers) -> None:
     )  # fmt: skip
     add("--retry", type=int, metavar="SECONDS", help="time to keep looking for a lost server")
     add("--json", action="store_true", help="print events as JSON lines")
-    send.set_defaults(run=run_send)
 
 
 def run_serve(args: argparse.Namespace) -> int:
@@ -131,12 +118,11 @@ def run_serve(args: argparse.Namespace) -> int:
         raise CommandError("--policy and --policy-file are the controller's; leave them out", USAGE)
     log_to_stderr()
 
-    def code(error: Exception) -> int:
-        if isinstance(error, AgentError):
-            return of_agent(error.exit_code)
-        return REFUSED if isinstance(error, (ClientListError, PolicyFileError)) else FAILURE
-
-    with failing_with(ClientListError, PolicyFileError, ApiError, TokenFileError, ClientError, code=code):
+    with (
+        failing_with(ApiError, TokenFileError, ClientError),
+        failing_with(AgentError, code=lambda error: of_agent(getattr(error, "exit_code", FAILURE))),
+        failing_with(ClientListError, PolicyFileError, code=REFUSED),
+    ):
         asyncio.run(_serve_controlled(args) if args.controller else _serve_alone(args))
     return OK
 
@@ -202,16 +188,11 @@ async def _serve(director: "Director", options: "ServeOptions", *, json_lines: b
 
 def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
     """Paths of certificate and key, which need not exist yet; None: no encryption. Raises CommandError."""
-    if (args.tls_cert is None) != (args.tls_key is None):
-        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", USAGE)
-    if args.plain:
-        if args.tls_cert is not None:
-            raise CommandError("--plain and --tls-cert exclude each other; leave one out", USAGE)
-        return None
-    if args.tls_cert is not None:
-        return args.tls_cert, args.tls_key
+    named = values.certificate(args)
+    if args.plain and named:
+        raise CommandError("--plain and --tls-cert exclude each other; leave one out", USAGE)
     beside = args.clients or Path("gather")
-    return beside.with_suffix(".crt"), beside.with_suffix(".key")
+    return named or (None if args.plain else (beside.with_suffix(".crt"), beside.with_suffix(".key")))
 
 
 def _print_json(event: "Event") -> None:

@@ -8,7 +8,16 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers
-from groupflow.cli.rest_client import call, given, given_or_none, leaf, print_answer, print_json, print_rows
+from groupflow.cli.rest_client import (
+    call,
+    deletion,
+    given,
+    given_or_none,
+    leaf,
+    listing,
+    print_answer,
+    print_json,
+)
 from groupflow.cli.tables import print_pairs
 from groupflow.network import units
 
@@ -19,8 +28,9 @@ COLUMNS = (
 
 
 def add(group: Subparsers) -> None:
+    clients = listing("/gather/clients", COLUMNS, client_row)
     leaf(group, "show", "show the policy, the limits and the server", "gather show", _show)
-    leaf(group, "list", "list clients with their targets and throughputs", "gather list", _list_clients)
+    leaf(group, "list", "list clients with their targets and throughputs", "gather list", clients)
     _add_configure(group)
     added = leaf(
         group, "add", "let a client send, and print its token", "gather add cam3 --target 2mbit", _add
@@ -30,7 +40,11 @@ def add(group: Subparsers) -> None:
         "gather set cam1 --target 2mbit", _change,
     )  # fmt: skip
     removed = leaf(
-        group, "remove", "let a client send no more, and end its stream", "gather remove cam3", _remove
+        group,
+        "remove",
+        "let a client send no more, and end its stream",
+        "gather remove cam3",
+        deletion("/gather/clients/{client}"),
     )
     for parser in (added, changed, removed):
         parser.add_argument("client", metavar="NAME")
@@ -79,11 +93,6 @@ def _configure(args: argparse.Namespace) -> int:
     return print_answer(args, call(args, "PATCH", "/gather", body=body))
 
 
-def _list_clients(args: argparse.Namespace) -> int:
-    found = call(args, "GET", "/gather/clients")
-    return print_rows(args, found if args.json else [client_row(client) for client in found], COLUMNS)
-
-
 def _add(args: argparse.Namespace) -> int:
     from groupflow.endpoint.gather.clients import TOKEN, token_hash
 
@@ -107,11 +116,6 @@ def _add(args: argparse.Namespace) -> int:
 def _change(args: argparse.Namespace) -> int:
     path = f"/gather/clients/{args.client}"
     return print_answer(args, call(args, "PATCH", path, body=changed_targets(args)))
-
-
-def _remove(args: argparse.Namespace) -> int:
-    call(args, "DELETE", f"/gather/clients/{args.client}")
-    return OK
 
 
 def changed_targets(args: argparse.Namespace) -> dict[str, Any]:

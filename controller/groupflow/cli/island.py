@@ -15,11 +15,10 @@ from groupflow.endpoint.options import RoleOptions
 
 def register(commands: Subparsers) -> None:
     island = add_command(
-        commands,
-        "island",
-        "hand a tree's stream to a session, whose switches replicate it; or the other way",
+        commands, "island",
+        "hand a tree's stream to a session, whose switches replicate it; or the other way", run,
         example="groupflow tree island --to 10.0.0.1:26495 --tls-pin $PIN --session 7 --members 3",
-    )
+    )  # fmt: skip
     add_host_arguments(island)
     add = island.add_argument
     add("--session", type=values.session, required=True, metavar="N", help="the session in the island")
@@ -34,7 +33,6 @@ def register(commands: Subparsers) -> None:
     )  # fmt: skip
     add("--rate", type=values.rate, help="highest rate in the island, e.g. 50mbit (default: found out)")
     add("--outward", action="store_true", help="from the session, whose sender is in the island, to the tree")
-    island.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,9 +3,8 @@
 How a module adds a subcommand (send.py, recv.py, ctl.py and controller.py do):
 
     def register(subparsers: Subparsers) -> None:       # from groupflow.cli.command import Subparsers
-        parser = add_command(subparsers, "send", "send a file to a session", example="groupflow send 7 f.bin")
+        parser = add_command(subparsers, "send", "send a file to a session", run, example="groupflow send 7")
         parser.add_argument("file")
-        parser.set_defaults(run=run)
 
     def run(args: argparse.Namespace) -> int:           # its exit code; may call asyncio.run itself
         ...

@@ -12,18 +12,16 @@ from groupflow.endpoint.options import MemberOptions
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "member",
-        "let a program that listens on this host take the streams of a TCP session, until stopped",
+        subparsers, "member",
+        "let a program that listens on this host take the streams of a TCP session, until stopped", run,
         example="groupflow member 7 --listen 9000",
-    )
+    )  # fmt: skip
     add_member_arguments(parser)
     what = "the TCP port where the program listens"
     parser.add_argument("--listen", type=values.port, required=True, metavar="PORT", help=what)
     add_start(
         parser, "of a stream under way - now: the bytes sent from now on; start: all bytes, from the caches"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Never
 
 from groupflow.cli import values
 from groupflow.cli.command import (
-    FAILURE,
     OK,
     REFUSED,
     USAGE,
@@ -20,6 +19,7 @@ from groupflow.cli.command import (
     Parser,
     Subparsers,
     add_command,
+    add_group,
     failing_with,
 )
 
@@ -36,109 +36,83 @@ _FILES = "YAML, a topology.json of p4lang/tutorials or p4-utils, GraphML, or a n
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = add_command(
-        subparsers,
-        "net",
-        "start a network of your own, and run programs in it (root)",
+    commands = add_group(
+        subparsers, "net", "start a network of your own, and run programs in it (root)",
         example="sudo .venv/bin/groupflow net up fig5 --cli",
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    )  # fmt: skip
     _add_up(commands)
     imported = add_command(
-        commands,
-        "import",
-        "print a topology of p4lang/tutorials, p4-utils or Topology Zoo as YAML, to go on with",
+        commands, "import",
+        "print a topology of p4lang/tutorials, p4-utils or Topology Zoo as YAML, to go on with", _import,
         example="groupflow net import Abilene.graphml > abilene.yaml",
-    )
+    )  # fmt: skip
     imported.add_argument("topology", metavar="FILE", help=_FILES)
-    imported.set_defaults(run=_import)
-    listed = add_command(commands, "list", "list the networks that run", example="groupflow net list")
+    listed = add_command(commands, "list", "list the networks that run", _list, example="groupflow net list")
     listed.add_argument("--json", action="store_true", help="print JSON")
-    listed.set_defaults(run=_list)
     execute = add_command(
-        commands,
-        "exec",
-        "run a program in a host, or beside the switches",
+        commands, "exec", "run a program in a host, or beside the switches", _exec,
         example="sudo .venv/bin/groupflow net exec h1 ping -c 3 10.0.2.1",
-    )
-    _add_network(execute)
+    )  # fmt: skip
+    execute.add_argument("--net", dest="name", metavar="NAME", help="the network (default: the only one)")
     execute.add_argument("node", metavar="NODE", help="a host, or a switch: s1")
     execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program")
-    execute.set_defaults(run=_exec)
     status = add_command(
-        commands, "status", "show a network and what its controller knows", example="groupflow net status"
-    )
+        commands, "status", "show a network and what its controller knows", _status,
+        example="groupflow net status",
+    )  # fmt: skip
     _add_name(status)
     status.add_argument("--json", action="store_true", help="print JSON")
-    status.set_defaults(run=_status)
-    down = add_command(commands, "down", "end a network", example="sudo .venv/bin/groupflow net down fig5")
+    example = "sudo .venv/bin/groupflow net down fig5"
+    down = add_command(commands, "down", "end a network", _down, example=example)
     _add_name(down)
-    down.set_defaults(run=_down)
 
 
 def _add_up(commands: Subparsers) -> None:
     up = add_command(
-        commands,
-        "up",
-        "start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`",
+        commands, "up",
+        "start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`", _up,
         example="sudo .venv/bin/groupflow net up hall.yaml --cli",
-    )
-    up.add_argument("topology", metavar="FILE", help=f"the network: {_FILES}")
-    up.add_argument("--name", help="its name for other commands (default: the topology's)")
-    up.add_argument(
-        "--cli", action="store_true", help="give a prompt: Mininet's commands, send, recv, sessions, status"
-    )
-    up.add_argument(
-        "--switch",
-        choices=("gfswitch", "bmv2"),
-        default="gfswitch",
+    )  # fmt: skip
+    add = up.add_argument
+    add("topology", metavar="FILE", help=f"the network: {_FILES}")
+    add("--name", help="its name for other commands (default: the topology's)")
+    add("--cli", action="store_true", help="give a prompt: Mininet's commands, send, recv, sessions, status")
+    add(
+        "--switch", choices=("gfswitch", "bmv2"), default="gfswitch",
         help="with bmv2, links have no rate, delay or queue (default: %(default)s)",
-    )
-    up.add_argument(
-        "--p4",
-        type=Path,
-        metavar="FILE",
+    )  # fmt: skip
+    add(
+        "--p4", type=Path, metavar="FILE",
         help="a P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it",
-    )
-    up.add_argument(
-        "--no-controller",
-        action="store_true",
+    )  # fmt: skip
+    add(
+        "--no-controller", action="store_true",
         help="switches and hosts only, without a program unless --p4 names one: bring your own controller",
-    )
-    up.add_argument("--pcap", type=Path, metavar="FOLDER", help="capture the frames of all switches' ports")
-    up.add_argument(
-        "--api",
-        type=values.listen_address,
-        metavar="HOST:PORT",
+    )  # fmt: skip
+    add("--pcap", type=Path, metavar="FOLDER", help="capture the frames of all switches' ports")
+    add(
+        "--api", type=values.listen_address, metavar="HOST:PORT",
         help="address of the controller's API (default: 127.0.0.1:9580, or a free port)",
-    )
-    up.add_argument(
-        "--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`"
-    )
-    up.add_argument("--out", type=Path, metavar="FOLDER", help="logs and files (default: out/net/NAME)")
-    up.set_defaults(run=_up)
+    )  # fmt: skip
+    add("--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`")
+    add("--out", type=Path, metavar="FOLDER", help="logs and files (default: out/net/NAME)")
 
 
 def _add_name(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", help="the network (default: the only one)")
 
 
-def _add_network(parser: Parser) -> None:
-    parser.add_argument("--net", dest="name", metavar="NAME", help="the network (default: the only one)")
-
-
 def _up(args: argparse.Namespace) -> int:
     from groupflow.endpoint.errors import ProgramNotFoundError
-    from groupflow.lab.daemon import DaemonError
     from groupflow.lab.leftovers import InUseError
     from groupflow.lab.network import UNSHARE, NetworkError, check_rights
     from groupflow.lab.registry import Claim, RegistryError
     from groupflow.network.topology import TopologyError
+    from groupflow.processes import DaemonError
 
-    errors = (TopologyError, RegistryError, NetworkError, InUseError, DaemonError, ProgramNotFoundError)
-    refused = (TopologyError, RegistryError, InUseError)
-    with failing_with(
-        *errors, OSError, code=lambda error: REFUSED if isinstance(error, refused) else FAILURE
+    with (
+        failing_with(NetworkError, DaemonError, ProgramNotFoundError, OSError),
+        failing_with(TopologyError, RegistryError, InUseError, code=REFUSED),
     ):
         topology = _asked(args)
         name = args.name or topology.name

@@ -1,15 +1,12 @@
 """`groupflow ctl place`: the best switches for a session's agents."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupflow.cli import values
-from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, failing_with
 from groupflow.cli.rest_client import call, leaf, print_json
 from groupflow.cli.tables import print_pairs, print_table
-
-if TYPE_CHECKING:
-    from groupflow.placement import Placement
 
 EXAMPLE = "place --topology fig5 --sender ma1 --members mb1,mc1,md1 --agents 2"
 
@@ -60,19 +57,9 @@ def _compute(args: argparse.Namespace) -> dict[str, Any]:
 
     if not args.sender or not args.members:
         raise CommandError("--topology needs --sender and --members; give both", USAGE)
-    try:
-        found: Placement = choose(
-            load(args.topology),
-            args.sender,
-            args.members,
-            args.agents,
-            objective=args.objective,
-            candidates=args.candidates,
-            size_bytes=args.size,
-        )
-    except (TopologyError, PlacementError) as error:
-        raise CommandError(str(error), REFUSED) from None
-    return asdict(found)
+    chosen = {"objective": args.objective, "candidates": args.candidates, "size_bytes": args.size}
+    with failing_with(TopologyError, PlacementError, code=REFUSED):
+        return asdict(choose(load(args.topology), args.sender, args.members, args.agents, **chosen))
 
 
 def _print(found: dict[str, Any]) -> int:

@@ -11,22 +11,16 @@ DEFAULT_ADDRESS = "127.0.0.1:9589"
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "play",
-        "show a recording of a network or a simulation in a browser (no root)",
+        subparsers, "play", "show a recording of a network or a simulation in a browser (no root)", run,
         example="groupflow play lecture.rec",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "file", type=Path, help="recording that --record of net up, controller run or sim run made"
     )
     parser.add_argument(
-        "--at",
-        type=values.listen_address,
-        default=DEFAULT_ADDRESS,
-        metavar="HOST:PORT",
+        "--at", type=values.listen_address, default=DEFAULT_ADDRESS, metavar="HOST:PORT",
         help="address of the page (default: %(default)s)",
-    )
-    parser.set_defaults(run=run)
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

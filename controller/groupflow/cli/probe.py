@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 def register(subparsers: command.Subparsers) -> None:
     parser = command.add_command(
-        subparsers,
-        "probe",
-        "measure the best socket buffers and number of connections for the way to a host",
+        subparsers, "probe",
+        "measure the best socket buffers and number of connections for the way to a host", run,
         example="groupflow probe --serve                      (there; it prints its token)\n"
         "         GROUPFLOW_TOKEN=c0ffee groupflow probe 10.0.2.1     (here)",
-    )
+    )  # fmt: skip
     add = parser.add_argument
     what = "the host that runs `groupflow probe --serve`"
     add("host", nargs="?", type=_host, metavar="HOST[:PORT]", help=what)
@@ -35,7 +34,6 @@ def register(subparsers: command.Subparsers) -> None:
     )
     serve.add_argument("--listen", default="0.0.0.0", metavar="IP", help="(default: all)")
     serve.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
-    parser.set_defaults(run=run)
 
 
 def _measure_arguments(parser: command.Parser) -> None:
@@ -64,12 +62,8 @@ def run(args: argparse.Namespace) -> int:
         raise command.CommandError(
             "name a HOST to measure the way to, or --serve to be measured", command.USAGE
         )
-    try:
+    with command.failing_with(ProbeError), command.failing_with(RefusedError, code=command.REFUSED):
         return asyncio.run(_serve(args)) if args.serve else _probe(args)
-    except ProbeError as error:
-        raise command.CommandError(
-            str(error), command.REFUSED if isinstance(error, RefusedError) else command.FAILURE
-        ) from None
 
 
 async def _serve(args: argparse.Namespace) -> int:
@@ -111,13 +105,9 @@ def _probe(args: argparse.Namespace) -> int:
 def _options(args: argparse.Namespace) -> ProbeOptions:
     from groupflow.probe.errors import ProbeError
 
-    within = args.within / 100
-    try:
-        adapted = args.buffers == ()
-        buffers = args.buffers or BUFFERS
-        return ProbeOptions(buffers, args.connections, args.seconds, within, args.timeout, adapted)
-    except ProbeError as error:
-        raise command.CommandError(str(error), command.USAGE) from None
+    adapted, buffers = args.buffers == (), args.buffers or BUFFERS
+    with command.failing_with(ProbeError, code=command.USAGE):
+        return ProbeOptions(buffers, args.connections, args.seconds, args.within / 100, args.timeout, adapted)
 
 
 async def _measure(host: str, port: int, token: str, options: ProbeOptions) -> "Probe":

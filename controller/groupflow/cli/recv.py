@@ -9,9 +9,8 @@ from groupflow.cli.transfer import add_member_arguments, add_start, run_transfer
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = add_command(
-        subparsers, "recv", "receive the stream of a session", example="groupflow recv 7 --output copy.iso"
-    )
+    example = "groupflow recv 7 --output copy.iso"
+    parser = add_command(subparsers, "recv", "receive the stream of a session", run, example=example)
     add_member_arguments(parser)
     parser.add_argument("--output", type=Path, help="file to write; - is stdout (default)", default=Path("-"))
     add_start(parser, "first byte - now: the bytes sent from now on; start: all of it, from the caches")
@@ -21,7 +20,6 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--target", type=values.rate, help="rate wanted from a session that isolates, e.g. 18mbit"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,17 +16,15 @@ if TYPE_CHECKING:
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "reproduce",
-        "reproduce a paper in netsim and compare the result with the paper's claims",
+        subparsers, "reproduce", "reproduce a paper in netsim and compare the result with the paper's claims",
+        _run,
         example="groupflow reproduce takano --scenario 2 --scenario 4V --jobs 2",
-    )
+    )  # fmt: skip
     parser.add_argument("name", metavar="PAPER", help="one of the papers below")
     add_choice(parser)
     add_options(parser)
     add_dask(parser)
     parser.more = _listed
-    parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:

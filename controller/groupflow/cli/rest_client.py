@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import ssl
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
 
 DEFAULT_API = "http://127.0.0.1:9580"
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 
 
 def leaf(
     group: Subparsers, name: str, summary: str, example: str, run: Run, *, default: object = False
 ) -> Parser:
     """`default` is that of --json; where the group has the option itself, argparse.SUPPRESS keeps it."""
-    parser = add_command(group, name, summary, example=f"groupflow ctl {example}")
+    parser = add_command(group, name, summary, run, example=f"groupflow ctl {example}")
     parser.add_argument("--json", action="store_true", default=default, help="print JSON")
-    parser.set_defaults(run=run)
     return parser
 
 
@@ -111,11 +112,24 @@ def print_answer(args: argparse.Namespace, found: dict[str, Any]) -> int:
     return OK
 
 
-def print_rows(args: argparse.Namespace, rows: Rows, columns: tuple[str, ...]) -> int:
+def print_rows(
+    args: argparse.Namespace, rows: Rows, columns: tuple[str, ...], row: Callable[[Row], Row] = dict
+) -> int:
+    """Prints a table, in which `row` makes of each row what people read, or JSON."""
     if args.json:
         return print_json(rows)
-    print_table(rows, columns)
+    print_table(map(row, rows), columns)
     return OK
+
+
+def listing(path: str, columns: tuple[str, ...], row: Callable[[Row], Row] = dict) -> Run:
+    """The body of a command that prints all objects that there are."""
+    return lambda args: print_rows(args, call(args, "GET", path), columns, row)
+
+
+def deletion(path: str) -> Run:
+    """The body of a command that deletes one object, to which arguments lead: `/sessions/{session}`."""
+    return lambda args: call(args, "DELETE", path.format_map(vars(args))) or OK
 
 
 def print_json(value: object) -> int:

@@ -17,9 +17,8 @@ _FORMS = {
 def register(subparsers: Subparsers) -> None:
     summary = "print the JSON schema of a YAML file, with which editors check and complete it"
     example = "groupflow schema topology > topology.schema.json"
-    parser = add_command(subparsers, "schema", summary, example=example)
+    parser = add_command(subparsers, "schema", summary, run, example=example)
     parser.add_argument("file", choices=tuple(_FORMS), help="kind of file")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,16 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from groupflow.cli import values
-from groupflow.cli.command import FAILURE, OK, REFUSED, USAGE, CommandError, Subparsers, add_command
+from groupflow.cli.command import (
+    FAILURE,
+    OK,
+    REFUSED,
+    USAGE,
+    CommandError,
+    Subparsers,
+    add_command,
+    add_group,
+)
 from groupflow.cli.trace import add_packets, request
 
 if TYPE_CHECKING:
@@ -26,9 +35,8 @@ class _StoppedError(Exception):
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = add_command(subparsers, "sim", "simulate networks in virtual time", example=_EXAMPLE)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
-    runner = add_command(commands, "run", "run scenarios and keep their results", example=_EXAMPLE)
+    commands = add_group(subparsers, "sim", "simulate networks in virtual time", example=_EXAMPLE)
+    runner = add_command(commands, "run", "run scenarios and keep their results", run, example=_EXAMPLE)
     add = runner.add_argument
     add("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario file (YAML)")
     what = "folder for results: DIR/NAME of each scenario (default: none)"
@@ -44,7 +52,6 @@ def register(subparsers: Subparsers) -> None:
     add_packets(runner)
     add("--plots", action="store_true", help="also draw the results (needs --out)")
     add("--json", action="store_true", help="print progress and results as JSON lines")
-    runner.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

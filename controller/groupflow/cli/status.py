@@ -47,7 +47,7 @@ def show(args: argparse.Namespace) -> int:
     _table("sessions", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
     wanting = [member_row(each) for each in found["members"] if each["target_bps"] is not None]
     _table("receivers with targets: members list", wanting, ("session", "id", "name", *WANTED))
-    shown = sorted(agents.rows(found["agents"]), key=lambda each: each["state"] == "up")
+    shown = sorted(map(agents.row, found["agents"]), key=lambda each: each["state"] == "up")
     if health["sharing"]:
         print(f"\nsharing problem: {health['sharing']}")
     _table("agents", shown, ("kind", "name", "switch", "state", "streams", "held", "bound", "problem"))

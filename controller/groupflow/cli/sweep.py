@@ -9,18 +9,15 @@ from groupflow.cli.experiments import add_dask, add_jobs, studying
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "sweep",
-        "run a scenario with many values of its parameters and many seeds",
+        subparsers, "sweep", "run a scenario with many values of its parameters and many seeds", _run,
         example="groupflow sweep experiment.yaml --jobs 2",
-    )
+    )  # fmt: skip
     parser.add_argument("file", type=Path, metavar="EXPERIMENT", help="file of the sweep (YAML)")
     add_jobs(parser)
     add_dask(parser)
     parser.add_argument("--out", type=Path, help="folder for results (default: out/sweep/NAME of the file)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--again", action="store_true", help="also repeat runs that failed")
-    parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:

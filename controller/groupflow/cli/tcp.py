@@ -23,12 +23,9 @@ RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
 def add_port(parser: Parser) -> None:
     """Adds the option that makes a new session one for TCP."""
     parser.add_argument(
-        "--tcp-port",
-        type=values.port,
-        action="append",
-        metavar="PORT",
+        "--tcp-port", type=values.port, action="append", metavar="PORT",
         help="let TCP clients send into the session, at its address and this port; repeatable",
-    )
+    )  # fmt: skip
 
 
 def add_settings(parser: Parser) -> None:

@@ -9,12 +9,12 @@ from groupflow.cli.command import REFUSED, CommandError, Subparsers, add_command
 
 def register(subparsers: Subparsers) -> None:
     parser = add_command(
-        subparsers,
-        "trace",
+        subparsers, "trace",
         "show the way of packets through a switch: headers, tables, queues, and why one was dropped (root)",
+        run,
         example="sudo .venv/bin/groupflow trace s1 --dropped\n"
         "         sudo .venv/bin/groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --json",
-    )
+    )  # fmt: skip
     add = parser.add_argument
     add("switch", metavar="SWITCH", help="a switch of the network: s1")
     add("--net", metavar="NAME", help="the network (default: the only one that runs)")
@@ -24,7 +24,6 @@ def register(subparsers: Subparsers) -> None:
         help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
     )  # fmt: skip
     add("--json", action="store_const", const="json", dest="format", help="the same as --format json")
-    parser.set_defaults(run=run)
 
 
 def add_packets(parser: argparse.ArgumentParser) -> None:

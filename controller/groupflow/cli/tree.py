@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import os
 import re
 import resource
 import sys
@@ -24,13 +23,10 @@ DEMOTIONS = ("slowest", "largest_latency", "never")
 
 
 def register(subparsers: command.Subparsers) -> None:
-    parser = command.add_command(
-        subparsers,
-        "tree",
-        "pass a stream on from host to host, where no switch replicates it",
+    commands = command.add_group(
+        subparsers, "tree", "pass a stream on from host to host, where no switch replicates it",
         example="groupflow tree serve",
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=command.Parser)
+    )  # fmt: skip
     _serve_arguments(commands)
     _send_arguments(commands)
     _recv_arguments(commands)
@@ -43,11 +39,10 @@ def register(subparsers: command.Subparsers) -> None:
 
 def _serve_arguments(commands: command.Subparsers) -> None:
     serve = command.add_command(
-        commands,
-        "serve",
-        "run the dispatchers of a tree until stopped: they place each host below another",
+        commands, "serve", "run the dispatchers of a tree until stopped: they place each host below another",
+        run_serve,
         example="groupflow tree serve --store tree.sqlite",
-    )
+    )  # fmt: skip
     add = serve.add_argument
     add(
         "--listen", type=values.listen_address, default=DEFAULT_LISTEN, metavar="IP:PORT",
@@ -64,11 +59,8 @@ def _serve_arguments(commands: command.Subparsers) -> None:
     add("--threshold-ms", type=float, metavar="MS", help="farthest hosts of one cluster (default: 5)")
     add("--max-members", type=int, metavar="N", help="most hosts in a cluster (default: 64)")
     add("--max-children", type=int, metavar="N", help="most children that any host has (default: 8)")
-    add(
-        "--demotion",
-        choices=DEMOTIONS,
-        help="child that is moved down when data wait for a child (default: slowest)",
-    )
+    what = "child that is moved down when data wait for a child (default: slowest)"
+    add("--demotion", choices=DEMOTIONS, help=what)
     add("--patience-ms", type=float, metavar="MS", help="silence of a host that is gone (default: 3000)")
     add(
         "--delay-ms", type=float, metavar="MS",
@@ -95,16 +87,13 @@ def _serve_arguments(commands: command.Subparsers) -> None:
         help="name of this process at the controller (default: the tree's, this host's and the port)",
     )  # fmt: skip
     add("--json", action="store_true", help="print events as JSON lines")
-    serve.set_defaults(run=run_serve)
 
 
 def _send_arguments(commands: command.Subparsers) -> None:
     send = command.add_command(
-        commands,
-        "send",
-        "send a file or stdin to all hosts of a tree",
+        commands, "send", "send a file or stdin to all hosts of a tree", run_send,
         example="groupflow tree send --to 10.0.0.1:26495 --tls-pin $PIN --file big.iso",
-    )
+    )  # fmt: skip
     add_host_arguments(send)
     send.add_argument("--file", type=Path, help="file to send (default: stdin)")
     send.add_argument(
@@ -114,23 +103,19 @@ def _send_arguments(commands: command.Subparsers) -> None:
         "--delay-ms", type=float, metavar="MS",
         help="bound on the latencies from here to a host in sum (default: that of the dispatchers)",
     )  # fmt: skip
-    send.set_defaults(run=run_send)
 
 
 def _recv_arguments(commands: command.Subparsers) -> None:
     recv = command.add_command(
-        commands,
-        "recv",
-        "receive the stream of a tree, and pass it on",
+        commands, "recv", "receive the stream of a tree, and pass it on", run_recv,
         example="groupflow tree recv --to 10.0.0.1:26495 --tls-pin $PIN --output big.iso",
-    )
+    )  # fmt: skip
     add_host_arguments(recv)
     recv.add_argument("--output", type=Path, help="file to write (default: stdout)")
     recv.add_argument(
         "--from", dest="start", choices=("now", "start"), default="now",
         help="first byte: of the data sent from now on, or the oldest that is kept (default: %(default)s)",
     )  # fmt: skip
-    recv.set_defaults(run=run_recv)
 
 
 def add_access_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,11 +126,7 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
         help="the dispatchers' address (groupflow tree serve); of several processes one, or some as A,B",
     )  # fmt: skip
     values.add_token(parser, "the tree's token")
-    add(
-        "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
-        help="fingerprint of the certificate, printed by the dispatchers (default: $GROUPFLOW_TLS_PIN)",
-    )  # fmt: skip
-    add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
+    values.add_pin(parser, "the dispatchers")
 
 
 def add_host_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,12 +144,8 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
         help="a slow child is waited for, cut off, or skips late data (default: %(default)s)",
     )  # fmt: skip
     add("--align", type=int, metavar="BYTES", help="size of a record, which is skipped whole (default: 1)")
-    add(
-        "--cache",
-        type=values.size,
-        metavar="SIZE",
-        help="bytes of the stream that this host holds (default: 16MiB)",
-    )
+    what = "bytes of the stream that this host holds (default: 16MiB)"
+    add("--cache", type=values.size, metavar="SIZE", help=what)
     add(
         "--edges", default="stream", metavar="stream|quic|datagrams",
         help="transport from the parent: TCP; QUIC, or TCP where UDP is blocked; or QUIC's datagrams, which"

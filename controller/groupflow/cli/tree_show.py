@@ -6,21 +6,18 @@ import json
 from contextlib import aclosing
 from typing import Any
 
-from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Subparsers, add_command
+from groupflow.cli.command import OK, REFUSED, Subparsers, add_command, failing_with
 
 
 def register(commands: Subparsers) -> None:
     from groupflow.cli.tree import add_access_arguments
 
     show = add_command(
-        commands,
-        "show",
-        "show the hosts of a tree, each below its parent",
+        commands, "show", "show the hosts of a tree, each below its parent", run,
         example="groupflow tree show --to 10.0.0.1:26495 --tls-pin $PIN",
-    )
+    )  # fmt: skip
     add_access_arguments(show)
     show.add_argument("--json", action="store_true", help="print the tree as JSON")
-    show.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,11 +25,8 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.tree.errors import TreeError, TreeRefusedError
 
     check_access(args)
-    try:
+    with failing_with(TreeError), failing_with(TreeRefusedError, code=REFUSED):
         tree = asyncio.run(_ask(args.to, None if args.plain else args.tls_pin, args.token))
-    except TreeError as error:
-        code = REFUSED if isinstance(error, TreeRefusedError) else FAILURE
-        raise CommandError(str(error), code) from None
     if args.json:
         print(json.dumps(tree))
     else:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from groupflow.cli.command import REFUSED, CommandError
+from groupflow.cli.command import REFUSED, USAGE, CommandError
 from groupflow.network import units
 from groupflow.network.reasons import reason
 
@@ -129,6 +129,23 @@ def add_token(
         option, action=_TokenFile, dest=dest, metavar="FILE", default=os.environ.get(variable) or default,
         help=f"file with {whose} (default: the token in ${variable})",
     )  # fmt: skip
+
+
+def add_pin(parser: argparse.ArgumentParser, whose: str) -> None:
+    """Adds what identifies the other side, which printed the fingerprint; or that nothing does."""
+    parser.add_argument(
+        "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
+        help=f"fingerprint of the certificate, printed by {whose} (default: $GROUPFLOW_TLS_PIN)",
+    )  # fmt: skip
+    plain = "do not encrypt: token and data can be read on the way"
+    parser.add_argument("--plain", action="store_true", help=plain)
+
+
+def certificate(args: Namespace) -> tuple[Path, Path] | None:
+    """The named certificate and its key. Raises CommandError where one of them is missing."""
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", USAGE)
+    return (args.tls_cert, args.tls_key) if args.tls_cert else None
 
 
 def add_controller_argument(parser: argparse.ArgumentParser) -> None:

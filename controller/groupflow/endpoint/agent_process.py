@@ -9,15 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from groupflow.endpoint.errors import AgentDiedError, AgentError, ClientError, from_event
 from groupflow.endpoint.events import Event, EventError, parse_event
 from groupflow.endpoint.options import RoleOptions
-from groupflow.endpoint.processes import STOP_SECONDS, how_it_ended, tied
 from groupflow.endpoint.programs import find_program
 from groupflow.network.reasons import reason
+from groupflow.processes import ended, how_it_ended, started
 
 log = logging.getLogger(__name__)
 
@@ -74,31 +73,24 @@ class AgentProcess:
     async def __aenter__(self) -> Self:
         self.options = await self.options.settled(self._happened)
         program = self._program or find_program("gfagent")
-        command = [*self._launcher, *tied((str(program), *self.options.arguments()))]
+        command = (str(program), *self.options.arguments())
         environment = dict(os.environ)
         if self.options.token:  # as every user could read it on the command line
             environment["GROUPFLOW_TOKEN"] = self.options.token
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=self._stdin,
-                stdout=self._stdout,
-                stderr=PIPE,
-                env=environment,
-                limit=_LINE_LIMIT,
-                start_new_session=True,  # Ctrl-C in the terminal is ours to handle
-            )
+            self._process = await started(
+                self._launcher, command, stdin=self._stdin, stdout=self._stdout, stderr=PIPE,
+                env=environment, limit=_LINE_LIMIT,
+            )  # fmt: skip
         except OSError as error:
-            raise ClientError(f"cannot start {command[0]}: {reason(error)}") from None
+            raise ClientError(f"cannot start {error.filename}: {reason(error)}") from None
         log.debug("agent started pid=%d command=%s", self._process.pid, " ".join(command))
         events, others = self._streams(self._process)
         self._readers = [asyncio.create_task(self._read(stream)) for stream in (events, others) if stream]
         self._exit = asyncio.create_task(self._wait())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     @property
@@ -161,11 +153,7 @@ class AgentProcess:
     async def stop(self) -> int:
         """Ends gfagent, which leaves its session. Returns its exit code, negative for a signal."""
         if self.returncode is None:
-            self.signal(signal.SIGTERM)
-            with suppress(TimeoutError):
-                return await asyncio.wait_for(asyncio.shield(self._exited), STOP_SECONDS)
-            log.warning("agent does not stop, killing it pid=%d", self.pid)
-            self.signal(signal.SIGKILL)
+            await ended(self._running, lambda: asyncio.shield(self._exited))
         return await asyncio.shield(self._exited)
 
     @staticmethod

@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
 
 from groupflow.endpoint.api_token import headers
@@ -55,9 +54,7 @@ class ControllerLink:
         self._client = httpx.AsyncClient(base_url=base, timeout=TIMEOUT, trust_env=False)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:

@@ -1,7 +1,6 @@
 """Progress of one transfer: a bar in a terminal, plain lines elsewhere, or the JSON events."""
 
 import sys
-from types import TracebackType
 from typing import Self, cast
 
 from rich.console import Console
@@ -45,9 +44,7 @@ class Display:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

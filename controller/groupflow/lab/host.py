@@ -11,8 +11,8 @@ from typing import Any
 
 from mininet.node import Host as MininetHost
 
-from groupflow.lab.daemon import DaemonError
 from groupflow.network.topology import Host
+from groupflow.processes import DaemonError
 
 OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
 """Turned off on every interface: a switch must see frames of at most 1,514 bytes, checksums filled in."""

@@ -14,7 +14,6 @@ import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self, cast
 
 log = logging.getLogger(__name__)
@@ -52,9 +51,7 @@ class Reservation:
             self._write()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._file is not None
         self._path.unlink(missing_ok=True)
         self._file.close()

@@ -55,7 +55,7 @@ def link_bytes(network: Network) -> dict[Direction, int]:
     for link in network.topology.links:
         for near, far in ((link.a, link.b), (link.b, link.a)):
             by_switch = near.node in network.topology.switches  # else by a host: bytes received by the switch
-            found[near.node, far.node] = _sent(stats, near) if by_switch else _received(stats, far)
+            found[near.node, far.node] = _port(stats, near).sent if by_switch else _port(stats, far).received
     return found
 
 
@@ -187,12 +187,8 @@ class CpuTimes:
         return (self.idle - earlier.idle) / total if total else 1.0
 
 
-def _sent(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> int:
-    return (stats[end.node][end.port] if end.node in stats else _kernel(end)).sent
-
-
-def _received(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> int:
-    return (stats[end.node][end.port] if end.node in stats else _kernel(end)).received
+def _port(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> PortBytes:
+    return stats[end.node][end.port] if end.node in stats else _kernel(end)
 
 
 def _kernel(end: End) -> PortBytes:

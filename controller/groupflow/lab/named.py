@@ -16,13 +16,13 @@ from groupflow.endpoint.options import CacheOptions
 from groupflow.endpoint.programs import find_program
 from groupflow.lab import own_program, split
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.lab.network import Network, NetworkError, SwitchKind, processes_in, running
 from groupflow.lab.ownership import hand_over, make_folder
 from groupflow.lab.registry import Claim, Entry
 from groupflow.lab.schedule import scheduled
 from groupflow.network import variants
 from groupflow.network.topology import Topology
+from groupflow.processes import Daemon, DaemonError
 
 API_PORT = 9580
 """of the controller, inside the network's namespaces: the default of every command"""

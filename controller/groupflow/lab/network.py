@@ -20,7 +20,6 @@ from mininet.net import Mininet
 from groupflow.data import DISSECTOR
 from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.leftovers import Reservation, delete_interfaces
@@ -29,6 +28,7 @@ from groupflow.lab.p4switch import P4Switch
 from groupflow.network import units
 from groupflow.network.topology import Link as TopologyLink
 from groupflow.network.topology import Topology
+from groupflow.processes import Daemon
 
 log = logging.getLogger(__name__)
 

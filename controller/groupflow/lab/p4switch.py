@@ -12,9 +12,9 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.lab.host import interface_script
 from groupflow.network.topology import Switch, Topology, TopologyError
+from groupflow.processes import Daemon, DaemonError
 
 PRIORITY = -15
 """nice value; a host that waits for a CPU delays itself only, a waiting switch delays all hosts"""

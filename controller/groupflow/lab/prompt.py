@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mininet.cli import CLI
 from mininet.node import Node
@@ -24,7 +25,6 @@ from groupflow.endpoint.events import Event
 from groupflow.endpoint.options import RecvOptions, SendOptions
 from groupflow.endpoint.programs import find_program
 from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
-from groupflow.lab.daemon import Daemon, DaemonError
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import Running, Supervision, joined
@@ -32,6 +32,7 @@ from groupflow.lab.network import NetworkError
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.p4rt.control_socket import ControlError
+from groupflow.processes import Daemon, DaemonError
 
 IPERF_SECONDS = 3
 
@@ -236,20 +237,15 @@ def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
     if shutil.which("iperf3") is None:
         raise PromptError("iperf3 is not on PATH; install Debian's package iperf3")
     listening = [*server.launcher(), "iperf3", "-s", "-1", "--forceflush"]
-    errors = subprocess.DEVNULL
-    with subprocess.Popen(listening, stdout=subprocess.PIPE, stderr=errors, text=True) as serving:
+    command = ["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"]
+    command += ["--connect-timeout", "3000", *options]
+    with TemporaryDirectory() as logs, Daemon("iperf3 -s", listening, Path(logs) / "log") as serving:
         try:
-            assert serving.stdout is not None
-            while "listening" not in (told := serving.stdout.readline()) and told:
-                pass
-            command = ["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"]
-            command += ["--connect-timeout", "3000", *options]
+            serving.wait_ready(lambda: "listening" in serving.output())
             done = client.run(command, timeout=4 * IPERF_SECONDS)
             return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
-        except (subprocess.TimeoutExpired, ValueError, KeyError):
+        except (DaemonError, subprocess.TimeoutExpired, ValueError, KeyError):
             raise PromptError(f"iperf3: {client.name} does not reach {server.name}") from None
-        finally:
-            serving.terminate()
 
 
 def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:

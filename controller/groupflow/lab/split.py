@@ -6,11 +6,11 @@ from pathlib import Path
 
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
 from groupflow.endpoint.programs import find_program
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
 from groupflow.network import variants
 from groupflow.network.topology import Host
+from groupflow.processes import Daemon
 
 
 class SplitAgentProcess(Daemon):

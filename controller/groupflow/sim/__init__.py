@@ -38,33 +38,11 @@ if TYPE_CHECKING:
     from groupflow.sim.reader import load, parse
 
 __all__ = [
-    "AgentOptions",
-    "Arrivals",
-    "Bone",
-    "BoneResult",
-    "Diffusion",
-    "FifoOptions",
-    "Flow",
-    "Generator",
-    "GilbertElliott",
-    "GroupSession",
-    "LinkExtra",
-    "Messages",
-    "Progress",
-    "QueueSetting",
-    "Results",
-    "Scenario",
-    "ScenarioError",
-    "SplitSession",
-    "SwitchSetup",
-    "TcpTraffic",
-    "Traced",
-    "UdpTraffic",
-    "load",
-    "parse",
-    "run",
-    "with_diffusion",
-]
+    "AgentOptions", "Arrivals", "Bone", "BoneResult", "Diffusion", "FifoOptions", "Flow", "Generator",
+    "GilbertElliott", "GroupSession", "LinkExtra", "Messages", "Progress", "QueueSetting", "Results",
+    "Scenario", "ScenarioError", "SplitSession", "SwitchSetup", "TcpTraffic", "Traced", "UdpTraffic",
+    "load", "parse", "run", "with_diffusion",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -12,6 +12,11 @@ Repair: TypeAlias = Literal["go_back_n", "selective", "erasure"]
 
 PORT = 7000
 GROUP = "239.192.0.1"
+_SETTINGS = (
+    *("method", "repair", "packet", "per_round", "interval_ns", "join_wait_ns", "result_wait_ns"),
+    *("grace_ns", "crowd", "per_answer_ns", "patience"),
+)
+"""of a bone, which its hub has by the same names"""
 
 
 @dataclass(frozen=True)
@@ -78,24 +83,13 @@ def specs(topology: "Topology", bones: tuple[Bone, ...]) -> list[dict[str, Any]]
     """The bones as the core reads them (dataplane/netsim/src/spec/bone.rs)."""
     found: list[dict[str, Any]] = []
     for bone in bones:
-        role = {
+        role = {name: getattr(bone, name) for name in _SETTINGS} | {
             "kind": "hub",
             "bytes": bone.size,
             "group": GROUP,
             "group_port": PORT,
-            "method": bone.method,
-            "repair": bone.repair,
-            "packet": bone.packet,
             "least_packet": bone.packets[0],
             "most_packet": bone.packets[1],
-            "per_round": bone.per_round,
-            "interval_ns": bone.interval_ns,
-            "join_wait_ns": bone.join_wait_ns,
-            "result_wait_ns": bone.result_wait_ns,
-            "grace_ns": bone.grace_ns,
-            "crowd": bone.crowd,
-            "per_answer_ns": bone.per_answer_ns,
-            "patience": bone.patience,
             "max_rims": max(1, len(bone.rims)),
             "targets": [str(topology.hosts[rim].ip) for rim in bone.rims],
         }

@@ -147,13 +147,8 @@ def _loss(link: Link, extra: model.LinkExtra) -> dict[str, object]:
         return {"model": "policer", "loss_ppb": link.spec.loss, "rate_bps": rate, "bytes": depth}
     if extra.burst_loss is None:
         return {"model": "bernoulli", "loss_ppb": link.spec.loss}
-    return {
-        "model": "gilbert_elliott",
-        "to_bad_ppb": extra.burst_loss.to_bad,
-        "to_good_ppb": extra.burst_loss.to_good,
-        "good_loss_ppb": extra.burst_loss.good_loss,
-        "bad_loss_ppb": extra.burst_loss.bad_loss,
-    }
+    burst: dict[str, object] = {f"{name}_ppb": value for name, value in asdict(extra.burst_loss).items()}
+    return {"model": "gilbert_elliott"} | burst
 
 
 def flow_ports(flows: Iterable[model.Flow]) -> dict[str, tuple[int, int]]:
@@ -200,14 +195,7 @@ def _udp(traffic: model.UdpTraffic) -> dict[str, object]:
 
 
 def _arrivals(arrivals: model.Arrivals) -> dict[str, object]:
-    if arrivals.pattern != "on_off":
-        return {"pattern": arrivals.pattern}
-    return {
-        "pattern": "on_off",
-        "on_ns": arrivals.on_ns,
-        "off_ns": arrivals.off_ns,
-        "random": arrivals.random,
-    }
+    return asdict(arrivals) if arrivals.pattern == "on_off" else {"pattern": arrivals.pattern}
 
 
 def _messages(messages: model.Messages) -> dict[str, int]:
@@ -215,19 +203,8 @@ def _messages(messages: model.Messages) -> dict[str, int]:
 
 
 def _tcp(traffic: model.TcpTraffic) -> dict[str, object]:
-    return {
-        "kind": "tcp",
-        "variant": traffic.variant,
-        "window_packets": traffic.window,
-        "mss": traffic.mss,
-        "profile": traffic.profile,
-        "bytes": traffic.size,
-        "messages": None if traffic.messages is None else _messages(traffic.messages),
-        "delayed_ack_ns": traffic.delayed_ack_ns,
-        "ecn": traffic.ecn,
-        "vegas_gamma": traffic.vegas_gamma,
-        "initial_window": traffic.initial_window,
-        "min_rto_ns": traffic.min_rto_ns,
-        "receive_window": traffic.receive_window,
-        "on_demand": traffic.on_demand,
-    }
+    form: dict[str, object] = asdict(traffic)
+    renamed = {"window_packets": form.pop("window"), "bytes": form.pop("size"), "mss": traffic.mss}
+    del form["packet"]  # which `mss` is of
+    messages = None if traffic.messages is None else _messages(traffic.messages)
+    return form | renamed | {"kind": "tcp", "messages": messages}

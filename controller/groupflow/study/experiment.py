@@ -18,12 +18,12 @@ from groupflow.control.diffusion.thrift_client import ThriftError
 from groupflow.endpoint.errors import ClientError
 from groupflow.endpoint.events import EventError
 from groupflow.lab.controller_process import ControllerError
-from groupflow.lab.daemon import DaemonError
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.measure import MeasureError
 from groupflow.lab.network import NetworkError
 from groupflow.lab.transfer import TransferError
 from groupflow.p4rt.control_socket import ControlError
+from groupflow.processes import DaemonError
 from groupflow.study.errors import StoppedError, StudyError, expected
 from groupflow.study.files import into, write_json
 from groupflow.study.options import ExperimentOptions

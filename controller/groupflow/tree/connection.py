@@ -1,9 +1,26 @@
-"""A connection of a host or an asking program to the dispatchers: one JSON object per line."""
+"""A connection of a host or an asking program to the dispatchers: one JSON object per line.
+
+A host's first line is
+`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "root": …, "lost": [IP:PORT, …]}}`; `delay_ms`
+is a source's bound on the delay of its stream, or null; `root` is the tree that the host is in, if it is in
+one; `lost` are the processes that it could not reach. Once there is a source,
+the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`, where
+`dispatchers` are the addresses of all processes of the service. Every `alive_ms` the host gets
+`{"alive": true}`, so that it does not wait for a process that has stopped; when processes come or go, it gets
+`{"dispatchers": [IP:PORT, …]}`. After the welcome both sides send
+`{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
+(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
+it with an older number do not count. A host whose cluster belongs to another process is sent
+`{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is sent the number of hosts in the tree:
+`{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
+`{"ask": …}` instead (groupflow.tree.answers).
+"""
 
 import asyncio
 import json
 import logging
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from socket import AF_INET
@@ -22,6 +39,7 @@ LINE = 64 << 10
 _UNREAD = 1 << 20
 """bytes that may wait for a host to read them; with more, it is disconnected"""
 _LAST_SECONDS = 1.0
+_MOST_HELD = 30.0
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """errors that malformed lines cause"""
 _NAME = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
@@ -78,6 +96,13 @@ class Connection:
     def address(self) -> str:
         """The peer's IP address."""
         return str(self.writer.get_extra_info("peername")[0])
+
+    def may_wait(self, lease: float, heard: float) -> bool:
+        """Whether the peer may wait here for the successor of a process that it lost, which was last heard of
+        at `heard`: not once that process has shown that it lives, and not after the longest wait."""
+        now = time.monotonic()
+        self.waits_until = self.waits_until or now + min(2 * lease, _MOST_HELD)
+        return now < self.waits_until and heard <= self.greeted + min(lease / 4, 1.0)
 
     def say(self, line: dict[str, Any]) -> None:
         if self.over or self.writer.is_closing():  # with TLS it may have no buffer any more

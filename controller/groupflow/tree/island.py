@@ -10,7 +10,6 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Self
 
 from groupflow.endpoint.agent_process import AgentProcess
@@ -65,9 +64,7 @@ class Island:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         async with self._stack:
             await AgentProcess.stop_all((self.receiving, self.sending))
 

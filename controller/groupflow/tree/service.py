@@ -1,20 +1,4 @@
-"""The dispatchers' service: hosts connect, and are told their place in the tree.
-
-Each line is a JSON object. A host's first line is
-`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "root": …, "lost": [IP:PORT, …]}}`; `delay_ms`
-is a source's bound on the delay of its stream, or null; `root` is the tree that the host is in, if it is in
-one; `lost` are the processes that it could not reach. Once there is a source,
-the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`, where
-`dispatchers` are the addresses of all processes of the service. Every `alive_ms` the host gets
-`{"alive": true}`, so that it does not wait for a process that has stopped; when processes come or go, it gets
-`{"dispatchers": [IP:PORT, …]}`. After the welcome both sides send
-`{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
-(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
-it with an older number do not count. A host whose cluster belongs to another process is sent
-`{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is sent the number of hosts in the tree:
-`{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
-`{"ask": …}` instead (groupflow.tree.answers).
-"""
+"""The dispatchers' service: hosts connect, and are told their place in the tree."""
 
 import asyncio
 import json
@@ -33,13 +17,14 @@ from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
 from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
+from groupflow.tree.hosts import Hosts
 from groupflow.tree.options import DispatchOptions, check_delay
+from groupflow.tree.pulse import Pulse
 from groupflow.tree.shares import SupersededError
 from groupflow.tree.turns import Event, Turns
 
 log = logging.getLogger(__name__)
 
-_MOST_HELD = 30.0
 _FORGETS_EVERY = 600.0
 _ENDED = "the tree that it was in has ended"
 _HELD = 16
@@ -63,20 +48,15 @@ class Dispatch:
         self._store = store
         self._on_event = on_event
         self._max_hosts = options.max_hosts
-        self._hosts: dict[str, Connection] = {}
+        self._hosts = Hosts()
         self._open: set[Connection] = set()
         self._silent: dict[Connection, str] = {}
         """those that have not shown the token yet, oldest first, and their sources"""
         self._turns = Turns()
         self._answers = Answers(options, lambda: self.forest)
-        self._addresses: list[str] = []
-        """addresses of all processes, as last sent to hosts"""
         self._begun = asyncio.Event()
         self._absence = Absence(options.patience)
-        self._signed = 0.0
-        """time when hosts were last told that this process is alive"""
-        self._missed = False
-        """the last such signs came too late"""
+        self._pulse = Pulse(options.patience)
         self._closing = False
         self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
@@ -91,16 +71,10 @@ class Dispatch:
         await self._enter()
         self._run(self._work())
         self._run(self._look_again())
-        self._run(self._say_alive())
+        self._run(self._pulse.beat(self._hosts.say_alive))
         self._run(self._forget_hosts())
-        self._on_event(
-            "ready",
-            {
-                "addr": self.options.listen[0],
-                "port": self.port,
-                "tls_pin": identity.pin if identity else None,
-            },
-        )
+        pin = identity.pin if identity else None
+        self._on_event("ready", {"addr": self.options.listen[0], "port": self.port, "tls_pin": pin})
         return self
 
     async def __aexit__(
@@ -259,18 +233,10 @@ class Dispatch:
     def _welcome(self, host: Connection) -> None:
         forest = self.forest
         shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
-        host.say(
-            {
-                "welcome": {
-                    "root": forest.root,
-                    "identity": shared,
-                    "alive_ms": round(self._sign_every * 1000),
-                    "dispatchers": forest.addresses,
-                }
-            }
-        )
+        welcome = {"root": forest.root, "identity": shared, "alive_ms": round(self._pulse.every * 1000)}
+        host.say({"welcome": welcome | {"dispatchers": forest.addresses}})
         host.welcome, host.root = True, forest.root or ""
-        self._tell_source()
+        self._hosts.tell_source(self.forest)
 
     async def _tell(self, host: Connection, line: Line) -> None:
         async def event() -> Told:
@@ -288,7 +254,8 @@ class Dispatch:
         if elsewhere is not None:
             host.cluster = ""
             process, address = elsewhere
-            if process in host.lost and self._may_wait(host, process):
+            lives = self.forest.heard_of(process)
+            if process in host.lost and host.may_wait(self.options.lease, lives):
                 if len(host.held) < _HELD and not line.only_alive:
                     host.held.append(line)
             else:
@@ -301,14 +268,6 @@ class Dispatch:
         except ValueError as error:
             host.refuse("bad_message", f"a line makes no sense: {error}")
         return told
-
-    def _may_wait(self, host: Connection, process: str) -> bool:
-        """Whether a host may wait here for the successor of a process that it lost: not once that process has
-        shown that it lives, and not after the longest wait."""
-        now, lease = time.monotonic(), self.options.lease
-        host.waits_until = host.waits_until or now + min(2 * lease, _MOST_HELD)
-        lives = self.forest.heard_of(process) > host.greeted + min(lease / 4, 1.0)
-        return now < host.waits_until and not lives
 
     async def _hear_held(self) -> Told:
         told: Told = []
@@ -340,25 +299,13 @@ class Dispatch:
                 # Events left by a superseded attempt come first: a caller may wait for them.
                 if not batch:
                     batch += await self._turns.next(self.forest.pause())
-                if self._stood_still():
+                if self._pulse.stood_still():
                     self._on_event("stood_still", {})
                     await self._begin_again()
                 await self._carry_out(batch)
             except SupersededError:
                 self._on_event("superseded", {})
                 await self._begin_again()
-
-    def _stood_still(self) -> bool:
-        """Whether this process sent no sign of life for so long that hosts look for another process. Their
-        silence meanwhile does not count against them."""
-        missed = self._missed or self._signs_missed()
-        self._missed = False
-        return missed
-
-    def _signs_missed(self) -> bool:
-        now, before = time.monotonic(), self._signed
-        self._signed = now if now > before + max(4 * self._sign_every, 1.0) else before
-        return self._signed == now
 
     async def _begin_again(self) -> None:
         """Begins again as a new process. The tree may have ended meanwhile, or be another one."""
@@ -376,7 +323,7 @@ class Dispatch:
         """Enters the tree. There are no messages to hosts, because no host is connected yet."""
         address, port = address_of(self._server)
         await self.forest.enter(f"{address}:{port}")
-        self._signed = time.monotonic()
+        self._pulse.begin()
         if self.forest.root:
             self._begun.set()
 
@@ -384,13 +331,13 @@ class Dispatch:
         """Carries out events, stores the result, and then sends the messages that follow."""
         lines: list[tuple[Connection, dict[str, Any]]] = []
         while batch:
-            lines += self._addressed(await batch.popleft()())
-        lines += self._addressed(self.forest.tick())
-        lines += self._addressed(await self.forest.save())
+            lines += self._hosts.addressed(await batch.popleft()())
+        lines += self._hosts.addressed(self.forest.tick())
+        lines += self._hosts.addressed(await self.forest.save())
         for host, line in lines:
             host.say(line)
-        self._tell_source()
-        self._tell_addresses()
+        self._hosts.tell_source(self.forest)
+        self._hosts.tell_addresses(self.forest.addresses)
         if self.forest.has_ended:
             await self.forest.clear()
         if self.forest.over:
@@ -414,11 +361,6 @@ class Dispatch:
             await self._turns.put(event)
             await looked.wait()
 
-    @property
-    def _sign_every(self) -> float:
-        """Seconds between two signs of life. Hosts that miss four come back before their patience is over."""
-        return max(0.001, min(self.options.patience / 6, 1.0))
-
     async def _forget_hosts(self) -> None:
         async def event() -> Told:
             if self.forest.has_root:
@@ -429,22 +371,6 @@ class Dispatch:
             await asyncio.sleep(_FORGETS_EVERY)
             await self._turns.put(event)
 
-    async def _say_alive(self) -> None:
-        while True:
-            await asyncio.sleep(self._sign_every)
-            self._missed |= self._signs_missed()
-            self._signed = time.monotonic()
-            for host in tuple(self._hosts.values()):
-                host.say({"alive": True})
-
-    def _tell_addresses(self) -> None:
-        """Sends hosts the processes' addresses when they change, as all may be replaced one by one."""
-        addresses, before = self.forest.addresses, self._addresses
-        self._addresses = addresses
-        for host in tuple(self._hosts.values()) if addresses != before else ():
-            if host.welcome:
-                host.say({"dispatchers": addresses})
-
     def _watch_source(self) -> Told:
         source, root = self.forest.source, self.forest.root
         if source is None or root is None or not self.forest.has_root:
@@ -452,21 +378,6 @@ class Dispatch:
             return []
         is_gone = self._absence.lasts_too_long(root, source in self._hosts)
         return self.forest.lose(root, source) if is_gone else []
-
-    def _tell_source(self) -> None:
-        """Sends the source the number of hosts in the tree when it has changed."""
-        source = self._hosts.get(self.forest.source or "")
-        if source is not None and source.welcome and source.counted != self.forest.attached:
-            source.counted = self.forest.attached
-            source.say({"hosts": source.counted})
-
-    def _addressed(self, told: Told) -> list[tuple[Connection, dict[str, Any]]]:
-        """Messages with the connections of their hosts, if connected. To be called before the next event."""
-        return [
-            (host, {"cluster": cluster, "joins": host.joins, **json.loads(message)})
-            for cluster, name, message in told
-            if (host := self._hosts.get(name)) is not None and host.welcome
-        ]
 
     def _end(self) -> None:
         """Ends the tree, because the source has left."""

@@ -28,7 +28,7 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
     copies = {way: _of(outcomes, way, lambda shape: shape.copies) for way in ("tree", "chain", "unicast")}
     stretch = {way: _of(outcomes, way, lambda shape: shape.stretch_mean) for way in ("tree", "chain")}
     multicast = _of(outcomes, "multicast", lambda shape: shape.copies)
-    decades = _decades(sizes)
+    decades = [(size, 10 * size) for size in sizes if 10 * size in sizes]
     depth = _of(outcomes, "tree", lambda shape: shape.depth_mean)
     joins = means(outcomes, lambda outcome: outcome.join_mean_ms, _hosts)
     messages = means(outcomes, lambda outcome: outcome.messages_a_join + outcome.probes_a_join, _hosts)
@@ -130,10 +130,6 @@ def _slowly(
               worst <= SLOWLY, f"at most {SLOWLY:g}; {listed}")
         for worst in [max(ratios, default=None)] if worst is not None
     ]  # fmt: skip
-
-
-def _decades(sizes: list[int]) -> list[tuple[int, int]]:
-    return [(size, 10 * size) for size in sizes if 10 * size in sizes]
 
 
 def _of(outcomes: Outcomes, way: str, value: _Value) -> dict[float, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import save, subplots
 from papers.icn2011.claims import PAYLOAD_MBPS, TENTH
-from papers.icn2011.figures import COLOURS
+from papers.icn2011.figures import COLOURS, curve
 from papers.icn2011.outcome import Points
 from papers.icn2011.paper import DELAYS_MS, NAMES, SPLIT, WINDOW, Case, Method
 from papers.icn2011.plan import high_loads
@@ -73,22 +73,12 @@ def _draw(path: Path, points: Points) -> None:
     figure, axis = subplots(figsize=(5.6, 4.0))
     for method in SPLIT:
         for delay in DELAYS_MS:
-            here = [points[_case(method, load, delay, window)] for window in windows]
-            axis.errorbar(
-                windows,
-                [point.mean.reception_mbps for point in here],
-                yerr=[point.spread.reception_mbps for point in here],
-                label=f"{NAMES[method]} ({delay} ms)",
-                color=COLOURS[method],
-                linestyle="-" if delay == DELAYS_MS[0] else "--",
-                marker="s",
-                markersize=3.5,
-                linewidth=1.1,
-                capsize=2,
-            )
+            cases = [_case(method, load, delay, window) for window in windows]
+            label, dashed = f"{NAMES[method]} ({delay} ms)", delay != DELAYS_MS[0]
+            curve(axis, points, cases, lambda i: i.reception_mbps, label, COLOURS[method], dashed=dashed,
+                  over=lambda case: case.window)  # fmt: skip
     axis.set(xscale="log", xlabel="largest window [packets]", ylabel="Reception throughput [Mb/s]")
     axis.set(ylim=(0, 104), title=f"Load {load:g}, 3 members")
-    axis.grid(alpha=0.25)
     axis.legend(fontsize="x-small")
     save(figure, path)
 

@@ -81,7 +81,7 @@ async def test_leaving_the_block_stops_it(gfagent: Install) -> None:
 
 
 async def test_one_that_ignores_sigterm_is_killed(gfagent: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupflow.endpoint.agent_process.STOP_SECONDS", 0.1)
+    monkeypatch.setattr("groupflow.processes.STOP_SECONDS", 0.1)
     gfagent("""trap '' TERM; event ready ""; while :; do sleep 0.01; done""")
     async with AgentProcess(SEND) as agent:
         await agent.wait_for("ready")

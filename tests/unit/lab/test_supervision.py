@@ -5,8 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from groupflow.lab.daemon import Daemon
 from groupflow.lab.named import Running, Supervision
+from groupflow.processes import Daemon
 
 
 def dying(name: str, folder: Path) -> Daemon:

@@ -86,25 +86,23 @@ class Arrays:
     def _meter(self, name: str) -> p4i.Meter | p4i.DirectMeter:
         return lookup("meter", [*self._info.meters, *self._info.direct_meters], name)
 
-    def meter_set(self, name: str, index: str, *rates: str) -> Lines:
+    def meter_set(self, name: str, index: str, *rates: str) -> None:
         meter = self._meter(name)
         cell = self._cell(meter, index)
         part = cell.direct_meter_entry if isinstance(meter, p4i.DirectMeter) else cell.meter_entry
         part.config.CopyFrom(_config(rates))
         self._remote.write(MODIFY, cell)
-        yield from ()
 
-    def meters_set(self, name: str, *rates: str) -> Lines:
+    def meters_set(self, name: str, *rates: str) -> None:
         """Sets rates: of a direct meter, for the entries that are there."""
         meter = self._meter(name)
         if isinstance(meter, p4i.DirectMeter):
             table = next(each for each in self._info.tables if each.preamble.id == meter.direct_table_id)
             for handle in self._tables.entries(table):
-                yield from self.meter_set(name, str(handle), *rates)
+                self.meter_set(name, str(handle), *rates)
             return
         cells = p4r.MeterEntry(meter_id=meter.preamble.id, config=_config(rates))
         self._remote.write(MODIFY, p4r.Entity(meter_entry=cells))
-        yield from ()
 
     def meter_get(self, name: str, index: str) -> Lines:
         meter = self._meter(name)
@@ -126,13 +124,11 @@ class Arrays:
         shown = ", ".join(str(int.from_bytes(cell.data.bitstring, "big")) for cell in found)
         yield f"{name}= {shown}" if index is None else f"{name}[{int(index, 0)}]= {shown}"
 
-    def register_write(self, name: str, index: str, value: str) -> Lines:
+    def register_write(self, name: str, index: str, value: str) -> None:
         self._write_register(name, integer(value, "value", (1 << 128) - 1), _index(index))
-        yield from ()
 
-    def register_reset(self, name: str) -> Lines:
+    def register_reset(self, name: str) -> None:
         self._write_register(name, 0, None)
-        yield from ()
 
     def _write_register(self, name: str, value: int, index: p4r.Index | None) -> None:
         register = self._register(name)
@@ -144,15 +140,13 @@ class Arrays:
     def _ports(self) -> list[dict[str, Any]]:
         return cast(list[dict[str, Any]], self._remote.control(op="stats")["ports"])
 
-    def queue_rate(self, rate: str, port: str | None = None, queue: str | None = None) -> Lines:
+    def queue_rate(self, rate: str, port: str | None = None, queue: str | None = None) -> None:
         """0 is no limit, as in BMv2; for gfswitch it would be a pause."""
         number = integer(rate, "rate_pps")
         self._queue(f"rate={number}pps" if number else "rate=unlimited", port, queue)
-        yield from ()
 
-    def queue_depth(self, depth: str, port: str | None = None, queue: str | None = None) -> Lines:
+    def queue_depth(self, depth: str, port: str | None = None, queue: str | None = None) -> None:
         self._queue(f"packets={integer(depth, 'nb_pkts')}", port, queue)
-        yield from ()
 
     def _queue(self, spec: str, port: str | None, queue: str | None) -> None:
         ports = self._ports()
@@ -172,10 +166,9 @@ class Arrays:
             status = "UP" if port["up"] else "DOWN"
             yield f"{port['port']:^10}{port['interface']:^20}{status:^10}"
 
-    def port_remove(self, port: str) -> Lines:
+    def port_remove(self, port: str) -> None:
         """The port's link is down from then on."""
         self._remote.control(op="link", port=integer(port, "port_num"), spec="down")
-        yield from ()
 
     def time_since_epoch(self) -> Lines:
         """Since 1970, as on BMv2."""

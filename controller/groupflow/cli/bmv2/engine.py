@@ -155,14 +155,13 @@ class Engine:
             if mirrored == group:
                 self._mirror(session, entry.replicas)
 
-    def mirror(self, session: str, port: str) -> Lines:
+    def mirror(self, session: str, port: str) -> None:
         replica = _replica(integer(port, "egress_port", _LAST_PORT), 0)
         number = integer(session, "mirror_id")
         self._mirror(number, [replica])
         self._mirrors.pop(number, None)
-        yield from ()
 
-    def mirror_group(self, session: str, group: str) -> Lines:
+    def mirror_group(self, session: str, group: str) -> None:
         """The copies are those that the group makes, until the end of the run."""
         number, group_number = integer(session, "mirror_id"), integer(group, "mgrp")
         found = self._found(group_number) if group_number else []
@@ -170,7 +169,6 @@ class Engine:
             raise RefusedError(f"there is no multicast group {group}: create it first")
         self._mirror(number, found[0].replicas)
         self._mirrors[number] = group_number
-        yield from ()
 
     def _mirror(self, session: int, replicas: Iterable[p4r.Replica]) -> None:
         entry = _session(session)
@@ -182,11 +180,10 @@ class Engine:
                 raise
             self._remote.write(MODIFY, entry)
 
-    def delete_mirror(self, session: str) -> Lines:
+    def delete_mirror(self, session: str) -> None:
         number = self._mirrored(session).session_id
         self._remote.write(DELETE, _session(number))
         self._mirrors.pop(number, None)
-        yield from ()
 
     def mirrored(self, session: str) -> Lines:
         ports = [_replica_port(each) for each in self._mirrored(session).replicas]

@@ -54,7 +54,7 @@ INSTEAD: Mapping[str, str] = {
 
 
 class Command(NamedTuple):
-    run: Callable[..., Lines]
+    run: Callable[..., Lines | None]
     arguments: str
 
 
@@ -145,7 +145,7 @@ def carry_out(known: Mapping[str, Command], line: str) -> Lines:
         yield f"Error: {name}: the arguments are {usage or 'none'}"
         return
     try:
-        yield from run(*arguments)
+        yield from run(*arguments) or ()
     except RefusedError as error:
         text = str(error)
         yield text if re.match(r"Invalid \w+ operation \(", text) else f"Error: {text}"

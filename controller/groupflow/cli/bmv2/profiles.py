@@ -42,15 +42,13 @@ class Profiles:
         self._write_member(INSERT, profile, handle, self._action(profile, action, words))
         yield f"Member has been created with handle {handle}"
 
-    def modify_member(self, name: str, action: str, handle: str, *words: str) -> Lines:
+    def modify_member(self, name: str, action: str, handle: str, *words: str) -> None:
         profile = self.profile(name)
         chosen = self._action(profile, action, words[1:] if words[:1] == ("=>",) else words)
         self._write_member(MODIFY, profile, integer(handle, "member handle"), chosen)
-        yield from ()
 
-    def delete_member(self, name: str, handle: str) -> Lines:
+    def delete_member(self, name: str, handle: str) -> None:
         self._write_member(DELETE, self.profile(name), integer(handle, "member handle"), None)
-        yield from ()
 
     def _write_member(
         self, kind: Kind, profile: p4i.ActionProfile, handle: int, action: p4r.Action | None
@@ -87,26 +85,24 @@ class Profiles:
         self._write_group(INSERT, profile, p4r.ActionProfileGroup(group_id=handle + 1))
         yield f"Group has been created with handle {handle}"
 
-    def delete_group(self, name: str, handle: str) -> Lines:
+    def delete_group(self, name: str, handle: str) -> None:
         number = integer(handle, "group handle")
         self._write_group(DELETE, self.profile(name), p4r.ActionProfileGroup(group_id=number + 1))
-        yield from ()
 
     def _write_group(self, kind: Kind, profile: p4i.ActionProfile, group: p4r.ActionProfileGroup) -> None:
         group.action_profile_id = profile.preamble.id
         # A change of a group that was just read lacks a member.
         self._write(kind, "MBR" if kind == MODIFY else "GRP", p4r.Entity(action_profile_group=group))
 
-    def add_to_group(self, name: str, member: str, group: str) -> Lines:
+    def add_to_group(self, name: str, member: str, group: str) -> None:
         profile, number = self.profile(name), integer(member, "member handle")
         changed = self._group(profile, group)
         if any(each.member_id == number + 1 for each in changed.members):
             raise RefusedError("Invalid table operation (MBR_ALREADY_IN_GRP)")
         changed.members.append(p4r.ActionProfileGroup.Member(member_id=number + 1, weight=1))
         self._write_group(MODIFY, profile, changed)
-        yield from ()
 
-    def remove_from_group(self, name: str, member: str, group: str) -> Lines:
+    def remove_from_group(self, name: str, member: str, group: str) -> None:
         profile, number = self.profile(name), integer(member, "member handle")
         changed = self._group(profile, group)
         left = [each for each in changed.members if each.member_id != number + 1]
@@ -115,7 +111,6 @@ class Profiles:
         del changed.members[:]
         changed.members.extend(left)
         self._write_group(MODIFY, profile, changed)
-        yield from ()
 
     def _group(self, profile: p4i.ActionProfile, handle: str) -> p4r.ActionProfileGroup:
         found = self._groups(profile).get(integer(handle, "group handle"))

@@ -83,9 +83,8 @@ class Tables:
         yield f"{'runtime data:':20} {shown}"
         self._default(table, p4r.TableAction(action=chosen))
 
-    def reset_default(self, name: str) -> Lines:
+    def reset_default(self, name: str) -> None:
         self._default(self.table(name), None)
-        yield from ()
 
     def _default(self, table: p4i.Table, action: p4r.TableAction | None) -> None:
         entry = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True, action=action)
@@ -158,11 +157,10 @@ class Tables:
         del self._handles[table.preamble.id][number]
         self._free[table.preamble.id] = min(number, self._free[table.preamble.id])
 
-    def clear(self, name: str) -> Lines:
+    def clear(self, name: str) -> None:
         table = self.table(name)
         self._write(DELETE, *self.entries(table).values())
         self._handles.pop(table.preamble.id)
-        yield from ()
 
     def num_entries(self, name: str) -> Lines:
         yield str(len(self.entries(self.table(name))))

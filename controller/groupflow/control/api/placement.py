@@ -1,6 +1,7 @@
 """The REST API that computes a placement of agents, /sessions/{id}/placement, and changes nothing."""
 
 import asyncio
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -8,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from groupflow.control.controller import Controller
 from groupflow.control.split.placing import anybody
-from groupflow.placement import DEFAULT_SIZE_BYTES, Placement, choose
+from groupflow.placement import DEFAULT_SIZE_BYTES, choose
 
 
 class ConnectionView(BaseModel):
@@ -53,19 +54,6 @@ def placement_routes(controller: Controller) -> APIRouter:
             candidates=candidates,
             size_bytes=size_bytes,
         )
-        return _view(placement)
+        return PlacementView.model_validate(asdict(placement))
 
     return router
-
-
-def _view(placement: Placement) -> PlacementView:
-    return PlacementView(
-        objective=placement.objective,
-        agents=list(placement.agents),
-        connections=[
-            ConnectionView(sender=connection.sender, start=connection.start, end=connection.end)
-            for connection in placement.connections
-        ],
-        link_bytes=placement.link_bytes,
-        seconds=placement.seconds,
-    )

@@ -5,16 +5,15 @@ two requests never see half of each other. Then it is stored, and the switches a
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
 from groupflow.control.sessions import admission
 from groupflow.control.sessions.fabric import Fabric, Installation
+from groupflow.control.sessions.followers import Followers
 from groupflow.control.sessions.model import (
     DEFAULT_WINDOW,
     FIRST_SESSION,
@@ -39,20 +38,6 @@ from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import Mode, NoticeKind, Policy
 from groupflow.store.interface import Store, Transaction
 
-log = logging.getLogger(__name__)
-
-
-class Follower(Protocol):
-    """The service that carries sessions' TCP connections, and must know of every change."""
-
-    def changed(self, number: int) -> Installation:
-        """Follows a session that is new, changed, or gone."""
-        ...
-
-    async def settled(self, number: int) -> list[str]:
-        """Waits until every agent of a session knows its last change. Returns refusals, one line each."""
-        ...
-
 
 class SessionManager:
     def __init__(
@@ -73,7 +58,7 @@ class SessionManager:
         """by session and member"""
         self.options = options
         self.secret = secret
-        self.followers: list[Follower] = []
+        self.followers = Followers(fabric)
         self._fabric = fabric
         self._store = store
         self._post = post
@@ -132,11 +117,11 @@ class SessionManager:
             await self._save(writes)
             return self.sessions[session]
         try:
-            await self.finish(self._tell_followers(session), writes)
+            await self.finish(self.followers.changed(session), writes)
         except ApplyError:
             await self.delete(session)
             raise
-        if problems := await self._followers_settled(session):
+        if problems := await self.followers.settled(session):
             await self.delete(session)
             raise RefusalError("bad_request", "; ".join(problems))
         return self.get(session)
@@ -168,7 +153,7 @@ class SessionManager:
         installed = self.install(after)
         self._events.tell("session-changed", session=session, mode=record.mode, policy=record.policy)
         await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(record)})
-        if tcp and (problems := await self._followers_settled(session)):
+        if tcp and (problems := await self.followers.settled(session)):
             now = self.get(session)
             record = replace(now.record, tcp=before.record.tcp)
             installed = self.install(replace(now, record=record))
@@ -182,7 +167,7 @@ class SessionManager:
         self._post.notify(before, before.members.values(), "deleted", f"session {session} was deleted")
         writes = self._without_members(before)
         del self.sessions[session]
-        self._tell_followers(session)
+        self.followers.changed(session)
         self._events.tell("session-deleted", session=session)
         await self._save({**writes, SESSIONS.key(session): None})
 
@@ -230,16 +215,16 @@ class SessionManager:
             await self.remove(ask.session, member.id, "left", str(error))
             raise
         if member.role == "listener":
-            await self._followers_settled(ask.session)
+            await self.followers.settled(ask.session)
         session = self.sessions.get(ask.session)
         found = session.members.get(member.id) if session else None
         if session is None or found is None or admission.process(found) != admission.process(member):
             raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
         for gone in replaced:
             self.presence.forget((ask.session, gone.id))
-            self._tell_others(session, gone, "left")
+            self._post.tell_others(session, gone, "left")
         if before.members.get(member.id) != member:
-            self._tell_others(session, member, "joined")
+            self._post.tell_others(session, member, "joined")
             self._events.tell(
                 "member-joined", session=ask.session, member=member.id, name=member.name, role=member.role
             )
@@ -263,15 +248,6 @@ class SessionManager:
         joined = await self.join(ask)
         return self.get(session).members[joined.member]
 
-    def introduce_sources(self, session: int, member: int, known: int) -> None:
-        """Tells a receiver of the streams that its JOINED did not name."""
-        found = self.sessions.get(session)
-        if found and member in found.receivers:
-            for source in found.sources:
-                if source != known:
-                    name = found.members[source].name
-                    self._post.notify(found, [found.members[member]], "joined", name, about=source)
-
     async def remove(self, session: int, member: int, what: NoticeKind, text: str) -> None:
         """Removes a member, and tells the others why. Does nothing if it is gone already."""
         before = self.sessions.get(session)
@@ -281,7 +257,7 @@ class SessionManager:
         after = before.without_member(member)
         self.install(after)
         self.presence.forget((session, member))
-        self._tell_others(after, gone, what)
+        self._post.tell_others(after, gone, what)
         self._events.tell(
             f"member-{what}", session=session, member=member, name=gone.name, role=gone.role, text=text
         )
@@ -357,7 +333,7 @@ class SessionManager:
             installed |= self._fabric.place(session, stream, tree)
             self._caching.announce(session, stream, tree)
         self.sessions[session.id] = session
-        return installed | self._tell_followers(session.id)
+        return installed | self.followers.changed(session.id)
 
     async def finish(self, installed: Installation, writes: dict[str, str | None]) -> None:
         """Stores a decision, and waits until the switches have it. Raises ApplyError."""
@@ -375,13 +351,11 @@ class SessionManager:
         await self._store.commit(Transaction({**writes, **self._fabric.take_writes()}))
 
     def _joined(self, session: Session, member: Member, ask: JoinRequest) -> JoinAnswer:
-        if member.role == "sender":
-            source, start = member.id, 1
-        elif member.role == "listener":
-            source, start = 0, 0
-        else:
+        source, start = (member.id, 1) if member.role == "sender" else (0, 0)
+        if member.role == "receiver":
             source = ask.source or next(iter(session.sources), 0)
-            start = self._start(session, source, ask)
+            heard = self.presence.last((session.id, source))
+            start = ask.first(started=heard is not None and heard.next > 1)
         return JoinAnswer(
             member=member.id,
             source=source,
@@ -394,39 +368,11 @@ class SessionManager:
             start_seq=start,
         )
 
-    def _start(self, session: Session, source: int, ask: JoinRequest) -> int:
-        """The first packet that a receiver is to deliver; 0: the first packet that arrives."""
-        if ask.start == "resume" and ask.seq:
-            return ask.seq
-        heard = self.presence.last((session.id, source))
-        started = heard is not None and heard.next > 1
-        return 0 if started and ask.start == "now" else 1
-
-    def _tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
-        """Tells senders about a receiver, and receivers about a sender; a listener needs no notice."""
-        others = [
-            other
-            for other in session.members.values()
-            if other.id != member.id and "listener" not in (member.role, other.role)
-        ]
-        if member.role == "receiver":
-            others = [other for other in others if other.role == "sender"]
-        self._post.notify(session, others, what, member.name, about=member.id)
-
     def _without_members(self, session: Session) -> dict[str, str | None]:
         for member in session.members:
             self.presence.forget((session.id, member))
         self.install(Session(replace(session.record, isolated=frozenset())))
         return {MEMBERS.key(session.id, member): None for member in session.members}
-
-    def _tell_followers(self, session: int) -> Installation:
-        installed = self._fabric.nothing()
-        for follower in self.followers:
-            installed |= follower.changed(session)
-        return installed
-
-    async def _followers_settled(self, session: int) -> list[str]:
-        return [problem for follower in self.followers for problem in await follower.settled(session)]
 
     def _addressed(self, tcp: TcpSettings) -> TcpSettings:
         used = {session.record.tcp.address for session in self.sessions.values() if session.record.tcp}

@@ -140,8 +140,9 @@ class ControlPlane:
             self._in_work.discard(asked)
         self._answered[asked] = answer._replace(at=self._clock())
         self._reply(host, message, answer)
-        if isinstance(answer.reply, Joined) and message.role == "receiver":
-            self._manager.introduce_sources(message.session, answer.member, answer.source)
+        session = self._manager.sessions.get(message.session)
+        if session and isinstance(answer.reply, Joined) and message.role == "receiver":
+            self._post.introduce_sources(session, answer.member, answer.source)
 
     async def _join(self, host: Host, message: Control) -> _Answer:
         ask = JoinRequest(

@@ -23,14 +23,8 @@ class Post:
         member: int = 0,
         request_id: int = 0,
     ) -> None:
-        frame = reply_frame(
-            _host_address(host, udp_port),
-            reply,
-            session=session,
-            source=source,
-            member=member,
-            request_id=request_id,
-        )
+        to = Address(host.gateway_mac, host.mac, str(host.gateway), str(host.ip), udp_port)
+        frame = reply_frame(to, reply, session=session, source=source, member=member, request_id=request_id)
         self._fabric.send(host, frame)
 
     def notify(
@@ -50,6 +44,20 @@ class Post:
             host = self._fabric.topology.hosts[member.host]
             self.send(host, member.udp_port, notice, session=session.id, source=source, member=member.id)
 
+    def tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
+        """Tells senders about a receiver, and receivers about a sender; a listener needs no notice."""
+        others = [
+            other
+            for other in session.members.values()
+            if other.id != member.id and "listener" not in (member.role, other.role)
+        ]
+        if member.role == "receiver":
+            others = [other for other in others if other.role == "sender"]
+        self.notify(session, others, what, member.name, about=member.id)
 
-def _host_address(host: Host, udp_port: int) -> Address:
-    return Address(host.gateway_mac, host.mac, str(host.gateway), str(host.ip), udp_port)
+    def introduce_sources(self, session: Session, member: int, known: int) -> None:
+        """Tells a receiver of the streams that its JOINED did not name."""
+        for source in session.sources if member in session.receivers else ():
+            if source != known:
+                to, name = [session.members[member]], session.members[source].name
+                self.notify(session, to, "joined", name, about=source)

@@ -49,6 +49,12 @@ class JoinRequest:
     target: int | None = None
     """the rate that a receiver states, bit/s; None: none"""
 
+    def first(self, *, started: bool) -> int:
+        """The first packet that a receiver is to deliver; 0: the first packet that arrives."""
+        if self.start == "resume" and self.seq:
+            return self.seq
+        return 0 if started and self.start == "now" else 1
+
 
 class JoinAnswer(NamedTuple):
     """The answer to a member that is taken in: the fields of JOINED."""

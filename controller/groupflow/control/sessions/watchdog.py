@@ -132,7 +132,7 @@ class Watchdog:
         if not self._is_placed(switch, host.name):
             raise RefusalError("bad_request", f"the topology makes {host.name} no cache agent of {switch}")
         wanted = self._options.agent_token
-        if wanted is not None and not _same_secret(wanted, token):
+        if wanted is not None and not hmac.compare_digest(wanted.encode(), token.encode()):
             raise RefusalError("wrong_token", "the token is not the cache agents'")
         agent = Agent(
             switch, host.name, udp_port, name or host.name, self._caching.agent_id(switch), int(self._wall())
@@ -208,7 +208,3 @@ class Watchdog:
     def _notify_users(self, switch: str, what: NoticeKind, name: str) -> None:
         for session in self._sessions_at(switch):
             self._post.notify(session, session.members.values(), what, name)
-
-
-def _same_secret(wanted: str, presented: str) -> bool:
-    return hmac.compare_digest(wanted.encode(), presented.encode())

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from signal import SIGTERM
-from types import TracebackType
 from typing import Self
 
 from groupflow.endpoint.agent_process import AgentProcess
@@ -54,9 +53,7 @@ class GatherService:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     async def ready(self) -> Event:

@@ -17,39 +17,21 @@ from papers.cmt.sockets.paper import Case, Open
 from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "range"
+
+
+def _each(parameter: str, *values: float | str) -> dict[str, Open]:
+    return {str(value): Open(**{parameter: value}) for value in values}  # type: ignore[arg-type]
+
+
 VALUES: Mapping[str, Mapping[str, Open]] = {
-    "queue": {str(n): Open(queue=n) for n in (3, 5, 8, 10, 15)} | {"product": Open(), "100": Open(queue=100)},
-    "tcp": {
-        "newreno": Open(),
-        "reno": Open(tcp="reno"),
-        "tahoe": Open(tcp="tahoe"),
-        "sack": Open(tcp="sack"),
-        "cubic": Open(tcp="cubic"),
-    },
-    "delayed ack [ms]": {"0": Open(delayed_ack_ms=0), "40": Open(), "200": Open(delayed_ack_ms=200)},
-    "fixed [s]": {"0": Open(), **{str(s): Open(fixed_s=s) for s in (2, 4, 6, 8)}},
-    "rtt": {
-        "0.5": Open(rtt=0.5),
-        "0.8": Open(rtt=0.8),
-        "1": Open(),
-        "1.5": Open(rtt=1.5),
-        "2": Open(rtt=2.0),
-    },
-    "loss": {
-        "0": Open(loss=0.0),
-        "0.1": Open(loss=0.1),
-        "0.5": Open(loss=0.5),
-        "1": Open(),
-        "2": Open(loss=2.0),
-    },
-    "rate": {
-        "0.5": Open(rate=0.5),
-        "0.8": Open(rate=0.8),
-        "1": Open(),
-        "1.5": Open(rate=1.5),
-        "3": Open(rate=3),
-    },
-    "queue, no loss": {str(n): Open(queue=n, loss=0.0) for n in (3, 5, 10, 20, 40)},
+    "queue": _each("queue", 3, 5, 8, 10, 15) | {"product": Open()} | _each("queue", 100),
+    "tcp": _each("tcp", "newreno", "reno", "tahoe", "sack", "cubic"),
+    "delayed ack [ms]": _each("delayed_ack_ms", 0, 40, 200),
+    "fixed [s]": _each("fixed_s", 0, 2, 4, 6, 8),
+    "rtt": _each("rtt", 0.5, 0.8, 1, 1.5, 2),
+    "loss": _each("loss", 0, 0.1, 0.5, 1, 2),
+    "rate": _each("rate", 0.5, 0.8, 1, 1.5, 3),
+    "queue, no loss": {str(n): Open(queue=n, loss=0) for n in (3, 5, 10, 20, 40)},
 }
 QUICK = ("delayed ack [ms]",)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.lab.daemon import Daemon, DaemonError
+from groupflow.processes import Daemon, DaemonError
 
 
 def shell(tmp_path: Path, script: str) -> Daemon:
@@ -72,7 +72,7 @@ def test_a_killed_one_is_dead_until_restarted(tmp_path: Path) -> None:
 
 
 def test_one_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupflow.lab.daemon.STOP_SECONDS", 0.1)
+    monkeypatch.setattr("groupflow.processes.STOP_SECONDS", 0.1)
     daemon = shell(tmp_path, "trap '' TERM; echo deaf; while :; do sleep 60; done")
     daemon.start()
     daemon.wait_ready(lambda: "deaf" in daemon.output())
@@ -83,7 +83,7 @@ def test_one_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.
 
 def test_it_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from groupflow.lab.daemon import Daemon\n"
+        "import sys; from pathlib import Path; from groupflow.processes import Daemon\n"
         f"d = Daemon('worker', ['sleep', '60'], Path({str(tmp_path / 'log')!r})); d.start()\n"
         "print(d.pid, flush=True); sys.stdin.read()"
     )

@@ -1,16 +1,28 @@
-"""A long-running child process: started, watched, stopped by its pid, with its output in a log file."""
+"""Child processes: started, watched and ended, and never left behind.
 
+`Daemon` is a long-running process, whose output is in a log file; `program` and `started` are for processes
+that talk with this one over pipes, in an event loop. All have sessions of their own, so that Ctrl-C in the
+terminal is for this process to handle. The kernel ends them with this process.
+"""
+
+import asyncio
+import logging
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any, Self
 
-from groupflow.endpoint.processes import STOP_SECONDS, how_it_ended, tied
 from groupflow.network.reasons import reason
 
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 3.0
+"""from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
 _POLL_SECONDS = 0.01
 
 
@@ -25,14 +37,16 @@ class Daemon:
         self,
         name: str,
         command: Sequence[str],
-        log: Path,
+        log: Path | None,
         *,
         environment: Mapping[str, str] | None = None,
         nice: int = 0,
         descriptors: Sequence[int] = (),
         may_end: bool = False,
     ) -> None:
-        """`environment` is added to this process's own; `nice`: -20 is the highest priority, 19 lowest.
+        """`log` None: its output is thrown away, and its messages go to the stderr of this process.
+
+        `environment` is added to this process's own; `nice`: -20 is the highest priority, 19 lowest.
 
         `descriptors` of this process stay open in the daemon. One that `may_end` counts as dead only when it
         ended with an error.
@@ -58,26 +72,34 @@ class Daemon:
 
     def start(self) -> None:
         """Starts it. Call from the main thread: the kernel ends the process with its parent thread."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        command = tied(("nice", "-n", str(self._nice), *self.command), "KILL")
-        with self.log.open("ab") as log:
+        command = _tied(("nice", "-n", str(self._nice), *self.command), "KILL")
+        path = self.log or Path(os.devnull)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as log:
             self._log_start = log.tell()
             try:
                 self._process = subprocess.Popen(
                     command,
-                    stdin=subprocess.DEVNULL,
+                    stdin=DEVNULL,
                     stdout=log,
-                    stderr=subprocess.STDOUT,
+                    stderr=subprocess.STDOUT if self.log else None,
                     env=self._environment,
                     pass_fds=self._descriptors,
-                    start_new_session=True,  # Ctrl-C in the terminal is for its owner to handle
+                    start_new_session=True,
                 )
             except OSError as error:
                 raise DaemonError(f"{self.name}: cannot start: {reason(error)}") from None
-        if self._nice:
-            # A session of its own is also a scheduling group of its own where autogroups are on: sched(7).
-            with suppress(OSError):
-                Path(f"/proc/{self.pid}/autogroup").write_text(str(self._nice))
+        # A session of its own is also a scheduling group of its own where autogroups are on (sched(7)):
+        # niceness then counts within it only.
+        with suppress(OSError):
+            Path(f"/proc/{self.pid}/autogroup").write_text(str(os.nice(0) + self._nice))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def wait_ready(self, ready: Callable[[], bool], seconds: float = 15.0) -> None:
         """Returns when `ready()`. Raises DaemonError when the process ends before, or takes too long."""
@@ -86,9 +108,8 @@ class Daemon:
             if not self.alive:
                 raise DaemonError(self.death())
             if time.monotonic() > deadline:
-                raise DaemonError(
-                    f"{self.name} (pid {self.pid}) is not ready after {seconds:g} s; see {self.log}"
-                )
+                late = f"is not ready after {seconds:g} s; see {self._messages}"
+                raise DaemonError(f"{self.name} (pid {self.pid}) {late}")
             time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
@@ -104,12 +125,16 @@ class Daemon:
         how = how_it_ended(code := self._process.poll())
         # The last line of a killed process says nothing of its end.
         last = "" if code == -signal.SIGKILL else self.last_line()
-        said = f": {last}" if last else f"; see {self.log}"
+        said = f": {last}" if last else f"; see {self._messages}"
         return f"{self.name} (pid {self.pid}) {how}{said}"
+
+    @property
+    def _messages(self) -> Path | str:
+        return self.log or "its messages above"
 
     def output(self) -> str:
         """Output of the process since its last start."""
-        with suppress(FileNotFoundError), self.log.open("rb") as log:
+        with suppress(FileNotFoundError), (self.log or Path(os.devnull)).open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
         return ""
@@ -142,3 +167,48 @@ class Daemon:
         """Starts the process again after `kill`; the caller waits until it is ready."""
         assert not self.alive, f"{self.name} still runs"
         self.start()
+
+
+@asynccontextmanager
+async def program(
+    launcher: Sequence[str], command: Sequence[str], *, piped_input: bool = False
+) -> AsyncGenerator[Process]:
+    """Runs a program for the time of the block, with a pipe as its stdout."""
+    stdin = PIPE if piped_input else DEVNULL
+    process = await started(launcher, command, stdin=stdin, stdout=PIPE, stderr=DEVNULL)
+    try:
+        yield process
+    finally:
+        await ended(process, process.communicate)  # throws its last output away, and closes its pipes
+
+
+async def started(launcher: Sequence[str], command: Iterable[str], **pipes: Any) -> Process:
+    """Starts a program in the place to which `launcher` leads; `pipes` are arguments for asyncio. Raises
+    OSError."""
+    return await asyncio.create_subprocess_exec(
+        *launcher, *_tied(command, "TERM"), start_new_session=True, **pipes
+    )
+
+
+async def ended(process: Process, exited: Callable[[], Awaitable[object]]) -> None:
+    """Ends a program by SIGTERM, or SIGKILL if it does not react; `exited` waits for its end."""
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await exited()
+    except TimeoutError:
+        log.warning("a program does not stop, killing it pid=%d", process.pid)
+        with suppress(ProcessLookupError):
+            process.kill()
+        await exited()
+
+
+def _tied(command: Iterable[str], signal: str) -> list[str]:
+    """The command, wrapped so that the kernel sends it this signal if this process is killed."""
+    return ["setpriv", "--pdeathsig", signal, *command]
+
+
+def how_it_ended(code: int | None) -> str:
+    """The end of a process in words, from its exit code as `subprocess` has it (negative for a signal)."""
+    return f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"

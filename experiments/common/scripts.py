@@ -1,0 +1,21 @@
+"""Scripts that run in hosts of a network, and print their measurements as JSON objects, one a line."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from groupflow.lab.network import Network
+from groupflow.processes import Daemon
+
+
+def script(network: Network, host: str, path: Path, log: Path, *words: object) -> Daemon:
+    """A script for a host, which does not run yet, and may end by itself."""
+    command = [*network.hosts[host].launcher(), sys.executable, "-I", str(path), *map(str, words)]
+    return Daemon(f"{host} ({path.name} {words[0]})", command, log, may_end=True)
+
+
+def samples(running: Daemon) -> list[dict[str, Any]]:
+    """The objects that it has printed, except for an incomplete last one."""
+    lines = running.output().split("\n")[:-1]
+    return [json.loads(line) for line in lines if line.startswith("{")]
