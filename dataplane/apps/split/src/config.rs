@@ -15,7 +15,7 @@ const MAX_PORTS: usize = 16;
 const MAX_BRANCHES: usize = 256;
 const MAX_NAME: usize = 64;
 /// The most links on the way to a branch.
-const MAX_LINKS: usize = 64;
+const MAX_LINKS: usize = 256;
 /// Per cent of a link's rate that bytes of streams may have: frames have headers, 4.6 % with timestamps.
 const HEADROOM: u64 = 95;
 /// Default bound of a stream's cache, bytes.

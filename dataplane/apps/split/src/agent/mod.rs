@@ -197,14 +197,14 @@ impl Agent {
 
     /// Divides each link's rate among the connections that use it.
     fn share_links(&mut self) {
-        let elapsed = self.resources.now - self.shared;
-        if elapsed < SHARING {
+        let now = self.resources.now;
+        if now - self.shared < SHARING {
             return;
         }
-        self.shared = self.resources.now;
+        self.shared = now;
         let mut uses = LinkUses::new();
         for live in self.streams.values_mut() {
-            live.links.iter_mut().for_each(|link| link.add_use(&live.core, elapsed, &mut uses));
+            live.links.iter_mut().for_each(|link| link.add_use(&live.core, now, &mut uses));
         }
         for link in self.streams.values_mut().flat_map(|live| &mut live.links) {
             link.take_share(&uses);

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use groupflow_host::tcp;
 use groupflow_host::tcp_info::TcpInfo;
@@ -12,12 +12,16 @@ use groupflow_transport::fanout::Fanout;
 
 use super::{BranchLink, LinkState};
 
+/// Losses slow a connection down that has had less than half of its part at so many divisions in a row: one that
+/// begins is faster.
+const SHORT: u32 = 30;
+
 /// A connection's use of one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// It has no bytes to send.
     Idle,
-    /// Something else slows it down to so many bytes a second: its source, its receiver, or another link.
+    /// Something else slows it down to so many bytes a second: its source, its receiver, losses, or another link.
     Slowed(u64),
     /// It would send all that the link takes.
     Greedy,
@@ -61,16 +65,18 @@ impl LinkUse {
 #[derive(Default)]
 pub struct Share {
     busy: bool,
-    /// Whether bytes wait that neither the connection's source nor its receiver holds up.
+    /// Whether bytes wait that neither the connection's source nor its receiver holds up, nor losses.
     greedy: bool,
     /// The link, by its place among the branch's links, that gives the connection the least.
     narrowest: usize,
     /// Bytes a second that the receiver acknowledged lately.
     rate: u64,
+    /// Divisions in a row at which this was less than half of the pace.
+    short: u32,
     /// Bytes a second that the connection was last allowed.
     pace: u64,
-    /// The state of the connection's TCP.
-    info: TcpInfo,
+    /// The state of the connection's TCP, and when that was.
+    noted: Option<(TcpInfo, Instant)>,
 }
 
 impl Share {
@@ -82,27 +88,32 @@ impl Share {
         }
     }
 
-    /// Notes the state of TCP, so long after the last division, and whether bytes `wait` to be written.
-    fn note(&mut self, info: TcpInfo, elapsed: Duration, wait: bool) {
-        let bytes = info.acknowledged.saturating_sub(self.info.acknowledged);
-        let rate = (bytes as f64 / elapsed.as_secs_f64()) as u64;
+    /// Notes the state of TCP, and whether bytes `wait` to be written.
+    fn note(&mut self, info: TcpInfo, now: Instant, wait: bool) {
+        let (before, then) = self.noted.replace((info, now)).unwrap_or((info, now));
+        let bytes = info.acknowledged.saturating_sub(before.acknowledged);
+        let rate = if now > then { (bytes as f64 / (now - then).as_secs_f64()) as u64 } else { 0 };
         // Acknowledgements come in bunches.
         self.rate = (3 * self.rate + rate) / 4;
         self.busy = wait || info.unsent > 0 || info.unacknowledged > 0;
-        self.greedy = (wait || info.unsent > 0) && info.window_limited_us == self.info.window_limited_us;
-        self.info = info;
+        self.short = if self.rate < self.pace / 2 { self.short.saturating_add(1) } else { 0 };
+        let held = info.window_limited_us > before.window_limited_us || self.short > SHORT;
+        self.greedy = (wait || info.unsent > 0) && !held;
     }
 }
 
 impl BranchLink {
     /// Adds the connection's use of each of its links.
-    pub fn add_use(&mut self, core: &Fanout, elapsed: Duration, uses: &mut LinkUses) {
+    pub fn add_use(&mut self, core: &Fanout, now: Instant, uses: &mut LinkUses) {
         let behind = core.acked(self.branch).is_some_and(|acked| acked < core.received());
         self.share.busy = false;
         let open = self.state == LinkState::Open && !self.spec.links.is_empty();
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| open && behind) else { return };
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| open && behind) else {
+            self.share.short = 0;
+            return;
+        };
         let Ok(info) = TcpInfo::of(socket) else { return };
-        self.share.note(info, elapsed, !core.sendable(self.branch).is_empty());
+        self.share.note(info, now, !core.sendable(self.branch).is_empty());
         for (place, (name, _)) in self.spec.links.iter().enumerate() {
             uses.entry(Arc::clone(name)).or_default().add(self.share.of(place));
         }

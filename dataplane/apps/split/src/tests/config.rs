@@ -45,7 +45,7 @@ fn what_is_wrong_is_named() {
         (
             "branches",
             json!([{"kind": "agent", "name": "a", "address": "10.0.0.2:1", "links": {"s1>s2": 0}}]),
-            "session.branches[0].links must be at most 64 links, each with its bit/s",
+            "session.branches[0].links must be at most 256 links, each with its bit/s",
         ),
         ("branches", json!([{"kind": "x"}]), "session.branches[0].kind must be agent or member"),
         (

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 const RATE: u64 = 1200;
@@ -29,17 +31,40 @@ fn nobody_gets_less_than_in_an_equal_division() {
 
 #[test]
 fn a_connection_is_greedy_when_nothing_but_links_slows_it() {
-    let mut share = Share::default();
+    let (mut share, mut now) = (Share::default(), Instant::now());
     let mut uses = |acknowledged, unsent, window_limited_us| {
+        now += TICK;
         let under_way = TcpInfo { unacknowledged: 1, ..TcpInfo::default() };
-        share.note(TcpInfo { acknowledged, unsent, window_limited_us, ..under_way }, TICK, false);
+        share.note(TcpInfo { acknowledged, unsent, window_limited_us, ..under_way }, now, false);
         [0, 1].map(|link| share.of(link))
     };
-    assert_eq!(uses(0, 1, 0), [Use::Greedy, Use::Slowed(0)], "the other link has it as fast as it is");
-    assert_eq!(uses(400, 0, 0), [Use::Slowed(10_000); 2], "its source slows it: 400 / 4 bytes in 10 ms");
-    assert_eq!(uses(800, 1, 0), [Use::Greedy, Use::Slowed(17_500)]);
-    assert_eq!(uses(800, 1, 500), [Use::Slowed(13_125); 2], "its receiver slows it");
-    assert_eq!(uses(800, 1, 500)[0], Use::Greedy);
-    share.note(TcpInfo::default(), TICK, false);
+    let greedy = [Use::Greedy, Use::Slowed(0)];
+    assert_eq!(uses(1 << 40, 1, 0), greedy, "an adopted one, whose earlier bytes do not count");
+    assert_eq!(
+        uses((1 << 40) + 400, 0, 0),
+        [Use::Slowed(10_000); 2],
+        "its source slows it: 400 / 4 bytes in 10 ms"
+    );
+    assert_eq!(uses((1 << 40) + 800, 1, 0), [Use::Greedy, Use::Slowed(17_500)]);
+    assert_eq!(uses((1 << 40) + 800, 1, 500), [Use::Slowed(13_125); 2], "its receiver slows it");
+    assert_eq!(uses((1 << 40) + 800, 1, 500)[0], Use::Greedy);
+    now += TICK;
+    share.note(TcpInfo::default(), now, false);
     assert_eq!(share.of(0), Use::Idle);
+}
+
+#[test]
+fn a_connection_that_losses_slow_down_is_not_greedy() {
+    let (mut share, mut now) = (Share { pace: 100_000, ..Share::default() }, Instant::now());
+    let mut rounds = |ticks, bytes| {
+        for _ in 0..ticks {
+            now += TICK;
+            let acknowledged = share.noted.map_or(0, |(info, _)| info.acknowledged) + bytes;
+            share.note(TcpInfo { acknowledged, unsent: 1, ..TcpInfo::default() }, now, true);
+        }
+        share.of(0)
+    };
+    assert_eq!(rounds(SHORT, 400), Use::Greedy, "it may have begun");
+    assert!(matches!(rounds(1, 400), Use::Slowed(39_000..=40_000)));
+    assert_eq!(rounds(10, 600), Use::Greedy, "it has grown");
 }
