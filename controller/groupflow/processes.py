@@ -106,6 +106,8 @@ class Daemon:
         deadline = time.monotonic() + seconds
         while not ready():
             if not self.alive:
+                if ready():  # it ended in between
+                    return
                 raise DaemonError(self.death())
             if time.monotonic() > deadline:
                 late = f"is not ready after {seconds:g} s; see {self._messages}"
@@ -154,7 +156,9 @@ class Daemon:
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
         self._process = None
 
     def kill(self) -> None:
@@ -171,11 +175,18 @@ class Daemon:
 
 @asynccontextmanager
 async def program(
-    launcher: Sequence[str], command: Sequence[str], *, piped_input: bool = False
+    launcher: Sequence[str],
+    command: Sequence[str],
+    *,
+    piped_input: bool = False,
+    errors: int | None = DEVNULL,
 ) -> AsyncGenerator[Process]:
-    """Runs a program for the time of the block, with a pipe as its stdout."""
+    """Runs a program for the time of the block, with a pipe as its stdout.
+
+    `errors` None: its messages go to the stderr of this process.
+    """
     stdin = PIPE if piped_input else DEVNULL
-    process = await started(launcher, command, stdin=stdin, stdout=PIPE, stderr=DEVNULL)
+    process = await started(launcher, command, stdin=stdin, stdout=PIPE, stderr=errors)
     try:
         yield process
     finally:

@@ -6,8 +6,6 @@ The switches have no interfaces; joins are handed to the controller as if the sw
 import asyncio
 import time
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from experiments.bench.figure import Figure
 from experiments.bench.frames import request_frame
@@ -28,11 +26,11 @@ _MEMBERS = ("ma1", "mb1", "mb2", "mc1", "md1")  # the first one sends
 _DEADLINE = 60.0
 
 
-def _switch(form: Topology, name: str, folder: Path) -> Daemon:
+def _switch(form: Topology, name: str) -> Daemon:
     switch, program = form.switches[name], str(find_program("gfswitch"))
     command = [program, "--device-id", str(switch.device_id), "--no-p4", "--control-socket", "none"]
     command += ["--", "--grpc-server-addr", switch.grpc, "--cpu-port", "510"]
-    return Daemon(name, command, folder / f"{name}.log")
+    return Daemon(name, command, None)
 
 
 async def _until(controller: Controller, state: str, *names: str) -> None:
@@ -73,8 +71,7 @@ async def _measure() -> list[Figure]:
     p4 = Program.load(P4INFO, P4_JSON)
     options = Options(restart_grace=600, member_timeout=600)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        switches = {name: stack.enter_context(_switch(form, name, folder)) for name in form.switches}
+        switches = {name: stack.enter_context(_switch(form, name)) for name in form.switches}
         controller = await Controller.open(form, p4, MemoryStore(), options)
         running = asyncio.create_task(controller.run())
         await _until(controller, "up", *form.switches)

@@ -9,10 +9,12 @@ from groupflow.lab.network import Network
 from groupflow.processes import Daemon
 
 
-def script(network: Network, host: str, path: Path, log: Path, *words: object) -> Daemon:
-    """A script for a host, which does not run yet, and may end by itself."""
+def script(
+    network: Network, host: str, path: Path, log: Path, *words: object, may_end: bool = True
+) -> Daemon:
+    """A script for a host, which does not run yet."""
     command = [*network.hosts[host].launcher(), sys.executable, "-I", str(path), *map(str, words)]
-    return Daemon(f"{host} ({path.name} {words[0]})", command, log, may_end=True)
+    return Daemon(f"{host} ({path.name} {words[0]})", command, log, may_end=may_end)
 
 
 def samples(running: Daemon) -> list[dict[str, Any]]:

@@ -97,6 +97,7 @@ async def run(
             raise RunError(
                 f"the TCP baseline did not finish in {limit:.0f} s; see the logs, or use --no-baseline"
             )
+        over()
         results = [samples(fetcher)[0] for fetcher in fetchers]
         for fetcher, result in zip(fetchers, results, strict=True):
             if result["sha256"] != expected:

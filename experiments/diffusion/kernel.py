@@ -49,6 +49,7 @@ def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path
         sending = {flow.name: _sender(network, plan, flow, control, logs) for flow in plan.flows}
         _follow(network, sending, watch, start, plan)
         lagging = health.lagging()
+        network.check()  # a sink waits for a sender that failed
         for sink in receiving.values():
             sink.wait_ready(lambda sink=sink: not sink.alive)
         network.check()

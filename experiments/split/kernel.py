@@ -98,7 +98,7 @@ def _start_agents(controller: ControllerProcess, network: Network, logs: Path) -
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:
     """Starts `messages.py` in a host until the network ends. Raises DaemonError."""
     log = logs / f"{host}-{part}{argument if part == 'listen' else ''}.log"
-    program = script(network, host, SCRIPT, log, part, argument)
+    program = script(network, host, SCRIPT, log, part, argument, may_end=False)
     network.start_daemon(program).wait_ready(lambda: bool(samples(program)))
     return program
 

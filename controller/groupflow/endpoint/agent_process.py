@@ -83,7 +83,7 @@ class AgentProcess:
                 env=environment, limit=_LINE_LIMIT,
             )  # fmt: skip
         except OSError as error:
-            raise ClientError(f"cannot start {error.filename}: {reason(error)}") from None
+            raise ClientError(f"cannot start {error.filename or command[0]}: {reason(error)}") from None
         log.debug("agent started pid=%d command=%s", self._process.pid, " ".join(command))
         events, others = self._streams(self._process)
         self._readers = [asyncio.create_task(self._read(stream)) for stream in (events, others) if stream]

@@ -12,8 +12,8 @@ use groupflow_transport::fanout::Fanout;
 
 use super::{BranchLink, LinkState};
 
-/// Losses slow a connection down that has had less than half of its part at so many divisions in a row: one that
-/// begins is faster.
+/// Losses slow a connection down if it had less than half of its part at more divisions
+/// in a row than these. A connection that begins is faster.
 const SHORT: u32 = 30;
 
 /// A connection's use of one link.
@@ -21,7 +21,7 @@ const SHORT: u32 = 30;
 pub enum Use {
     /// It has no bytes to send.
     Idle,
-    /// Something else slows it down to so many bytes a second: its source, its receiver, losses, or another link.
+    /// Its source, its receiver, losses or another link slow it down to so many bytes a second.
     Slowed(u64),
     /// It would send all that the link takes.
     Greedy,
