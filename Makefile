@@ -53,7 +53,7 @@ help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup:  ## install what is missing, build everything into .venv/bin
-	@scripts/setup.sh
+	@scripts/setup.sh $(if $(filter test test-all test-network bench,$(MAKECMDGOALS)),--browser)
 
 wheel: setup  ## one wheel of the package and its programs, in out/wheel: to be installed without this checkout
 	rm -rf out/wheel

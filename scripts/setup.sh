@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # Prepares a fresh Debian 12, Debian 13 or Ubuntu 24.04: system packages, .venv with groupflow, and the Rust
-# programs. Looks before it installs; run again, it does only what changed.
+# programs; as root and with --browser also the browser that tests and measures the live page. Looks before it
+# installs; run again, it does only what changed.
 set -euo pipefail
 cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
 
 MIN_RUST_MINOR=75   # dataplane/Cargo.toml: rust-version
 VENV=.venv
 PYTHON=/usr/bin/python3   # Debian's own: Mininet is one of its packages
+browser=${1:-}
+build_packages=(python3-venv gcc libc6-dev protobuf-compiler libprotobuf-dev)
+run_packages=(
+    mininet iproute2 iputils-ping ethtool make procps curl iperf3 tcpdump netcat-openbsd rsync graphviz
+)
 
 say() { printf 'setup: %3d s: %s\n' "$SECONDS" "$*"; }
 fail() { echo "setup: $*" >&2; exit 1; }
@@ -32,54 +38,38 @@ rust_is_recent() {
     [ -n "$minor" ] && [ "$minor" -ge "$MIN_RUST_MINOR" ]
 }
 
-# Debian package and the file or command that shows it is there.
 missing_packages() {
-    local package browser=
-    # Ubuntu has Chromium only as a snap: there the test of the page takes Google Chrome, or is skipped.
-    [ "$ID" != debian ] || browser=$'\nchromium\nchromium-driver'
-    while read -r package; do
+    local package
+    for package; do
         dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed \
             || echo "$package"
-    done <<<"python3-venv
-mininet
-iproute2
-iputils-ping
-ethtool
-protobuf-compiler
-libprotobuf-dev
-gcc
-libc6-dev
-make
-procps
-curl
-iperf3
-tcpdump
-netcat-openbsd
-rsync
-graphviz$browser"
-    rust_is_recent || rust_packages
+    done
 }
 
 rust_packages() {
-    case "$ID-$VERSION_ID" in
+    rust_is_recent || case "$ID-$VERSION_ID" in
         debian-12) printf 'cargo-web\nrustc-web\n' ;;
         *) printf 'cargo\nrustc\n' ;;
     esac
 }
 
-install_packages() {
+# All that is missing is known, and the lists of packages are read, before the first is installed.
+prepare_packages() {
     local missing
-    mapfile -t missing < <(missing_packages)
+    mapfile -t missing < <(missing_packages "$@")
     [ "${#missing[@]}" -eq 0 ] && return
     [ "$(id -u)" -eq 0 ] || fail "missing packages: ${missing[*]}; run 'sudo make setup'"
-    say "installing ${missing[*]}"
-    export DEBIAN_FRONTEND=noninteractive
     apt-get update -q | follow "reading the lists of packages" \
         || say "apt-get update reported errors; going on with the lists there are"
-    apt-get install -y -q --no-install-recommends "${missing[@]}" | follow "installing Debian packages" \
-        || fail "apt-get could not install ${missing[*]}"
-    rust_is_recent || fail "Rust 1.$MIN_RUST_MINOR or newer is needed and $(
-        rustc --version 2>/dev/null || echo none) is there"
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    [ "${#missing[@]}" -eq 0 ] && return
+    say "installing ${missing[*]}"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" \
+        | follow "installing Debian packages" || fail "apt-get could not install ${missing[*]}"
 }
 
 pip_install() { $VENV/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@"; }
@@ -128,7 +118,7 @@ build_rust() {
     else
         (cd dataplane && cargo build --release --locked --quiet --message-format json-render-diagnostics) \
             | follow "building the Rust programs"
-    fi || { wait; fail "cargo build failed (messages above)"; }
+    fi || fail "cargo build failed (messages above)"
     # Copies: Cargo puts programs with the tests' checks at the same place.
     for program in gfswitch gfagent; do
         built=dataplane/target/release/$program
@@ -158,11 +148,21 @@ case "$ID-${VERSION_ID:-}" in
     *) fail "${PRETTY_NAME:-this system} is not known: use Debian 12, Debian 13 or Ubuntu 24.04" ;;
 esac
 
-install_packages
+# Ubuntu has Chromium only as a snap: there the test of the page takes Google Chrome, or is skipped.
+if [ "$browser" = --browser ] && [ "$ID" = debian ] && [ "$(id -u)" -eq 0 ]; then
+    run_packages+=(chromium chromium-driver)
+fi
+mapfile -t -O ${#build_packages[@]} build_packages < <(rust_packages)
+prepare_packages "${build_packages[@]}" "${run_packages[@]}"
+install_packages "${build_packages[@]}"
+rust_is_recent || fail "Rust 1.$MIN_RUST_MINOR or newer is needed and $(
+    rustc --version 2>/dev/null || echo none) is there"
 prepare_venv
-install_requirements &   # beside the compiler: pip waits for the network most of the time
-requirements=$!
+trap wait EXIT   # apt is not left alone
+# Beside the compiler: apt and pip wait for the network and the disk most of the time.
+{ install_packages "${run_packages[@]}" && install_requirements; } &
+beside=$!
 build_rust
-wait $requirements || exit 1
+wait $beside || exit 1
 install_groupflow
 say "ready: $VENV/bin/groupflow, gfswitch, gfagent"

@@ -39,7 +39,7 @@ while True:
 """
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="needs Chromium with chromedriver; run `make setup`")
+@pytest.mark.skipif(find_chromium() is None, reason="needs Chromium or Google Chrome, and chromedriver")
 async def test_the_page_shows_what_happens(make_lab: MakeLab, tmp_path: Path) -> None:
     with make_lab(topology.parse(TOPOLOGY)) as lab, browsing(tmp_path) as browser:
         browser.open(api_token.page(lab.controller.url))
