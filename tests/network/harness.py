@@ -24,6 +24,11 @@ from groupflow.network.topology import Topology
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
+NOBODY = (
+    *("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"),
+    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
+)
+"""Runs a command as nobody, who may read a checkout of root's all the same."""
 _Result = TypeVar("_Result")
 FRAME, PAYLOAD = 1514, 1448
 """bytes of a full frame, and of the file in it"""

@@ -13,11 +13,10 @@ from groupflow.endpoint.programs import find_program
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.network import running
-from tests.network.harness import Lab
+from tests.network.harness import NOBODY, Lab
 from tests.support.tokens import token_file
 
 ROOT = Path(__file__).parents[2]
-NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 GROUPFLOW = (sys.executable, "-m", "groupflow.cli.main")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.cli.command import FAILURE, REFUSED
+from tests.network.harness import NOBODY
 from tests.network.test_net import COMMAND, eventually, net, up
 from tests.support import exercise
 from tests.support.capture import read_capture
@@ -31,7 +32,6 @@ links:
 pcap: [s2]
 """
 NO_RIGHT = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
-NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 
 
 @pytest.fixture
