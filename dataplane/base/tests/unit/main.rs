@@ -9,6 +9,7 @@ mod quantity;
 mod ranges;
 mod rate;
 mod reassembly;
+mod sorted_map;
 mod store;
 mod time;
 mod token;

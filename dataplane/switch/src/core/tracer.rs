@@ -4,10 +4,10 @@
 //! its branches has ended. Memory is bounded: a filter whose reader is slow, or that chooses more packets than
 //! can be traced at once, misses packets and says how many. Filters share traces, and no bounds.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Nanos, SortedMap};
 use groupflow_pipeline::{FieldMatch, FieldMatchError, Instance, Port, Step};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -203,8 +203,8 @@ struct Open {
 /// The filters of a switch and its traces.
 #[derive(Debug, Default)]
 pub struct Tracer {
-    armed: BTreeMap<u64, Armed>,
-    open: BTreeMap<u64, Open>,
+    armed: SortedMap<u64, Armed>,
+    open: SortedMap<u64, Open>,
     /// The number of filters, and of traces, so far.
     filters: u64,
     traces: u64,

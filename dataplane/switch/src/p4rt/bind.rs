@@ -1,7 +1,8 @@
 //! Compares P4Info with a program, object by object, and pairs their ids.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
+use groupflow_base::SortedMap;
 use groupflow_pipeline::{DigestInfo, MatchKind, MeterKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
@@ -85,13 +86,13 @@ impl Binding {
 
 /// The subjects of the comparison.
 struct Context<'a> {
-    actions: BTreeMap<u32, &'a info::Action>,
+    actions: HashMap<u32, &'a info::Action>,
     types: Types<'a>,
     p4info: &'a info::P4Info,
     program: &'a Program,
 }
 
-fn actions_by_id(p4info: &info::P4Info) -> Result<BTreeMap<u32, &info::Action>, BindingError> {
+fn actions_by_id(p4info: &info::P4Info) -> Result<HashMap<u32, &info::Action>, BindingError> {
     let with_id = |action: &'_ info::Action| Ok(preamble(&action.preamble, "an action")?.id);
     p4info.actions.iter().map(|action| Ok((with_id(action)?, action))).collect()
 }
@@ -99,7 +100,7 @@ fn actions_by_id(p4info: &info::P4Info) -> Result<BTreeMap<u32, &info::Action>, 
 /// Refuses an id that two objects have, or two fields of a key, or two parameters of an action.
 fn ids_are_unique(p4info: &info::P4Info) -> Result<(), BindingError> {
     let info = p4info;
-    let mut seen = BTreeMap::new();
+    let mut seen = HashMap::new();
     let objects = info.tables.iter().map(|object| &object.preamble);
     let objects = objects.chain(info.actions.iter().map(|object| &object.preamble));
     let objects = objects.chain(info.action_profiles.iter().map(|object| &object.preamble));
@@ -135,7 +136,7 @@ fn bind_table(
         fields.map(|(field, key)| bind_field(name, field, key, context)).collect::<Result<_, _>>()?;
     distinct(name, fields.iter().map(|field| field.id))?;
     distinct(name, table.action_refs.iter().map(|reference| reference.id))?;
-    let mut bound_actions = BTreeMap::new();
+    let mut bound_actions = SortedMap::new();
     for reference in &table.action_refs {
         let action = actions.get(&reference.id);
         let action =

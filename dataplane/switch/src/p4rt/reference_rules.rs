@@ -4,7 +4,9 @@
 //! An entry's fields and the parameters of its action that refer to one table refer to one entry of it together.
 //! An optional field that the entry leaves out is left out of the reference.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use groupflow_base::SortedMap;
 
 use crate::proto::p4::config::v1::match_field::{Match, MatchType};
 use crate::proto::p4::config::v1::{MatchField, P4Info, Preamble};
@@ -32,12 +34,12 @@ pub struct References {
     /// The sets of fields, of each table, that are referred to together.
     targets: Targets,
     /// The rules of a table's fields, or of an action's parameters, by its id.
-    rules: BTreeMap<u32, Vec<Rule>>,
+    rules: SortedMap<u32, Vec<Rule>>,
     /// The names of tables and action profiles.
-    names: BTreeMap<u32, String>,
+    names: SortedMap<u32, String>,
 }
 
-type Targets = BTreeMap<Place, BTreeSet<Vec<u32>>>;
+type Targets = SortedMap<Place, BTreeSet<Vec<u32>>>;
 
 /// A table that may be referred to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +74,7 @@ enum Source {
 }
 
 /// The rules that lead to one entry, by its fields.
-type Joined<'a> = BTreeMap<u32, &'a Rule>;
+type Joined<'a> = SortedMap<u32, &'a Rule>;
 
 /// A table with values of its fields, without leading zeros.
 pub type Key = (Place, Vec<(u32, Vec<u8>)>);

@@ -1,10 +1,9 @@
 //! The client's loop: it opens as many connections as the server wants, and sends the stream over them.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::StreamId;
+use groupflow_base::{SortedMap, StreamId};
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::input::Input;
@@ -46,7 +45,7 @@ pub struct Client<'a> {
     options: TcpOptions,
     stream: StreamId,
     core: Outgoing,
-    stripes: BTreeMap<StripeId, ClientStripe>,
+    stripes: SortedMap<StripeId, ClientStripe>,
     next: u32,
     poller: Poller<ClientPollKey>,
     input: Input,
@@ -92,7 +91,7 @@ impl<'a> Client<'a> {
             },
             stream,
             core: args.outgoing(),
-            stripes: BTreeMap::new(),
+            stripes: SortedMap::new(),
             next: 0,
             poller,
             input,

@@ -1,9 +1,9 @@
 //! The client's end of a stripe.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use groupflow_base::SortedMap;
 use groupflow_host::channel::Channel;
 use groupflow_host::poller::Registration;
 use groupflow_host::tcp_info::TcpInfo;
@@ -109,7 +109,7 @@ impl ClientStripe {
 /// `spread` stream (one whose held-up bytes can be made of those of other stripes) uses the stripe with the
 /// fewest unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first
 /// stripe, because the fewer stripes it uses, the fewer can hold it up.
-pub fn taking(stripes: &BTreeMap<StripeId, ClientStripe>, spread: bool) -> Vec<StripeId> {
+pub fn taking(stripes: &SortedMap<StripeId, ClientStripe>, spread: bool) -> Vec<StripeId> {
     let taking = stripes.iter().filter(|(_, stripe)| stripe.takes());
     by_turn(
         taking

@@ -1,7 +1,9 @@
 //! The sending side of a coded stream: groups whose blocks go over different stripes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
+
+use groupflow_base::SortedMap;
 
 use super::coding::{ErasureCode, ParityGroup};
 use super::outgoing::StripeId;
@@ -37,7 +39,7 @@ struct Begun {
     /// The blocks of parity that are left.
     parity: VecDeque<(u8, Vec<u8>)>,
     /// Blocks given to each stripe.
-    given: BTreeMap<StripeId, u8>,
+    given: SortedMap<StripeId, u8>,
 }
 
 impl Begun {
@@ -76,7 +78,7 @@ impl Coder {
     pub(super) fn begin(&mut self, start: u64, bytes: &[u8]) {
         let group = self.code.group(start, bytes.len() as u64);
         let parity = (0..).zip(group.encode(bytes)).collect();
-        self.groups.push_back(Begun { group, next: 0, parity, given: BTreeMap::new() });
+        self.groups.push_back(Begun { group, next: 0, parity, given: SortedMap::new() });
         let waiting = |begun: &Begun| begun.is_given() && !begun.parity.is_empty();
         if self.groups.iter().filter(|begun| waiting(begun)).count() > WAITING {
             if let Some(oldest) = self.groups.iter_mut().find(|begun| waiting(begun)) {

@@ -1,10 +1,11 @@
 //! The sending side of a stream: which bytes go to which stripe, and to another one when a stripe is lost.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
 use groupflow_base::reassembly::MIN_BLOCK;
+use groupflow_base::SortedMap;
 use thiserror::Error;
 
 use super::coder::{Coder, StripeBlock};
@@ -84,7 +85,7 @@ pub struct Outgoing {
     lost: Ranges,
     limit: u64,
     epoch: Option<Epoch>,
-    stripes: BTreeMap<StripeId, Stripe>,
+    stripes: SortedMap<StripeId, Stripe>,
     wanted: u16,
     ended: bool,
     end_given: Option<StripeId>,
@@ -103,7 +104,7 @@ impl Outgoing {
             lost: Ranges::default(),
             limit: 0,
             epoch: None,
-            stripes: BTreeMap::new(),
+            stripes: SortedMap::new(),
             wanted: 1,
             ended: false,
             end_given: None,

@@ -4,9 +4,9 @@
 //! earlier one. A host is put below another only if this makes no cycle over all ordered edges and all edges
 //! that may still exist. So the connections never have a cycle, in whatever order messages arrive.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Nanos, SortedMap};
 use serde::{Deserialize, Serialize};
 
 use super::dispatcher::Review;
@@ -129,16 +129,16 @@ pub(super) struct Hold {
 /// The members of a cluster, at most as many as the policy allows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cluster {
-    members: BTreeMap<HostId, ClusterHost>,
+    members: SortedMap<HostId, ClusterHost>,
     /// Hosts that left or failed, to which members may still be connected.
-    ghosts: BTreeMap<HostId, Ghost>,
+    ghosts: SortedMap<HostId, Ghost>,
     /// Departed hosts to which no member can be connected any more, each with a host that may keep bytes for
     /// it.
     buried: Vec<(HostId, HostId)>,
     /// Bytes that are kept for the heads of other clusters.
     holds: Vec<Hold>,
     /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
-    sent_away: BTreeMap<HostId, Nanos>,
+    sent_away: SortedMap<HostId, Nanos>,
 }
 
 /// A host that left or failed.

@@ -1,10 +1,10 @@
 //! Connections to parents that are being made: over QUIC where that is wanted, and over TCP where QUIC does
 //! not get through.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::time::{Duration, Instant};
 
+use groupflow_base::SortedMap;
 use groupflow_host::channel::Channel;
 use groupflow_host::tcp;
 use rustls::Connection;
@@ -40,9 +40,9 @@ enum DialAttempt {
 /// All connections that are being made.
 #[derive(Debug, Default)]
 pub(super) struct Dials {
-    dials: BTreeMap<ConnId, Dialling>,
+    dials: SortedMap<ConnId, Dialling>,
     /// Parents that UDP did not reach, and when they may be tried over UDP again.
-    unreached: BTreeMap<SocketAddrV4, Instant>,
+    unreached: SortedMap<SocketAddrV4, Instant>,
 }
 
 impl Dials {

@@ -345,7 +345,7 @@ impl Dispatcher {
         if let Some(parent) = self.parent() {
             self.send(parent, Between::Vanished(clusters));
         }
-        for host in std::mem::take(&mut self.joins).into_keys() {
+        for (host, _) in std::mem::take(&mut self.joins) {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
         self.settle_debts();

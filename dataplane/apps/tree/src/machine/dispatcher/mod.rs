@@ -18,10 +18,9 @@ mod heads;
 mod joins;
 mod moves;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use groupflow_base::Nanos;
-use groupflow_base::Token;
+use groupflow_base::{Nanos, SortedMap, Token};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -60,14 +59,14 @@ pub struct Dispatcher {
     above: Above,
     founder: Option<(HostId, Nanos)>,
     tree: Cluster,
-    joins: BTreeMap<HostId, Joining>,
-    below: BTreeMap<ClusterId, Below>,
+    joins: SortedMap<HostId, Joining>,
+    below: SortedMap<ClusterId, Below>,
     /// Clusters that were below this one, each with the cluster that has it now.
     passed_on: VecDeque<(ClusterId, ClusterId)>,
     /// Moves that would make a cycle before other orders are carried out.
-    deferred: BTreeMap<HostId, HostId>,
+    deferred: SortedMap<HostId, HostId>,
     /// Hosts below which no other host is demoted until the given time.
-    settling: BTreeMap<HostId, Nanos>,
+    settling: SortedMap<HostId, Nanos>,
     now: Nanos,
     /// The delay from the source of the host above to which the head is connected.
     #[serde(default)]
@@ -131,11 +130,11 @@ impl Dispatcher {
             above,
             founder: None,
             tree: Cluster::default(),
-            joins: BTreeMap::new(),
-            below: BTreeMap::new(),
+            joins: SortedMap::new(),
+            below: SortedMap::new(),
             passed_on: VecDeque::new(),
-            deferred: BTreeMap::new(),
-            settling: BTreeMap::new(),
+            deferred: SortedMap::new(),
+            settling: SortedMap::new(),
             now: Nanos::ZERO,
             delay_above: Nanos::ZERO,
             reviewed: (Nanos::ZERO, HostId(0)),
