@@ -9,7 +9,9 @@ MIN_RUST_MINOR=75   # dataplane/Cargo.toml: rust-version
 VENV=.venv
 PYTHON=/usr/bin/python3   # Debian's own: Mininet is one of its packages
 browser=${1:-}
-build_packages=(python3-venv gcc libc6-dev protobuf-compiler libprotobuf-dev)
+# First, and alone: nothing runs while libc is replaced.
+first_packages=(python3-venv libc6-dev)
+build_packages=(gcc protobuf-compiler libprotobuf-dev)
 run_packages=(
     mininet iproute2 iputils-ping ethtool make procps curl iperf3 tcpdump netcat-openbsd rsync graphviz
 )
@@ -68,11 +70,15 @@ install_packages() {
     mapfile -t missing < <(missing_packages "$@")
     [ "${#missing[@]}" -eq 0 ] && return
     say "installing ${missing[*]}"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" \
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "${missing[@]}" \
         | follow "installing Debian packages" || fail "apt-get could not install ${missing[*]}"
 }
 
-pip_install() { $VENV/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@"; }
+# No module is compiled here: Python does that at the first import, and most modules are never imported.
+pip_install() {
+    $VENV/bin/python -m pip install --no-compile --disable-pip-version-check --progress-bar off "$@"
+}
 
 # The scripts of a virtual environment name their interpreter by its whole path, which is wrong once the
 # checkout has moved.
@@ -104,8 +110,10 @@ prepare_venv() {
 install_requirements() {
     cmp -s requirements.txt $VENV/.requirements && return
     say "installing Python packages into $VENV"
-    pip_install --require-hashes -r requirements.txt | follow "installing Python packages" \
+    pip_install --only-binary :all: --require-hashes -r requirements.txt | follow "installing Python packages" \
         || fail "pip could not install requirements.txt: is PyPI reachable?"
+    # A user who called sudo cannot store compiled modules here later.
+    [ -z "${SUDO_USER:-}" ] || $VENV/bin/python -m compileall -q $VENV/lib controller >/dev/null || true
     cp requirements.txt $VENV/.requirements
 }
 
@@ -153,16 +161,23 @@ if [ "$browser" = --browser ] && [ "$ID" = debian ] && [ "$(id -u)" -eq 0 ]; the
     run_packages+=(chromium chromium-driver)
 fi
 mapfile -t -O ${#build_packages[@]} build_packages < <(rust_packages)
-prepare_packages "${build_packages[@]}" "${run_packages[@]}"
-install_packages "${build_packages[@]}"
+prepare_packages "${first_packages[@]}" "${build_packages[@]}" "${run_packages[@]}"
+install_packages "${first_packages[@]}"
+trap wait EXIT   # does not end while apt or pip is running
+# apt, pip and the compiler run side by side: the first two spend most of their time waiting for the network and
+# the disk.
+install_packages "${build_packages[@]}" &
+apt=$!
+prepare_venv
+install_requirements &
+pip=$!
+wait $apt || exit 1
 rust_is_recent || fail "Rust 1.$MIN_RUST_MINOR or newer is needed and $(
     rustc --version 2>/dev/null || echo none) is there"
-prepare_venv
-trap wait EXIT   # apt is not left alone
-# Beside the compiler: apt and pip wait for the network and the disk most of the time.
-{ install_packages "${run_packages[@]}" && install_requirements; } &
-beside=$!
+install_packages "${run_packages[@]}" &
+apt=$!
 build_rust
-wait $beside || exit 1
+wait $apt || exit 1
+wait $pip || exit 1
 install_groupflow
 say "ready: $VENV/bin/groupflow, gfswitch, gfagent"
