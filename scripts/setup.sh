@@ -9,7 +9,7 @@ MIN_RUST_MINOR=75   # dataplane/Cargo.toml: rust-version
 VENV=.venv
 PYTHON=/usr/bin/python3   # Debian's own: Mininet is one of its packages
 browser=${1:-}
-# First, and alone: nothing runs while libc is replaced.
+# Installed first and alone, so that nothing starts while libc is replaced.
 first_packages=(python3-venv libc6-dev)
 build_packages=(gcc protobuf-compiler libprotobuf-dev)
 run_packages=(
@@ -163,7 +163,7 @@ fi
 mapfile -t -O ${#build_packages[@]} build_packages < <(rust_packages)
 prepare_packages "${first_packages[@]}" "${build_packages[@]}" "${run_packages[@]}"
 install_packages "${first_packages[@]}"
-trap wait EXIT   # does not end while apt or pip is running
+trap wait EXIT   # the script does not end while apt or pip is running
 # apt, pip and the compiler run side by side: the first two spend most of their time waiting for the network and
 # the disk.
 install_packages "${build_packages[@]}" &

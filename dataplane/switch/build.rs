@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 const CURE: &str =
     "run `make setup` in the repository's root, or set GROUPFLOW_PROTO_DIR to finsy's proto folder";
 
+const COMPILED: [&str; 2] = ["p4/v1/p4runtime.proto", "google/rpc/status.proto"];
+const IMPORTED: [&str; 3] = ["p4/v1/p4data.proto", "p4/config/v1/p4info.proto", "p4/config/v1/p4types.proto"];
+
 fn main() {
     if let Err(error) = generate() {
         eprintln!("groupflow-switch: {error}");
@@ -16,8 +19,7 @@ fn main() {
 fn generate() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-env-changed=GROUPFLOW_PROTO_DIR");
     let root = proto_root()?;
-    let files = ["p4/v1/p4runtime.proto", "google/rpc/status.proto"].map(|name| root.join(name));
-    for file in &files {
+    for file in COMPILED.iter().chain(&IMPORTED).map(|name| root.join(name)) {
         if !file.is_file() {
             return Err(format!("{} is missing: {CURE}", file.display()).into());
         }
@@ -30,7 +32,9 @@ fn generate() -> Result<(), Box<dyn Error>> {
         .build_client(shell)
         .extern_path(".p4.v1.ReadResponse", "crate::proto::ReadResponse")
         .file_descriptor_set_path(descriptors)
-        .compile_protos(&files, &[root])
+        // It would watch the whole folder, where Python stores compiled modules, and build everything again.
+        .emit_rerun_if_changed(false)
+        .compile_protos(&COMPILED.map(|name| root.join(name)), &[root])
         .map_err(|error| format!("{error} (protoc is in Debian's protobuf-compiler; {CURE})").into())
 }
 
