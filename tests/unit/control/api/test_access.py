@@ -5,7 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -146,13 +147,19 @@ async def test_a_unix_socket_needs_no_token(tmp_path: Path) -> None:
         pass
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="groupflow-socket-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-async def test_another_user_is_not_let_in_at_a_socket_that_is_open_to_all(tmp_path: Path) -> None:
-    path = tmp_path / "api.sock"
+async def test_another_user_is_not_let_in_at_a_socket_that_is_open_to_all(open_folder: Path) -> None:
+    path = open_folder / "api.sock"
     async with at_unix_socket(path):
         path.chmod(0o666)
-        for folder in (tmp_path, *tmp_path.parents[:2]):
-            folder.chmod(0o755)
         stranger = (
             "import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(10); s.connect(sys.argv[1]);"
             "s.sendall(b'GET /v1/sessions HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'); print(s.recv(99))"
