@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from groupflow.agents.errors import ClientError
 from groupflow.cli import values
-from groupflow.endpoint.errors import ClientError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions

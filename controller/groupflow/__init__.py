@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from groupflow.endpoint.gather.sender import GatherSender
-    from groupflow.endpoint.session import Session
+    from groupflow.agents.gather.sender import GatherSender
+    from groupflow.agents.session import Session
     from groupflow.switch import Switch
     from groupflow.tree.session import TreeSession
 
 __all__ = ["GatherSender", "Session", "Switch", "TreeSession"]
 
 _HOMES = {
-    "GatherSender": "groupflow.endpoint.gather.sender",
-    "Session": "groupflow.endpoint.session",
+    "GatherSender": "groupflow.agents.gather.sender",
+    "Session": "groupflow.agents.session",
     "Switch": "groupflow.switch",
     "TreeSession": "groupflow.tree.session",
 }

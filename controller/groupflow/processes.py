@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 log = logging.getLogger(__name__)
 

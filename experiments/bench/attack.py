@@ -20,7 +20,7 @@ from finsy.proto import U128, p4r
 from experiments.bench import veth
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import data_frame
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.programs import find_program
 from groupflow.processes import Daemon
 
 _RATE = "100000"

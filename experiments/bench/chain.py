@@ -19,7 +19,7 @@ from experiments.bench import veth
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import ROUTER
 from experiments.bench.processors import cpu_ns, ended_s
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.programs import find_program
 from groupflow.processes import Daemon
 
 _ADDRESSES = ("10.0.0.1", "10.0.0.2")

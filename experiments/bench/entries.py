@@ -6,7 +6,7 @@ import subprocess
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD
 from experiments.bench.programs import example
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.programs import find_program
 
 
 def figures() -> list[Figure]:

@@ -18,15 +18,16 @@ from random import Random
 from experiments.bench.figure import Figure
 from experiments.bench.processors import ended_s, memory_bytes, used_s
 from experiments.bench.programs import example
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.gather.clients import ClientList, Registered, token_hash
-from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
-from groupflow.endpoint.gather.service import GatherService
-from groupflow.endpoint.gather.tuner import Message, Tuner
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.events import Event
+from groupflow.agents.gather.director import Message
+from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
+from groupflow.agents.gather.service import GatherService
+from groupflow.control.gather.clients import ClientList, Registered, token_hash
+from groupflow.control.gather.model import Client, Limits, Readings, Setting, Settings
+from groupflow.control.gather.tuner import Tuner
 from groupflow.processes import program
 from groupflow.study.experiment import RunError
-from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 _CLIENTS, _CONNECTIONS = 1000, 4
 _KBIT = 32

@@ -12,10 +12,11 @@ import httpx
 
 from experiments.bench.figure import Figure
 from experiments.bench.processors import used_s
-from groupflow.endpoint import api_token
+from groupflow.agents import api_token
+from groupflow.files.topology import load, parse
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import running
-from groupflow.network.topology import Topology, load, parse
+from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 
 SECONDS = 20.0

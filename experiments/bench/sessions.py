@@ -9,13 +9,13 @@ from contextlib import ExitStack
 
 from experiments.bench.figure import Figure
 from experiments.bench.frames import request_frame
+from groupflow.agents.programs import find_program
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.data import P4_JSON, P4INFO
-from groupflow.endpoint.programs import find_program
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 from groupflow.p4rt.program import Program
 from groupflow.processes import Daemon
 from groupflow.store.memory import MemoryStore

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from experiments.bench.figure import Figure
 from experiments.bench.processors import cpu_ns, memory_bytes, on
 from experiments.bench.programs import example
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.programs import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError

@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.bench.figure import Figure
 from experiments.bench.processors import ended_s
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions

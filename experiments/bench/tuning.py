@@ -6,11 +6,11 @@ from random import Random
 from statistics import median
 
 from experiments.bench.figure import Figure
-from groupflow.endpoint.events import parse_event
-from groupflow.endpoint.gather.clients import ClientList, Registered
-from groupflow.endpoint.gather.tuner import Tuner
-from groupflow.tuning.model import Client, Limits
-from groupflow.tuning.policies import POLICIES
+from groupflow.agents.events import parse_event
+from groupflow.control.gather.clients import ClientList, Registered
+from groupflow.control.gather.model import Client, Limits
+from groupflow.control.gather.policies import POLICIES
+from groupflow.control.gather.tuner import Tuner
 
 _CLIENTS = 1000
 _CONNECTIONS = 4

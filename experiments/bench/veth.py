@@ -28,14 +28,14 @@ from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.processors import cpu_ns, on
 from experiments.bench.programs import example
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.programs import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.lab.waiting import until
-from groupflow.network.units import parse_address
 from groupflow.p4rt.program import Program
 from groupflow.p4rt.runtime_file import write_entries
 from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
+from groupflow.units import parse_address
 
 _ROOT = Path(__file__).parents[2]
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"

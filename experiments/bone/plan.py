@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from experiments.common.nearness import Nearness
-from groupflow.endpoint.bone.options import METHODS, REPAIRS, Method, Repair
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.agents.bone.options import METHODS, REPAIRS, Method, Repair
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 
 HUB, RIMS = "hub", ("r1", "r2", "r3")
 RATE_BPS = 900_000

@@ -22,8 +22,8 @@ from experiments.bone.plan import (
     again,
     topology,
 )
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.bone.options import HubOptions, RimOptions
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.bone.options import HubOptions, RimOptions
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running

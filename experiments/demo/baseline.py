@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.common.scripts import samples, script
 from groupflow.lab.network import Network
 from groupflow.lab.waiting import until
-from groupflow.network.topology import LinkSpec, Topology
+from groupflow.model.topology import LinkSpec, Topology
 from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 

@@ -7,8 +7,8 @@ from itertools import pairwise, product
 from typing import Any, TypeAlias
 
 from experiments.demo.results import Report, Run, Transport
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 from groupflow.study.drawing import blank, vector
 
 Axes: TypeAlias = Any

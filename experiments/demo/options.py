@@ -4,11 +4,12 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from groupflow import units
 from groupflow.cli import values
+from groupflow.files import variants
 from groupflow.lab import kernel_link
 from groupflow.lab.network import SwitchKind
-from groupflow.network import units, variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 BMV2_RATE = 10_000_000
 """bit/s that BMv2 carries to 15 receivers on two cores with room to spare"""

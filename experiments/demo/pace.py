@@ -9,8 +9,8 @@ from rich.console import Console
 from experiments.demo.options import Options
 from experiments.demo.results import Report
 from experiments.demo.scenario import Scenario
-from groupflow.network import units
-from groupflow.network.topology import Topology
+from groupflow import units
+from groupflow.model.topology import Topology
 
 ATTEMPTS = 3
 """number of runs at most: at the topology's rate, at half and at a quarter of it"""

@@ -7,9 +7,9 @@ from pathlib import Path
 from experiments.demo import charts
 from experiments.demo.options import SENDER
 from experiments.demo.results import Report, Run, Transport
-from groupflow.network import units
-from groupflow.network.topology import Topology
-from groupflow.network.units import format_size
+from groupflow import units
+from groupflow.model.topology import Topology
+from groupflow.units import format_size
 
 
 def render(report: Report, topology: Topology) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from experiments.demo.options import SENDER
 from experiments.demo.results import Report
 from groupflow.lab.transfer import Track
-from groupflow.network.units import format_size
+from groupflow.units import format_size
 
 _LINE_SECONDS = 1.0
 

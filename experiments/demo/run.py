@@ -14,7 +14,7 @@ from experiments.demo.pace import measure
 from experiments.demo.progress import result_table
 from experiments.demo.results import Report
 from groupflow.lab import kernel_link
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.study.errors import RefusedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions

@@ -25,15 +25,16 @@ from experiments.demo.results import (
     Run,
     Transport,
 )
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow import units
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
-from groupflow.network import units, variants
-from groupflow.network.units import format_size
 from groupflow.p4rt.control_socket import ControlError
 from groupflow.study.experiment import RunError
+from groupflow.units import format_size
 
 _SAMPLE_SECONDS = 0.1
 _MOST_SAMPLES = 300

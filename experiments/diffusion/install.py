@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from experiments.diffusion.result import Plan
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.programs import find_program
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import Network
 from groupflow.processes import Daemon

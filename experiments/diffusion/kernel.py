@@ -18,7 +18,7 @@ from experiments.diffusion.result import Method, Plan, Result
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from groupflow.control.diffusion.bmv2_agent import DEPTH_PACKETS, LEAST_PERIOD_NS, LEFT_BEHIND
 from groupflow.control.diffusion.plan import FLOW_QUEUES, QUEUES
 from groupflow.control.diffusion.thrift_client import ThriftClient
+from groupflow.files import variants
 from groupflow.lab import bmv2
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import Network
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from groupflow.study.experiment import RunError
 

@@ -14,9 +14,9 @@ from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, on_bmv2, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import METHODS, Plan, Result
+from groupflow.files import variants
 from groupflow.lab.network import SwitchKind
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 

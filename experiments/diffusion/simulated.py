@@ -10,7 +10,7 @@ import numpy as np
 from experiments.diffusion.install import FRAME_BYTES
 from experiments.diffusion.result import Method, Plan, Result, Series
 from groupflow import sim
-from groupflow.network.topology import LinkSpec, Topology
+from groupflow.model.topology import LinkSpec, Topology
 from groupflow.sim.model import Variant
 
 NANOSECONDS = 10**9

@@ -14,7 +14,7 @@ from experiments.diffusion import tcp_flow
 from experiments.edges.plan import OTHER, RECORD, SOURCE, SUBSCRIBER, Case, Outcome
 from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Source, stream
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from itertools import product
 
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 from groupflow.tree.members import Edges
 
 SOURCE, SUBSCRIBER, OTHER = "h2", "h1", "h3"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.fec.plan import CLIENT, CONNECTIONS, INTERVAL, MESSAGE, PERIOD, SERVER, STALL, Case, Result
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.gather.options import ServeOptions
-from groupflow.endpoint.gather.sender import GatherSender
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.events import Event
+from groupflow.agents.gather.options import ServeOptions
+from groupflow.agents.gather.sender import GatherSender
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running

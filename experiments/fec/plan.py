@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 
 CLIENT, SERVER = "h2", "h1"
 RATE, DELAY_NS = 10_000_000, 10_000_000

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import sys
 
-from groupflow.network.units import parse_address
+from groupflow.units import parse_address
 
 BUFFER = 4096
 """bytes of a connection's receive buffer, so that a stalled connection holds little"""

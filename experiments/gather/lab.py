@@ -16,12 +16,14 @@ from pydantic import TypeAdapter
 
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.gather.clients import ClientList, Registered, token_hash
-from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
-from groupflow.endpoint.gather.service import GatherService
-from groupflow.endpoint.gather.tuner import Tuner
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import ClientError
+from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
+from groupflow.agents.gather.service import GatherService
+from groupflow.control.gather.clients import ClientList, Registered, token_hash
+from groupflow.control.gather.model import Client, Limits, Policy
+from groupflow.control.gather.policies import Untuned
+from groupflow.control.gather.tuner import Tuner
 from groupflow.lab.controller_process import ControllerError, ControllerProcess
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.measure import HealthCheck
@@ -30,8 +32,6 @@ from groupflow.p4rt.control_socket import ControlError
 from groupflow.processes import DaemonError
 from groupflow.sim.gather import Sender
 from groupflow.study.errors import first_of
-from groupflow.tuning.model import Client, Limits, Policy
-from groupflow.tuning.untuned import Untuned
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
 from papers.sakajiri.paper import MEGABIT, Run

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TypeAlias
 
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.gather.tuner import measurements
+from groupflow.agents.events import Event
+from groupflow.control.gather.model import Setting
+from groupflow.control.gather.tuner import measurements
 from groupflow.sim.gather import Round
 from groupflow.study import part
-from groupflow.tuning.model import Setting
 from papers.sakajiri.outcome import Outcome, Outcomes
 from papers.sakajiri.paper import MEGABIT, Run
 

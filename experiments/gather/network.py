@@ -2,8 +2,9 @@
 
 import yaml
 
+from groupflow.files.topology import parse
 from groupflow.lab.network import Network
-from groupflow.network.topology import Topology, parse
+from groupflow.model.topology import Topology
 from papers.sakajiri import network as simulated
 from papers.sakajiri.paper import Run
 

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from experiments.nats import systems
 from experiments.nats.measure import Outcome, measure
+from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
-from groupflow.network import variants
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 

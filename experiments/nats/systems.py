@@ -15,7 +15,7 @@ from typing import Protocol
 from experiments.nats.publisher import PLACE
 from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Arrival, Subscriber, stream
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.waiting import until
 from groupflow.processes import program

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from groupflow.network.reader import read_form
-from groupflow.network.topology import Topology
+from groupflow.files.topology import read_form
+from groupflow.model.topology import Topology
 
 RATES = ("100mbit",)
 MIXED_RATES = ("10mbit", "40mbit", "100mbit", "1gbit")

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from experiments.placement import networks
 from experiments.placement.exhaustive import best_by_agents, best_by_overlays
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.placement import Objective, Placement, Problem, curve
 
 Best: TypeAlias = Callable[[Problem, Objective], float]

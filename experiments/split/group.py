@@ -10,10 +10,10 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from experiments.split.plan import Message, Plan, Result, Stream, streams
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import ClientError
+from groupflow.agents.events import Event
+from groupflow.agents.options import CacheOptions, RecvOptions, SendOptions
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck, link_bytes, queues
 from groupflow.lab.network import Network, running

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 from groupflow.sim.model import Variant
 from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case, Method
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.split.plan import Message, Plan, Result, Where, streams
 from groupflow import sim
-from groupflow.network.topology import LinkSpec, Topology
+from groupflow.model.topology import LinkSpec, Topology
 from papers.icn2011 import network
 from papers.icn2011.outcome import FULL, last_hop
 from papers.icn2011.paper import Case

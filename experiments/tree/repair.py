@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from experiments.tree.service import Processes, address, processes
 from experiments.tree.stream import Source, Subscriber, finish
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.waiting import until
 from groupflow.study.experiment import RunError

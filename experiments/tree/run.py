@@ -10,10 +10,10 @@ from rich.table import Table
 
 from experiments.tree import repair
 from experiments.tree.repair import LIMIT_S, Death, Repair
+from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import running
-from groupflow.network import variants
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.options import ExperimentOptions
 

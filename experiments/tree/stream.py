@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import AgentError
 from groupflow.study.experiment import RunError
 from groupflow.tree.members import TreeRecvOptions
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from groupflow import sim
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from papers.amcb.infer import DELAY_S, SIZE, LinkModel, inferred
 from papers.amcb.paper import Case, Run
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from groupflow import sim
 from groupflow._native import tree_study
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, save, subplots
 from groupflow.study.paper import Simulation, Study

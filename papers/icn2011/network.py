@@ -25,8 +25,9 @@ import yaml
 
 from groupflow import sim
 from groupflow.data import TOPOLOGIES
-from groupflow.network.repetition import expand
-from groupflow.network.topology import Topology, parse
+from groupflow.files.repetition import expand
+from groupflow.files.topology import parse
+from groupflow.model.topology import Topology
 from groupflow.sim.model import Kind
 from papers.icn2011 import paper
 

@@ -14,13 +14,13 @@ from typing import Any
 import yaml
 
 from groupflow import sim
-from groupflow.network.topology import parse
+from groupflow.control.gather.climber import Climber
+from groupflow.control.gather.comparison import Comparison
+from groupflow.control.gather.model import Limits, Policy
+from groupflow.control.gather.policies import Untuned
+from groupflow.control.gather.sakajiri import Sakajiri
+from groupflow.files.topology import parse
 from groupflow.sim.gather import Gathering
-from groupflow.tuning.climber import Climber
-from groupflow.tuning.comparison import Comparison
-from groupflow.tuning.model import Limits, Policy
-from groupflow.tuning.sakajiri import Sakajiri
-from groupflow.tuning.untuned import Untuned
 from papers.sakajiri.paper import HIGH, LOW, Case, Method, Run
 from papers.sakajiri.patient import Patient
 from papers.sakajiri.situations import SITUATIONS

@@ -4,9 +4,9 @@ text."""
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from groupflow.control.gather.connections import GAMMA, XI
+from groupflow.control.gather.model import Client
 from groupflow.sim.model import Variant
-from groupflow.tuning.connections import GAMMA, XI
-from groupflow.tuning.model import Client
 
 Method: TypeAlias = Literal[
     "both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber", "patient"

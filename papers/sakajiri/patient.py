@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from groupflow.tuning.model import ROUND_S, Client, Limits, Readings, Setting, Settings
-from groupflow.tuning.sakajiri import Sakajiri, Searches
+from groupflow.control.gather.model import ROUND_S, Client, Limits, Readings, Setting, Settings
+from groupflow.control.gather.sakajiri import Sakajiri, Searches
 
 SLOW_START_S = 10.0
 """time of a client that does not count as its steady state, as in the paper's figures here"""

@@ -18,7 +18,7 @@ from fractions import Fraction
 import yaml
 
 from groupflow import sim
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from groupflow.sim.model import VARIANTS, Variant
 from papers.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case
 from papers.takano.plan import Run

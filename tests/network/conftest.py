@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.files import variants
 from groupflow.lab import split
-from groupflow.network import variants
 from tests.network.harness import Lab, MakeLab, laboratory
 from tests.network.tcp_group import FIG5
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions, Start
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import AgentError
+from groupflow.agents.events import Event
+from groupflow.agents.options import CacheOptions, RecvOptions, SendOptions, Start
+from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.options import MemberOptions, Start
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.options import MemberOptions, Start
+from groupflow.files import variants
 from groupflow.lab import split
 from groupflow.lab.controller_process import SessionAccess
-from groupflow.network import variants
 from tests.network.harness import MIB, Lab, MakeLab, eventually
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groupflow.network import variants
+from groupflow.files import variants
 from tests.network.harness import MIB, MakeLab, eventually
 from tests.support.api import ctl
 from tests.support.bone import HERE, content, free_udp_port

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.endpoint.errors import RefusedError
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.errors import RefusedError
+from groupflow.agents.programs import find_program
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.network import running

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow.endpoint.events import Event
+from groupflow import units
+from groupflow.agents.events import Event
+from groupflow.files import variants
 from groupflow.lab import kernel_link, split
 from groupflow.lab.bmv2 import PROGRAM
 from groupflow.lab.network import NetworkError
-from groupflow.network import units, variants
 from tests.network.harness import MIB, Lab, laboratory, undisturbed_report
 from tests.network.tcp_group import FIG5, agents_up, group
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.bone.options import HubOptions, Method, RimOptions
-from groupflow.endpoint.errors import RefusedError
-from groupflow.endpoint.events import Event
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.bone.options import HubOptions, Method, RimOptions
+from groupflow.agents.errors import RefusedError
+from groupflow.agents.events import Event
+from groupflow.files import variants
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.measure import link_bytes
-from groupflow.network import variants
 from tests.network.harness import Lab, MakeLab, eventually, sha256
 
 SIZE = 300_000

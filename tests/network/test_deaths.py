@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from groupflow.endpoint.events import Event
-from groupflow.network import variants
+from groupflow.agents.events import Event
+from groupflow.files import variants
 from tests.network.harness import MIB, MakeLab, Outcome, eventually
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)

@@ -10,12 +10,13 @@ from typing import Any, cast
 import pytest
 
 from experiments.diffusion import on_bmv2
+from groupflow import units
+from groupflow.agents.programs import find_program
 from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.control.diffusion.thrift_client import ThriftClient
-from groupflow.endpoint.programs import find_program
+from groupflow.files import variants
 from groupflow.lab import bmv2
-from groupflow.network import units, variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from tests.network.harness import Lab, MakeLab, eventually, laboratory
 

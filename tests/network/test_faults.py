@@ -7,9 +7,9 @@ from collections.abc import Generator
 
 import pytest
 
-from groupflow.endpoint.errors import AgentError
-from groupflow.endpoint.events import Event
-from groupflow.network import variants
+from groupflow.agents.errors import AgentError
+from groupflow.agents.events import Event
+from groupflow.files import variants
 from tests.network.harness import MIB, Lab, laboratory, received
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)

@@ -248,7 +248,7 @@ RIGHTS = [(NO_RIGHT, "no right to make namespaces"), (NOBODY, "use sudo")]
 def test_mininet_does_not_wait_for_a_host_that_could_not_be_made(folder: Path) -> None:
     """Of the lab without `net up`, as experiments use it."""
     script = "import sys; from pathlib import Path; from groupflow.lab.network import running; "
-    script += "from groupflow.network.topology import load; running(load('fig5'), Path('logs')).__enter__()"
+    script += "from groupflow.files.topology import load; running(load('fig5'), Path('logs')).__enter__()"
     command = [*NO_RIGHT, sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert "NetworkError: no right to make namespaces here (" in done.stderr.splitlines()[-1]

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from groupflow.network import variants
+from groupflow.files import variants
 from tests.network import fuzz_frames
 from tests.network.fuzz_frames import FRAMES, SEED
 from tests.network.harness import MIB, Lab

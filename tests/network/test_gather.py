@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow.network import variants
+from groupflow.files import variants
 from tests.network.harness import Lab, MakeLab, sha256
 from tests.support.tokens import token_file
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupflow import Session
-from groupflow.network import variants
+from groupflow.files import variants
 from tests.network.harness import MIB, Lab, MakeLab, eventually, received, sha256
 
 JOIN_SECONDS = 0.050

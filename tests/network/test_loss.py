@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from groupflow.files import variants
 from groupflow.lab.measure import link_bytes, usage
-from groupflow.network import variants
 from tests.network.harness import MIB, MakeLab
 
 LOSS = 10_000_000  # 1 %, in parts per 10^9

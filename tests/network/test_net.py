@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.agents.programs import find_program
 from groupflow.cli.command import FAILURE, REFUSED, USAGE
-from groupflow.endpoint.programs import find_program
 
 HALL = """
 name: hall

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.files import variants
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import interfaces, processes_in, running
-from groupflow.network import variants
 from groupflow.processes import DaemonError
 
 STAR, LINE = variants.named("star"), variants.named("line")
@@ -53,7 +53,7 @@ def test_a_run_that_was_killed_is_cleaned_up_by_the_next(
     """Interfaces between two switches stay when everything else goes with its owner."""
     script = (
         "import sys; from pathlib import Path\n"
-        "from groupflow.network import variants; from groupflow.lab.network import running\n"
+        "from groupflow.files import variants; from groupflow.lab.network import running\n"
         f"with running(variants.named('line'), Path({str(tmp_path)!r})):\n"
         "    print('up', flush=True); sys.stdin.read()\n"
     )

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import JoinTimeoutError
-from groupflow.endpoint.options import RecvOptions
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import JoinTimeoutError
+from groupflow.agents.options import RecvOptions
+from groupflow.files import variants
 from groupflow.lab.network import running
-from groupflow.network import variants
 from groupflow.processes import DaemonError
 
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from groupflow.agents import api_token
 from groupflow.control.live.sampler import MOST_VIEWERS
-from groupflow.endpoint import api_token
-from groupflow.network import topology
+from groupflow.files import topology
 from tests.network.harness import MIB, Lab, MakeLab, eventually
 from tests.support.browser import Browser, browsing, find_chromium
 

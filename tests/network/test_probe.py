@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 from tests.network.harness import Lab, MakeLab, undisturbed
 from tests.support.tokens import token_file
 

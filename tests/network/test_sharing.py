@@ -9,14 +9,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.options import RecvOptions, SendOptions
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.options import RecvOptions, SendOptions
+from groupflow.files import variants
 from groupflow.lab import split
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.measure import ports
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from tests.network.harness import MIB, Lab, MakeLab, eventually, undisturbed
 from tests.network.tcp_group import FIG5, Group, served
 

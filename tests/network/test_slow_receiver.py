@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 from tests.network.harness import MIB, MakeLab, undisturbed
 
 SIZE = 24 * MIB

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.agents.errors import PutOutError
 from groupflow.cli.command import REFUSED
-from groupflow.endpoint.errors import PutOutError
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
 from tests.support.tokens import token_file

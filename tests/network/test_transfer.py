@@ -4,8 +4,8 @@ Links run at a fifth of the paper's rate, so that the network is measured even o
 `make bench` has the figures at 100 Mb/s.
 """
 
+from groupflow.files import variants
 from groupflow.lab.measure import link_bytes, usage
-from groupflow.network import variants
 from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, MakeLab, Outcome, undisturbed
 
 RATE = 20_000_000

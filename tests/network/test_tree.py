@@ -7,8 +7,9 @@ import pytest
 
 from experiments.nats import run as nats
 from experiments.tree import repair
-from groupflow.network import variants
-from groupflow.network.topology import Topology, parse
+from groupflow.files import variants
+from groupflow.files.topology import parse
+from groupflow.model.topology import Topology
 from groupflow.tree.members import Edges
 from tests.network.harness import MakeLab, undisturbed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.network import variants
+from groupflow.files import variants
 from tests.network.harness import MakeLab
 from tests.network.test_tree_parallel import COMMAND, dispatchers
 

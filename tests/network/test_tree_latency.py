@@ -9,9 +9,9 @@ import pytest
 
 from experiments.tree.service import address, processes
 from experiments.tree.stream import Source, Subscriber, finish
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.files import variants
 from groupflow.lab.waiting import until
-from groupflow.network import variants
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MakeLab
 

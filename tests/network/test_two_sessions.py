@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from groupflow.endpoint.errors import RefusedError
+from groupflow.agents.errors import RefusedError
 from tests.network.harness import MIB, Lab
 
 

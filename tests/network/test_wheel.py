@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from groupflow.files import topology
 from groupflow.lab.gfswitch import arguments
 from groupflow.lab.host import host_script, interface_script
-from groupflow.network import topology
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 ROOT = Path(__file__).parents[2]
 NAMESPACES = ROOT / "tests/namespaces.sh"

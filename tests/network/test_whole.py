@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupflow.network import variants
+from groupflow.files import variants
 from tests.network.harness import MIB, Lab, MakeLab, sha256
 from tests.support.api import ctl
 from tests.support.programs import running, until

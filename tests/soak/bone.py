@@ -21,8 +21,8 @@ from typing import Any
 
 import httpx
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.bone.options import METHODS, REPAIRS
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.bone.options import METHODS, REPAIRS
 from tests.soak.readers import Readers
 from tests.soak.versions import Versions
 from tests.support.bone import HERE, Bench, Node, free_udp_port

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError
-from groupflow.endpoint.events import Event
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import AgentError
+from groupflow.agents.events import Event
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from tests.soak import stream
 from tests.soak.dispatchers import Dispatchers

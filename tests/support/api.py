@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import httpx
 
+from groupflow.agents.api_token import headers, published
 from groupflow.cli.main import main
 from groupflow.control.api.access import Guard
 from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import listen, serve_app, url_of
-from groupflow.endpoint.api_token import headers, published
 from tests.support.world import World, world
 
 

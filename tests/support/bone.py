@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.bone.options import HubOptions, RimOptions
-from groupflow.endpoint.events import Event
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.bone.options import HubOptions, RimOptions
+from groupflow.agents.events import Event
 from tests.support.waiting import until
 
 HERE = "127.0.0.1"

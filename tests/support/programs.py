@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from groupflow.endpoint.api_token import headers
+from groupflow.agents.api_token import headers
 from groupflow.lab.controller_process import free_port
 from tests.support.tokens import token_file
 from tests.support.world import JSON, P4INFO, TOPOLOGY

@@ -14,8 +14,8 @@ from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.control.split.service import SplitOptions
-from groupflow.network import topology
-from groupflow.network.topology import Switch
+from groupflow.files import topology
+from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store

@@ -3,11 +3,11 @@
 import argparse
 from typing import Any
 
+from groupflow import units
 from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.rest_client import Row, call, given_or_none, leaf, listing, print_json
 from groupflow.cli.tables import print_pairs
-from groupflow.network import units
 
 COLUMNS = (
     *("kind", "name", "switch", "at", "state", "streams", "members", "files"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, add_command
 from groupflow.cli.rest_client import DEFAULT_API, client
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 if TYPE_CHECKING:
     import httpx

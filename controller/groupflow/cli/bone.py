@@ -9,14 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groupflow.agents.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
+from groupflow.agents.options import own_name
 from groupflow.cli import command, values
 from groupflow.cli.transfer import ended
-from groupflow.endpoint.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
-from groupflow.endpoint.options import own_name
 
 if TYPE_CHECKING:
-    from groupflow.endpoint.bone.orders import FileView
-    from groupflow.endpoint.events import Event
+    from groupflow.agents.bone.orders import FileView
+    from groupflow.agents.events import Event
 
 _POLL_S = 0.5
 _REPAIR = (
@@ -138,8 +138,8 @@ def _run(options: HubOptions | RimOptions, args: argparse.Namespace) -> int:
 
 
 async def _stay(options: HubOptions | RimOptions, controller: str | None, *, json_lines: bool) -> None:
-    from groupflow.endpoint.agent_process import AgentProcess
-    from groupflow.endpoint.bone.registration import bone_registered
+    from groupflow.agents.agent_process import AgentProcess
+    from groupflow.agents.bone.registration import bone_registered
 
     def show(event: "Event") -> None:
         if event.name == "holds":  # for the controller, each second
@@ -193,7 +193,7 @@ def describe(event: "Event") -> str | None:
 
 
 def run_send(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.bone.orders import OrderError, send_file
+    from groupflow.agents.bone.orders import OrderError, send_file
 
     try:
         view = send_file(args.at, args.name)
@@ -215,7 +215,7 @@ def _watch(at: str, view: "FileView") -> "FileView":
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from groupflow.endpoint.bone.orders import show_file
+    from groupflow.agents.bone.orders import show_file
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
@@ -229,7 +229,7 @@ def _watch(at: str, view: "FileView") -> "FileView":
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.bone.orders import OrderError, list_files
+    from groupflow.agents.bone.orders import OrderError, list_files
 
     with command.failing_with(OrderError):
         listing = list_files(args.at)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.study.errors import expected
 
 

@@ -83,15 +83,15 @@ def register(subparsers: command.Subparsers) -> None:
 def run_controller(args: argparse.Namespace) -> int:
     import asyncio
 
+    from groupflow.agents.api_token import TokenFileError
     from groupflow.control.api.server import ApiError
+    from groupflow.control.gather.plugin import PolicyFileError
     from groupflow.control.live.recording import RecordingError
     from groupflow.control.split.service import SplitError
-    from groupflow.endpoint.api_token import TokenFileError
-    from groupflow.network.topology import TopologyError
+    from groupflow.model.topology import TopologyError
     from groupflow.p4rt.connection import TakenError
     from groupflow.p4rt.program import ProgramError
     from groupflow.store.interface import StoreError
-    from groupflow.tuning.plugin import PolicyFileError
 
     tls = values.certificate(args)
     if args.cache_bytes < 0:
@@ -111,18 +111,18 @@ def run_controller(args: argparse.Namespace) -> int:
 async def _serve(args: argparse.Namespace, tls: tuple[Path, Path] | None) -> None:
     import asyncio
 
+    from groupflow.agents import api_token
     from groupflow.control.api.access import Guard
     from groupflow.control.api.rest import make_app
     from groupflow.control.api.server import names_of, serve_app, url_of
     from groupflow.control.controller import Controller, open_store
+    from groupflow.control.gather.plugin import load_policies
     from groupflow.control.live.recording import Recorder
     from groupflow.control.live.sampler import Live
     from groupflow.control.live.sockets import SwitchSockets
     from groupflow.control.sessions.requests import Options
-    from groupflow.endpoint import api_token
-    from groupflow.network import topology
+    from groupflow.files import topology
     from groupflow.p4rt.program import Program
-    from groupflow.tuning.plugin import load_policies
 
     policies = load_policies(args.policy_file)
     network = topology.load(args.topology)

@@ -25,9 +25,9 @@ from groupflow.cli.command import (
 from groupflow.cli.transfer import ended
 
 if TYPE_CHECKING:
-    from groupflow.endpoint.events import Event
-    from groupflow.endpoint.gather.director import Director
-    from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
+    from groupflow.agents.events import Event
+    from groupflow.agents.gather.director import Director
+    from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 
 DEFAULT_API = "127.0.0.1:9590"
 """not the controller's default: a server that gathers may run on another machine"""
@@ -108,11 +108,11 @@ def _send_arguments(commands: Subparsers) -> None:
 
 
 def run_serve(args: argparse.Namespace) -> int:
+    from groupflow.agents.api_token import TokenFileError
+    from groupflow.agents.errors import AgentError, ClientError
     from groupflow.control.api.server import ApiError
-    from groupflow.endpoint.api_token import TokenFileError
-    from groupflow.endpoint.errors import AgentError, ClientError
-    from groupflow.endpoint.gather.clients import ClientListError
-    from groupflow.tuning.plugin import PolicyFileError
+    from groupflow.control.gather.clients import ClientListError
+    from groupflow.control.gather.plugin import PolicyFileError
 
     if args.controller and (args.policy or args.policy_file):
         raise CommandError("--policy and --policy-file are the controller's; leave them out", USAGE)
@@ -128,7 +128,7 @@ def run_serve(args: argparse.Namespace) -> int:
 
 
 async def _serve_controlled(args: argparse.Namespace) -> None:
-    from groupflow.endpoint.gather.director import ControllerDirector
+    from groupflow.agents.gather.director import ControllerDirector
 
     options = _options(args, args.max_clients)
     async with ControllerDirector(args.controller) as director:
@@ -136,15 +136,15 @@ async def _serve_controlled(args: argparse.Namespace) -> None:
 
 
 async def _serve_alone(args: argparse.Namespace) -> None:
+    from groupflow.agents.api_token import published
     from groupflow.control.api.access import Guard
     from groupflow.control.api.gather import make_gather_app
     from groupflow.control.api.server import ApiError, is_beyond, listen, serve_app, url_of
     from groupflow.control.events import Events
-    from groupflow.control.gather import DEFAULT_POLICY, Gathering
-    from groupflow.endpoint.api_token import published
-    from groupflow.endpoint.gather import clients
+    from groupflow.control.gather import clients
+    from groupflow.control.gather.gathering import DEFAULT_POLICY, Gathering
+    from groupflow.control.gather.plugin import load_policies
     from groupflow.store.memory import MemoryStore
-    from groupflow.tuning.plugin import load_policies
 
     policies, policy = load_policies(args.policy_file), args.policy or DEFAULT_POLICY
     if policy not in policies:
@@ -169,14 +169,14 @@ async def _serve_alone(args: argparse.Namespace) -> None:
 
 def _options(args: argparse.Namespace, max_clients: int | None) -> "ServeOptions":
     """Raises CommandError."""
-    from groupflow.endpoint.gather.options import ServeOptions
+    from groupflow.agents.gather.options import ServeOptions
 
     tls = _certificate(args)
     return ServeOptions(listen=args.listen, out=args.out, tls=tls, max_clients=max_clients)
 
 
 async def _serve(director: "Director", options: "ServeOptions", *, json_lines: bool) -> None:
-    from groupflow.endpoint.gather.service import GatherService
+    from groupflow.agents.gather.service import GatherService
 
     stop = asyncio.Event()
     on_stop(stop.set)
@@ -218,7 +218,7 @@ def _print_line(event: "Event") -> None:
 
 
 def run_send(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.gather.options import GatherSendOptions
+    from groupflow.agents.gather.options import GatherSendOptions
 
     if args.file is not None and not args.file.exists():
         raise CommandError(f"{args.file}: no such file", REFUSED)
@@ -234,7 +234,7 @@ def run_send(args: argparse.Namespace) -> int:
 
 
 async def _send(options: "GatherSendOptions", *, json_lines: bool) -> None:
-    from groupflow.endpoint.agent_process import AgentProcess
+    from groupflow.agents.agent_process import AgentProcess
 
     def show(event: "Event") -> None:
         if json_lines:

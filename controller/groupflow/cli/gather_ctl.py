@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from groupflow import units
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.rest_client import (
@@ -19,7 +20,6 @@ from groupflow.cli.rest_client import (
     print_json,
 )
 from groupflow.cli.tables import print_pairs
-from groupflow.network import units
 
 COLUMNS = (
     *("name", "priority", "target", "throughput", "met", "rtt_ms", "loss_ratio"),
@@ -94,7 +94,7 @@ def _configure(args: argparse.Namespace) -> int:
 
 
 def _add(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.gather.clients import TOKEN, token_hash
+    from groupflow.control.gather.clients import TOKEN, token_hash
 
     # The token stays here: the controller and the server know only its hash.
     token = secrets.token_hex(16)

@@ -5,12 +5,12 @@ import json
 from functools import partial
 from typing import Any
 
+from groupflow.agents.events import Event
+from groupflow.agents.options import RoleOptions
 from groupflow.cli import values
 from groupflow.cli.command import Subparsers, add_command, on_stop
 from groupflow.cli.transfer import ended, report_lost
 from groupflow.cli.tree import add_host_arguments, host_options
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import RoleOptions
 
 
 def register(commands: Subparsers) -> None:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.display import Display, describe
+    from groupflow.agents.display import Display, describe
     from groupflow.tree.island import Island
 
     receiving, sending = _options(args)
@@ -65,7 +65,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 def _options(args: argparse.Namespace) -> tuple[RoleOptions, RoleOptions]:
     """Options of the receiving and of the sending side. Raises CommandError."""
-    from groupflow.endpoint.options import RecvOptions, SendOptions
+    from groupflow.agents.options import RecvOptions, SendOptions
     from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 
     host = host_options(args)

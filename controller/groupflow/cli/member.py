@@ -3,11 +3,11 @@
 import argparse
 from signal import SIGTERM
 
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.options import MemberOptions
 from groupflow.cli import values
 from groupflow.cli.command import Subparsers, add_command, on_stop
 from groupflow.cli.transfer import add_member_arguments, add_start, ended
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.options import MemberOptions
 
 
 def register(subparsers: Subparsers) -> None:
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _stay(options: MemberOptions, *, json_lines: bool) -> None:
-    from groupflow.endpoint.display import Display
+    from groupflow.agents.display import Display
 
     with Display(f"session {options.session}", json_lines=json_lines) as display:
         async with AgentProcess(options, on_event=display.show) as agent:

@@ -26,7 +26,7 @@ from groupflow.cli.command import (
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
     from groupflow.lab.registry import Claim, Entry
-    from groupflow.network.topology import Topology
+    from groupflow.model.topology import Topology
 
 DEFAULT_API = ("127.0.0.1", 9580)
 _INSIDE = "GROUPFLOW_NETWORK"
@@ -103,11 +103,11 @@ def _add_name(parser: Parser) -> None:
 
 
 def _up(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.errors import ProgramNotFoundError
+    from groupflow.agents.errors import ProgramNotFoundError
     from groupflow.lab.leftovers import InUseError
     from groupflow.lab.network import UNSHARE, NetworkError, check_rights
     from groupflow.lab.registry import Claim, RegistryError
-    from groupflow.network.topology import TopologyError
+    from groupflow.model.topology import TopologyError
     from groupflow.processes import DaemonError
 
     with (
@@ -121,7 +121,7 @@ def _up(args: argparse.Namespace) -> int:
             with Claim(name) as claim:
                 _enter(args, claim)
         inherited = json.loads(os.environ.pop(_INSIDE))
-        from groupflow.endpoint.api_token import VARIABLE, forgotten
+        from groupflow.agents.api_token import VARIABLE, forgotten
         from groupflow.lab.named import NamedOptions, Supervision, named, watch
 
         options = NamedOptions(
@@ -156,7 +156,7 @@ def _asked(args: argparse.Namespace) -> "Topology":
     """The topology of the command line. Raises TopologyError."""
     from dataclasses import replace
 
-    from groupflow.network.topology import load
+    from groupflow.files.topology import load
 
     topology = load(args.topology)
     if args.pcap:
@@ -169,8 +169,9 @@ def _asked(args: argparse.Namespace) -> "Topology":
 
 
 def _import(args: argparse.Namespace) -> int:
-    from groupflow.network.topology import TopologyError, load
-    from groupflow.network.variants import render
+    from groupflow.files.topology import load
+    from groupflow.files.variants import render
+    from groupflow.model.topology import TopologyError
 
     with failing_with(TopologyError, code=REFUSED):
         print(render(load(args.topology)), end="")
@@ -179,8 +180,8 @@ def _import(args: argparse.Namespace) -> int:
 
 def _enter(args: argparse.Namespace, claim: "Claim") -> Never:
     """Takes the API's address, then goes on in namespaces of the network's own."""
+    from groupflow.agents import api_token
     from groupflow.control.api.server import ApiError, listen
-    from groupflow.endpoint import api_token
     from groupflow.lab import namespaces
     from groupflow.lab.registry import FOLDER
 
@@ -213,7 +214,7 @@ def _enter(args: argparse.Namespace, claim: "Claim") -> Never:
 
 
 def _started(up: "Running") -> str:
-    from groupflow.endpoint.api_token import page
+    from groupflow.agents.api_token import page
 
     entry = up.entry
     sudo = "sudo " if "SUDO_UID" in os.environ else ""

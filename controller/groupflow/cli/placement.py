@@ -52,7 +52,8 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
 def _compute(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from groupflow.network.topology import TopologyError, load
+    from groupflow.files.topology import load
+    from groupflow.model.topology import TopologyError
     from groupflow.placement import PlacementError, choose
 
     if not args.sender or not args.members:

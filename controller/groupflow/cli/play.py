@@ -26,11 +26,11 @@ def register(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from groupflow.agents.api_token import TokenFileError, page, published
     from groupflow.control.api.access import Guard
     from groupflow.control.api.page import make_player
     from groupflow.control.api.server import ApiError, listen, serve_app, url_of
     from groupflow.control.live.recording import Recording, RecordingError
-    from groupflow.endpoint.api_token import TokenFileError, page, published
 
     async def serve(token: str) -> None:
         print(f"{args.file}: {len(recording.times)} moments, at {page(url)}", flush=True)

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
+from groupflow import units
 from groupflow.cli import command, values
-from groupflow.network import units
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.options import RecvOptions
+    from groupflow.agents.options import RecvOptions
 
     output: Path | None = None if str(args.output) == "-" else args.output
     if output is not None and not output.parent.is_dir():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
 from groupflow.cli.tables import print_pairs, print_table
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 if TYPE_CHECKING:
     import httpx
@@ -58,7 +58,7 @@ def call(
 def client(url: str) -> "httpx.Client":
     import httpx
 
-    from groupflow.endpoint.api_token import headers
+    from groupflow.agents.api_token import headers
 
     authority = os.environ.get("GROUPFLOW_API_CA") or None
     try:

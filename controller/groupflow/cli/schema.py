@@ -7,10 +7,10 @@ from pkgutil import resolve_name
 from groupflow.cli.command import OK, Subparsers, add_command
 
 _FORMS = {
-    "topology": "groupflow.network.reader:TopologyForm",
+    "topology": "groupflow.files.topology:TopologyForm",
     "scenario": "groupflow.sim.forms:ScenarioForm",
     "sweep": "groupflow.study.sweep.form:SweepForm",
-    "clients": "groupflow.endpoint.gather.clients:ClientListForm",
+    "clients": "groupflow.control.gather.clients:ClientListForm",
 }
 
 

@@ -22,7 +22,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.options import SendOptions
+    from groupflow.agents.options import SendOptions
 
     check_file(args.file)
     return run_transfer(values.options(SendOptions, args), json_lines=args.json)

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from groupflow import units
 from groupflow.cli import agents
 from groupflow.cli.command import OK, Subparsers
 from groupflow.cli.gather_ctl import client_row
 from groupflow.cli.rest_client import Rows, call, leaf, print_json
 from groupflow.cli.tables import print_table
-from groupflow.network import units
 
 WANTED = ("priority", "target", "share", "rate")
 """columns of a receiver's tuning"""

@@ -49,7 +49,7 @@ def request(args: argparse.Namespace) -> dict[str, object]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from groupflow.endpoint.programs import find_program
+    from groupflow.agents.programs import find_program
     from groupflow.lab.leftovers import RUN_FOLDER
     from groupflow.lab.registry import RegistryError, find
 

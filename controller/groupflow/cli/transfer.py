@@ -8,12 +8,12 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import AgentError, ClientError, InterruptedSessionError
+from groupflow.agents.events import Event
+from groupflow.agents.options import RoleOptions, own_name
 from groupflow.cli import values
 from groupflow.cli.command import INTERRUPTED, LOST, OK, REFUSED, CommandError, of_agent, on_stop
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError, ClientError, InterruptedSessionError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import RoleOptions, own_name
 
 
 def add_member_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def ended(work: Coroutine[Any, Any, int | None]) -> int:
 
 
 async def _transfer(options: RoleOptions, json_lines: bool) -> int:
-    from groupflow.endpoint.display import Display
+    from groupflow.agents.display import Display
 
     to_stdout = options.data_on_stdout
     from_stdin = getattr(options, "file", ...) is None

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from groupflow.agents.options import own_name
 from groupflow.cli import command, values
-from groupflow.endpoint.options import own_name
 
 if TYPE_CHECKING:
     from groupflow.tree.members import Parallel
@@ -248,7 +248,7 @@ def run_serve(args: argparse.Namespace) -> int:
 
 
 async def _serve(options: "DispatchOptions", args: argparse.Namespace) -> None:
-    from groupflow.endpoint.controller_link import registered
+    from groupflow.agents.controller_link import registered
     from groupflow.store.memory import MemoryStore
     from groupflow.store.sqlite import SqliteStore
     from groupflow.tree.service import Dispatch

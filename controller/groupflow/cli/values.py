@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from groupflow import units
 from groupflow.cli.command import REFUSED, USAGE, CommandError
-from groupflow.network import units
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from groupflow.agents.controller_link import BOUND_OF, ReportingKind
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
 from groupflow.control.sessions.model import Codec, RefusalError
 from groupflow.control.sessions.presence import Presence
-from groupflow.endpoint.controller_link import BOUND_OF, ReportingKind
 from groupflow.store.interface import Store, Transaction
 
 Kind: TypeAlias = ReportingKind | Literal["cache", "split", "gather"]

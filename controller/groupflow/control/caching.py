@@ -10,7 +10,7 @@ from groupflow.control.sessions.model import Codec, Session
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.replication import Neighbour, Node, lowest_branch_rate
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.p4rt.messages import Delegated, Mode, Policy
 
 FIRST_AGENT_ID = 0xF000

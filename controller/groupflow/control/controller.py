@@ -10,7 +10,9 @@ from groupflow.control.agents import Agents
 from groupflow.control.caching import Caching
 from groupflow.control.diffusion.service import Diffusion
 from groupflow.control.events import Events
-from groupflow.control.gather import Gathering
+from groupflow.control.gather.gathering import Gathering
+from groupflow.control.gather.policies import POLICIES, Policies
+from groupflow.control.gather.sharing import Sharing
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.packet_in import ControlPlane
@@ -18,9 +20,8 @@ from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import new_secret
 from groupflow.control.sessions.watchdog import Watchdog
-from groupflow.control.sharing import Sharing
 from groupflow.control.split.service import SplitOptions, Splitting
-from groupflow.network.topology import Switch, Topology
+from groupflow.model.topology import Switch, Topology
 from groupflow.p4rt import mastery
 from groupflow.p4rt.connection import Connection, connect
 from groupflow.p4rt.device import Device, State
@@ -28,7 +29,6 @@ from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.store.memory import MemoryStore
 from groupflow.store.sqlite import SqliteStore
-from groupflow.tuning.policies import POLICIES, Policies
 
 _ELECTION, _SECRET = "controller/election", "controller/secret"
 

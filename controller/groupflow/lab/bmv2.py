@@ -9,10 +9,10 @@ within BMv2's capacity.
 
 import shutil
 
-from groupflow.endpoint.errors import ProgramNotFoundError
+from groupflow.agents.errors import ProgramNotFoundError
 from groupflow.lab.host import interface_script
 from groupflow.lab.p4switch import P4Switch, accepts
-from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, Switch
+from groupflow.model.topology import CPU_PORT, DROP_PORT, QUEUES, Switch
 
 PROGRAM = "simple_switch_grpc"
 _THRIFT_BASE = 9090

@@ -9,10 +9,10 @@ from typing import Self, cast
 
 import httpx
 
-from groupflow.endpoint import api_token
+from groupflow.agents import api_token
+from groupflow.files import variants
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
-from groupflow.network import variants
 from groupflow.processes import Daemon
 
 _READY_SECONDS = 20.0

@@ -5,11 +5,11 @@
 import subprocess
 from pathlib import Path
 
-from groupflow.endpoint.programs import find_program
+from groupflow import units
+from groupflow.agents.programs import find_program
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.p4switch import P4Switch
-from groupflow.network import units
-from groupflow.network.topology import CPU_PORT, DROP_PORT, QUEUES, LinkSpec, Switch, Topology
+from groupflow.model.topology import CPU_PORT, DROP_PORT, QUEUES, LinkSpec, Switch, Topology
 from groupflow.p4rt.control_socket import ControlError, ask
 
 

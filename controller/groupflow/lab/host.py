@@ -11,7 +11,7 @@ from typing import Any
 
 from mininet.node import Host as MininetHost
 
-from groupflow.network.topology import Host
+from groupflow.model.topology import Host
 from groupflow.processes import DaemonError
 
 OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")

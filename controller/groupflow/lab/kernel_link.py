@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 
-from groupflow.network import units
+from groupflow import units
 
 PROGRAM = "nft"
 ABSENT = f"no {PROGRAM} on PATH, which loses frames for BMv2; install nftables"

@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.network import Network
-from groupflow.network.topology import End, Topology
+from groupflow.model.topology import End, Topology
 
 Direction: TypeAlias = tuple[str, str]
 """(from, to): adjacent nodes"""

@@ -12,16 +12,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Never
 
-from groupflow.endpoint.options import CacheOptions
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.options import CacheOptions
+from groupflow.agents.programs import find_program
+from groupflow.files import variants
 from groupflow.lab import own_program, split
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import Network, NetworkError, SwitchKind, processes_in, running
 from groupflow.lab.ownership import hand_over, make_folder
 from groupflow.lab.registry import Claim, Entry
 from groupflow.lab.schedule import scheduled
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.processes import Daemon, DaemonError
 
 API_PORT = 9580

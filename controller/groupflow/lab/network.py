@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 from mininet.link import Link
 from mininet.net import Mininet
 
+from groupflow import units
 from groupflow.data import DISSECTOR
 from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
@@ -25,9 +26,8 @@ from groupflow.lab.host import GroupHost
 from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.ownership import make_folder
 from groupflow.lab.p4switch import P4Switch
-from groupflow.network import units
-from groupflow.network.topology import Link as TopologyLink
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Link as TopologyLink
+from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from groupflow.network.topology import Switch, Topology, TopologyError
+from groupflow.model.topology import Switch, Topology, TopologyError
 
 if TYPE_CHECKING:
     from finsy.proto import p4r

@@ -13,7 +13,7 @@ from typing import Any
 from mininet.node import Switch as MininetSwitch
 
 from groupflow.lab.host import interface_script
-from groupflow.network.topology import Switch, Topology, TopologyError
+from groupflow.model.topology import Switch, Topology, TopologyError
 from groupflow.processes import Daemon, DaemonError
 
 PRIORITY = -15

@@ -19,18 +19,18 @@ from tempfile import TemporaryDirectory
 from mininet.cli import CLI
 from mininet.node import Node
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import RecvOptions, SendOptions
-from groupflow.endpoint.programs import find_program
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import ClientError
+from groupflow.agents.events import Event
+from groupflow.agents.options import RecvOptions, SendOptions
+from groupflow.agents.programs import find_program
+from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import Running, Supervision, joined
 from groupflow.lab.network import NetworkError
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.p4rt.control_socket import ControlError
 from groupflow.processes import Daemon, DaemonError
 

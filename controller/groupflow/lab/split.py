@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network
 from pathlib import Path
 
+from groupflow.agents.programs import find_program
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
-from groupflow.endpoint.programs import find_program
+from groupflow.files import variants
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
-from groupflow.network import variants
-from groupflow.network.topology import Host
+from groupflow.model.topology import Host
 from groupflow.processes import Daemon
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError, ClientError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import AgentError, ClientError
+from groupflow.agents.events import Event
+from groupflow.agents.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.files import variants
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.network import Network
-from groupflow.network import variants
 
 STALL_SECONDS = 60.0
 """time without a byte at any receiver after which a transfer is given up"""

@@ -11,7 +11,7 @@ from finsy import P4Schema
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 _Json = Mapping[str, object]
 

@@ -20,7 +20,7 @@ from finsy import (
 from finsy.proto import p4r
 from google.protobuf import text_format
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.p4rt.connection import connect
 from groupflow.p4rt.program import Program, ProgramError
 

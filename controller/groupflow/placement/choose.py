@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
 from groupflow.placement.layout import nearest
 from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Overlay, Problem

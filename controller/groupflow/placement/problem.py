@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from groupflow.network.topology import LinkSpec, Topology
+from groupflow.model.topology import LinkSpec, Topology
 from groupflow.placement.routes import Routes
 
 Path: TypeAlias = tuple[tuple[tuple[int, int], LinkSpec], ...]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groupflow.network.topology import LinkSpec, Topology
+from groupflow.model.topology import LinkSpec, Topology
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.probe import wire
 from groupflow.probe.errors import BusyError, ProbeError, RefusedError
 from groupflow.probe.model import LEAST_BUFFER, PORT, WARM_UP, Cell, Probe, ProbeOptions

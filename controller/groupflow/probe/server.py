@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.probe import wire
 from groupflow.probe.errors import ProbeError
 from groupflow.probe.model import LEAST_BUFFER, LEAST_CELL_S, MOST_BUFFER, MOST_CELL_S, MOST_CONNECTIONS, PORT

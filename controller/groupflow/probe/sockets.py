@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.probe.errors import ProbeError
 
 Key = TypeVar("Key")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from groupflow.network.topology import Topology
+    from groupflow.model.topology import Topology
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
 Repair: TypeAlias = Literal["go_back_n", "selective", "erasure"]

@@ -18,7 +18,7 @@ from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
-from groupflow.network.topology import Switch
+from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
 from groupflow.p4rt.entries import DELETE, Change, Entries, encode
 from groupflow.p4rt.program import Program

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from groupflow.network.topology import Host
+from groupflow.model.topology import Host
 from groupflow.sim.model import (
     Flow,
     Generator,

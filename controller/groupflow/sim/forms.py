@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
+from groupflow import units
 from groupflow.control.diffusion.coefficients import parse_number
-from groupflow.network import forms, units
-from groupflow.network import reader as network
-from groupflow.network.forms import Bytes, Delay, Form, Loss, Packets, Written, default, number
-from groupflow.network.topology import LinkSpec
+from groupflow.files import forms
+from groupflow.files import topology as network
+from groupflow.files.forms import Bytes, Delay, Form, Loss, Packets, Written, default, number
+from groupflow.model.topology import LinkSpec
 from groupflow.sim.model import Pattern, Profile, Variant
 
 LAST_DEVICE_ID = 0xFFFF

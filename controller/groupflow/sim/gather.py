@@ -1,5 +1,5 @@
-"""Clients that send to a server which tunes them, in virtual time: the policies of `groupflow.tuning` on
-simulated hosts.
+"""Clients that send to a server which tunes them, in virtual time: the policies of
+`groupflow.control.gather` on simulated hosts.
 
 A client's stream is greedy. It goes over as many TCP connections (stripes) as the policy says; a stripe that
 is closed sends no new bytes, one that is opened starts slowly. The server measures as a real one does:
@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from groupflow.control.gather.model import ROUND_S, Client, Limits, Policy, Reading, Setting
 from groupflow.sim.model import SECOND, Flow, Scenario, TcpTraffic
 from groupflow.sim.runner import Progress, build
-from groupflow.tuning.model import ROUND_S, Client, Limits, Policy, Reading, Setting
 
 if TYPE_CHECKING:
     from groupflow._native import NativeSim

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from groupflow.data import P4_JSON, P4INFO
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.sim.bone import Bone
 
 if TYPE_CHECKING:

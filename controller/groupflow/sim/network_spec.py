@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from groupflow.network.topology import CPU_PORT, DROP_PORT, End, Host, Link
+from groupflow.model.topology import CPU_PORT, DROP_PORT, End, Host, Link
 from groupflow.sim import bone, model
 from groupflow.sim.split import agent_hosts, split_flows
 

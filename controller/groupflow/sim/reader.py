@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 from groupflow.control.diffusion.coefficients import CoefficientError
 from groupflow.data import P4_JSON, P4INFO
-from groupflow.network.forms import load_text, naming, read_yaml, refuse, validate
-from groupflow.network.reader import build, read_address
-from groupflow.network.repetition import expand
-from groupflow.network.topology import Topology, TopologyError
-from groupflow.network.topology import load as load_topology
+from groupflow.files.forms import load_text, naming, read_yaml, refuse, validate
+from groupflow.files.repetition import expand
+from groupflow.files.topology import build, read_address
+from groupflow.files.topology import load as load_topology
+from groupflow.model.topology import Topology, TopologyError
 from groupflow.sim import forms, model
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import FifoOptions, Scenario, ScenarioError

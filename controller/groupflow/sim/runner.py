@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.sim.model import Scenario, ScenarioError, SwitchSetup
 from groupflow.sim.network_spec import network_spec
 from groupflow.sim.results import Results

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import Console, RenderableType
 
+from groupflow.agents.errors import ClientError
+from groupflow.agents.events import EventError
 from groupflow.control.diffusion.thrift_client import ThriftError
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.events import EventError
 from groupflow.lab.controller_process import ControllerError
 from groupflow.lab.leftovers import InUseError
 from groupflow.lab.measure import MeasureError

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.study.errors import StudyError
 
 Cell: TypeAlias = str | int | float | None

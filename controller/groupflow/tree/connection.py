@@ -27,7 +27,7 @@ from socket import AF_INET
 from ssl import SSLContext
 from typing import Any, TypeAlias, cast
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.tree.errors import TreeError
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.events import Event
-from groupflow.endpoint.options import RoleOptions
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import ClientError
+from groupflow.agents.events import Event
+from groupflow.agents.options import RoleOptions
 
 
 class Island:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
-from groupflow.endpoint.options import RoleOptions, Start, flag
+from groupflow.agents.options import RoleOptions, Start, flag
 
 if TYPE_CHECKING:
-    from groupflow.endpoint.events import Event
+    from groupflow.agents.events import Event
 
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
 Parallel: TypeAlias = int | Literal["auto"]

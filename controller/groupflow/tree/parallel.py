@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from groupflow.endpoint.events import Event
+from groupflow.agents.events import Event
 from groupflow.probe.errors import ProbeError
 from groupflow.probe.server import ServeOptions, Server
 from groupflow.tree.errors import TreeError

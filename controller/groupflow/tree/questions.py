@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from groupflow.network import units
-from groupflow.network.reasons import reason
+from groupflow import units
+from groupflow.errors import reason
 from groupflow.tree.errors import TreeError, TreeRefusedError
 from groupflow.tree.identity import fingerprint
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
 
-from groupflow.endpoint.controller_link import Standing
+from groupflow.agents.controller_link import Standing
 from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
 from groupflow.tree.absence import Absence

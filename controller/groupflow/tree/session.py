@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.options import Start, own_name
-from groupflow.endpoint.stream import MemberStream, OnEvent, Role
+from groupflow.agents.errors import ClientError
+from groupflow.agents.options import Start, own_name
+from groupflow.agents.stream import MemberStream, OnEvent, Role
 from groupflow.tree.members import EDGES, Edges, Parallel, Slow, TreeRecvOptions, TreeSendOptions
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from groupflow import sim
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from groupflow.sim.runner import build
 from groupflow.study.errors import RunFailedError
 from groupflow.study.pool import end_when_told

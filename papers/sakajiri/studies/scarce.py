@@ -8,8 +8,8 @@ has its target by its mean.
 from itertools import pairwise
 from statistics import fmean
 
+from groupflow.control.gather.buffers import rate_of, window_for
 from groupflow.study.claims import Claim, finding
-from groupflow.tuning.buffers import rate_of, window_for
 from papers.sakajiri.claims import whole
 from papers.sakajiri.network import MSS
 from papers.sakajiri.outcome import Outcomes

@@ -14,9 +14,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from groupflow.cli.main import main
-from groupflow.network.topology import load
-from tests.unit.endpoint.gather import test_clients
-from tests.unit.network import test_repetition, test_topology
+from groupflow.files.topology import load
+from tests.unit.control.gather import test_clients
+from tests.unit.files import test_repetition, test_topology
 from tests.unit.sim import test_fifo_options, test_reader
 
 Takes: TypeAlias = Callable[[str, str], bool]

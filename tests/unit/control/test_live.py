@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from groupflow.agents.api_token import headers
 from groupflow.control.live.frames import Meter, Stats
 from groupflow.control.live.sampler import HISTORY, MOST_VIEWERS, WAITING, Live
 from groupflow.control.live.sockets import SwitchSockets
-from groupflow.endpoint.api_token import headers
 from tests.support.api import served
 from tests.support.world import world
 

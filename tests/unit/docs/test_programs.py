@@ -18,7 +18,7 @@ import yaml
 
 import groupflow
 from groupflow import Switch, sim
-from groupflow.network import topology
+from groupflow.files import topology
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, Block, blocks, name
 
 LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorials").glob("*.md"))]

@@ -46,7 +46,7 @@ def no_sources(_: str, names: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "line", "broken"),
     [
-        ("controller/groupflow/network/units.py", "import groupflow.sim", "arrows"),
+        ("controller/groupflow/units.py", "import groupflow.sim", "arrows"),
         ("controller/groupflow/control/events.py", "def f(): import groupflow.tree.service", "arrows"),
         ("controller/groupflow/new/__init__.py", "", "arrows"),
         ("controller/groupflow/cli/send.py", "def f(): import papers.amcb", "beside it"),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.files import variants
 from groupflow.lab import bmv2, gfswitch
 from groupflow.lab.host import OFFLOADS, host_script
 from groupflow.lab.network import interfaces
-from groupflow.network import variants
-from groupflow.network.topology import LinkSpec
+from groupflow.model.topology import LinkSpec
 
 LINE = variants.named("line")
 

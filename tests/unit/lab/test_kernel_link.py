@@ -2,8 +2,8 @@
 
 import pytest
 
+from groupflow import units
 from groupflow.lab import kernel_link
-from groupflow.network import units
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
+from groupflow.files import variants
 from groupflow.lab.measure import CpuTimes, MeasureError, PortBytes, port_statistics, switch_health, usage
-from groupflow.network import variants
 
 STATS: dict[str, object] = {
     "cpu_bound": False,

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from groupflow.data import P4_JSON, P4INFO
+from groupflow.files.topology import load
 from groupflow.lab import own_program
-from groupflow.network.topology import Topology, TopologyError, load
+from groupflow.model.topology import Topology, TopologyError
 from tests.support import exercise
 
 P4C = """#!/bin/sh

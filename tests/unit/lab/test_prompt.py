@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.files import variants
 from groupflow.lab.prompt import PromptError, transfer
-from groupflow.network import variants
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 

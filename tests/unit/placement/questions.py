@@ -7,7 +7,7 @@ import random
 from hypothesis import strategies as st
 
 from experiments.placement import networks
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.placement import Problem
 
 

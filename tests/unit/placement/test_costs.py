@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from experiments.placement import networks
-from groupflow.network.topology import Topology
-from groupflow.network.variants import named, with_delay
+from groupflow.files.variants import named, with_delay
+from groupflow.model.topology import Topology
 from groupflow.placement import Problem, choose
 from groupflow.placement.costs import completion_time, connections, link_bytes
 from groupflow.placement.layout import nearest

@@ -10,8 +10,8 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.data import TOPOLOGIES
-from groupflow.network.topology import parse
-from groupflow.network.variants import named
+from groupflow.files.topology import parse
+from groupflow.files.variants import named
 from groupflow.placement import PlacementError, choose
 
 FIG5 = str(TOPOLOGIES / "fig5.yaml")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from groupflow import sim
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from groupflow.sim.bone import Method, Repair
 
 SECOND = 10**9

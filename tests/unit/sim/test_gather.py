@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from groupflow import sim
-from groupflow.network.topology import parse
+from groupflow.control.gather.model import Client, Limits, Policy, Reading, Setting
+from groupflow.files.topology import parse
 from groupflow.sim.gather import Gathering, Round, Sender, run
-from groupflow.tuning.model import Client, Limits, Policy, Reading, Setting
 
 SECOND = 10**9
 MSS = 1000

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions

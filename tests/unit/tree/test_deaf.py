@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import AgentError
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import AgentError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import groupflow
-from groupflow.endpoint.errors import AgentError, ClientError, RefusedError
+from groupflow.agents.errors import AgentError, ClientError, RefusedError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions

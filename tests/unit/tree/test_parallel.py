@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import groupflow
-from groupflow.endpoint.errors import ClientError
-from groupflow.endpoint.events import Event
+from groupflow.agents.errors import ClientError
+from groupflow.agents.events import Event
 from groupflow.probe import Cell, Probe, ProbeError
 from groupflow.store.memory import MemoryStore
 from groupflow.tree import answers

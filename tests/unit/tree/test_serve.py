@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.support.tokens import token_file

@@ -16,8 +16,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from groupflow.endpoint.api_token import VARIABLE
-from groupflow.endpoint.controller_link import TOKEN_VARIABLE
+from groupflow.agents.api_token import VARIABLE
+from groupflow.agents.controller_link import TOKEN_VARIABLE
 
 OF_AGENTS = frozenset({"/v1/agents/reports", "/v1/gather/rounds"})
 """the paths for which the token of agents is enough"""

@@ -6,6 +6,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from groupflow import units
 from groupflow.control.agents import Request
 from groupflow.control.controller import Controller
 from groupflow.control.diffusion import model
@@ -13,7 +14,6 @@ from groupflow.control.diffusion.coefficients import UNITS
 from groupflow.control.diffusion.plan import Branch, Part
 from groupflow.control.diffusion.readings import Reading
 from groupflow.control.diffusion.service import ControlledFlow, Diffusion
-from groupflow.network import units
 from groupflow.p4rt.externs import Generator
 
 

@@ -5,13 +5,13 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi_offline import FastAPIOffline
 
+from groupflow.agents.events import Event, EventError
 from groupflow.control.api import gather_schemas
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import Problem
-from groupflow.control.gather import Gathering
-from groupflow.endpoint.events import Event, EventError
-from groupflow.endpoint.gather.clients import Registered
-from groupflow.tuning.model import Client
+from groupflow.control.gather.clients import Registered
+from groupflow.control.gather.gathering import Gathering
+from groupflow.control.gather.model import Client
 
 
 def make_gather_app(gathering: Gathering) -> FastAPI:

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 
 from groupflow.control.agents import Request
-from groupflow.control.gather import ServerState
-from groupflow.endpoint.gather.clients import MOST_CONNECTIONS, NAME
+from groupflow.control.gather.clients import MOST_CONNECTIONS, NAME
+from groupflow.control.gather.gathering import ServerState
 
 
 class GatherView(BaseModel):

@@ -7,9 +7,9 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from groupflow.control.diffusion.coefficients import CoefficientError
 from groupflow.control.diffusion.model import DiffusionError
-from groupflow.control.gather import GatherError
+from groupflow.control.gather.gathering import GatherError
 from groupflow.control.sessions.model import RefusalError
-from groupflow.network.forms import Refused
+from groupflow.files.forms import Refused
 from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.entries import UnknownEntityError

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 
 class ApiError(Exception):

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from ipaddress import IPv4Address
 from typing import Any
 
+from groupflow import units
 from groupflow.control.api import schemas
 from groupflow.control.api.tcp import tcp_view
 from groupflow.control.controller import Controller
@@ -11,8 +12,7 @@ from groupflow.control.sessions.model import Member, Session
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.control.sessions.tokens import token
-from groupflow.network import units
-from groupflow.network.topology import Link
+from groupflow.model.topology import Link
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
 from groupflow.p4rt.program import Field, Program
 

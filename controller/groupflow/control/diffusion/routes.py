@@ -7,7 +7,7 @@ from groupflow.control.diffusion.coefficients import line_rate
 from groupflow.control.diffusion.model import PROTOCOLS, DiffusionError, FlowRequest
 from groupflow.control.diffusion.plan import Branch, Rule, StreamRule, Upstream
 from groupflow.control.sessions.replication import Node
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 Delays = Callable[[str, str], int]
 """The delay in ns of the link between two adjacent nodes."""

@@ -14,7 +14,7 @@ from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.numbers import Stream
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries
 from groupflow.p4rt.program import Program

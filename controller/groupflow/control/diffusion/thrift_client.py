@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 _VERSION_CALL = 0x80010001
 _REPLY = 2

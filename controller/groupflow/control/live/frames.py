@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from groupflow.control.diffusion.coefficients import RATE_MAX, UNITS
 from groupflow.control.diffusion.readings import Reading
-from groupflow.network.topology import End, Topology
+from groupflow.model.topology import End, Topology
 
 Form: TypeAlias = dict[str, Any]
 """an object of a frame, as it becomes JSON"""

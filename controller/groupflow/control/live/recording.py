@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from groupflow.control.live.frames import Form
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 log = logging.getLogger(__name__)
 

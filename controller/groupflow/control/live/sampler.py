@@ -14,7 +14,7 @@ from groupflow.control.diffusion.readings import Reading
 from groupflow.control.events import Event
 from groupflow.control.live.frames import Form, Meter, Stats, hop, topology_form
 from groupflow.control.live.sockets import SwitchSockets
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.counters import read_counter
 

@@ -5,7 +5,7 @@ from groupflow.control.sessions.requests import JoinRequest
 from groupflow.control.sessions.targets import check_targets
 from groupflow.control.sessions.tcp import MAX_LISTENERS
 from groupflow.control.sessions.tokens import admits
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 
 def check(session: Session, ask: JoinRequest, secret: str, topology: Topology, now: float) -> None:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 
 from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
 from groupflow.p4rt.messages import Mode, Policy
 

@@ -9,7 +9,7 @@ from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.numbers import CURSORS, NEIGHBOURS, STREAMS, Stream, SwitchNumbers
 from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
-from groupflow.network.topology import Host, Topology
+from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.device import State
 from groupflow.p4rt.entries import Entries, Key

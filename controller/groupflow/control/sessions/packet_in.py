@@ -14,7 +14,7 @@ from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.requests import JoinRequest
 from groupflow.control.sessions.watchdog import Watchdog
-from groupflow.network.topology import Host, Topology
+from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import Alive, Control, Joined, Left, Refused, Reply, Unknown, parse_control
 from groupflow.store.interface import StoreError

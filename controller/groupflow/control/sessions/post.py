@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.model import Member, Session
-from groupflow.network.topology import Host
+from groupflow.model.topology import Host
 from groupflow.p4rt.messages import Address, Notice, NoticeKind, Reply, reply_frame
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from groupflow.control.sessions.model import RefusalError, Session
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 
 class Neighbour(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from groupflow.control.sessions.model import LAST_WINDOW, RefusalError, Role, Start
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
-from groupflow.network.topology import Host
+from groupflow.model.topology import Host
 from groupflow.p4rt.messages import Mode, Policy
 
 

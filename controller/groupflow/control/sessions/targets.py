@@ -1,8 +1,8 @@
 """The conditions under which a receiver can have a target: whether its link can be divided, and by what."""
 
+from groupflow import units
 from groupflow.control.sessions.model import RefusalError, SessionRecord
-from groupflow.network import units
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 FRAME, PAYLOAD = 1514, 1448
 """bytes of a full packet on the wire, and of the stream in it"""

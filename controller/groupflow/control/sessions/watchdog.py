@@ -14,7 +14,7 @@ from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import MEMBERS, SESSIONS, RefusalError, Session
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
-from groupflow.network.topology import Host
+from groupflow.model.topology import Host
 from groupflow.p4rt.device import ApplyError, State
 from groupflow.p4rt.messages import NoticeKind
 from groupflow.store.interface import Store, StoreError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from groupflow.network.reasons import reason
+from groupflow.errors import reason
 
 Form: TypeAlias = Mapping[str, object]
 """A JSON object."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from groupflow.control.sessions.model import Session, TcpSettings
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 PEER_PORT = 26480
 """TCP port at which agents listen for each other: `gfagent split --peer-port`."""

@@ -7,7 +7,7 @@ also how `groupflow.placement` prices them: each host to the nearest, agents by 
 
 from collections.abc import Collection, Sequence
 
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.placement import PlacementError, Problem, choose
 from groupflow.placement.costs import connections, link_bytes
 from groupflow.placement.layout import nearest

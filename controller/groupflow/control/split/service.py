@@ -19,7 +19,7 @@ from groupflow.control.split.agent import AgentState, SplitAgent
 from groupflow.control.split.control_socket import ControlAddress, Form
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.interface import Store, StoreError, Transaction
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network
 
 from groupflow.control.split.overlay import nearest
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 from groupflow.p4rt.entries import Action, Entries, Key
 
 _TABLE = "ipv4_route"

@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 import yaml
 from pydantic import Field, PlainValidator, model_validator
 
-from groupflow.network import forms, units, variants
-from groupflow.network.forms import Form, naming, refusal, refuse
-from groupflow.network.topology import TopologyError, load
+from groupflow import units
+from groupflow.files import forms, variants
+from groupflow.files.forms import Form, naming, refusal, refuse
+from groupflow.files.topology import load
+from groupflow.model.topology import TopologyError
 from groupflow.sim import Scenario, ScenarioError, parse
 
 MOST_RUNS = 100_000

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from groupflow.network import variants
+from groupflow.files import variants
 from groupflow.sim import ScenarioError
 from groupflow.study.errors import StoppedError, StudyError
 from groupflow.study.files import into

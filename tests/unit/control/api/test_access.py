@@ -13,13 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from groupflow.agents import api_token
+from groupflow.agents.controller_link import ControllerLink, ControllerLinkError
 from groupflow.cli.main import main
 from groupflow.control.api.access import Guard
 from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import listen, listen_privately, names_of, serve_app
 from groupflow.control.live.recording import Recorder
-from groupflow.endpoint import api_token
-from groupflow.endpoint.controller_link import ControllerLink, ControllerLinkError
 from tests.support.api import ctl, served
 from tests.support.world import world
 

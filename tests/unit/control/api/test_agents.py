@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
+from groupflow.agents.controller_link import REPORT_SECONDS, TIMEOUT
 from groupflow.control.agents import MOST_AGENTS, AgentId, Agents, Bounds, Report
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import RefusalError
 from groupflow.control.sessions.requests import Options
-from groupflow.endpoint.controller_link import REPORT_SECONDS, TIMEOUT
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import StoreError, Transaction
 from tests.support.api import ctl, served

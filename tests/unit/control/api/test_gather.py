@@ -13,22 +13,22 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from groupflow.agents.gather.director import ControllerDirector
+from groupflow.agents.gather.options import ServeOptions
+from groupflow.agents.gather.service import GatherService
 from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.server import listen, serve_app
 from groupflow.control.events import Events
-from groupflow.control.gather import Gathering
-from groupflow.endpoint.gather.clients import token_hash
-from groupflow.endpoint.gather.director import ControllerDirector
-from groupflow.endpoint.gather.options import ServeOptions
-from groupflow.endpoint.gather.service import GatherService
+from groupflow.control.gather.clients import token_hash
+from groupflow.control.gather.gathering import Gathering
+from groupflow.control.gather.policies import POLICIES
 from groupflow.store.interface import Store, StoreError
 from groupflow.store.memory import MemoryStore
-from groupflow.tuning.policies import POLICIES
 from tests.support.api import ctl, served
 from tests.support.waiting import until
 from tests.support.world import Clock
-from tests.unit.endpoint.gather.test_service import tunings
+from tests.unit.agents.gather.test_service import tunings
 
 LIMITS = {"link_bps": 10**7, "buffer": 100_000}
 CAM1 = {"name": "cam1", "token_sha256": token_hash("c0ffee"), "target_bps": 10**6, "priority": 1}

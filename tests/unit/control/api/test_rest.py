@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
+from groupflow.agents.api_token import headers
 from groupflow.cli.main import main
 from groupflow.control.api.server import ApiError, listen
-from groupflow.endpoint.api_token import headers
 from tests.support.api import ctl, served
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO, TOPOLOGY

@@ -2,7 +2,7 @@
 
 from groupflow.control.diffusion.model import FlowRequest
 from groupflow.control.diffusion.routes import flow_places
-from groupflow.network import variants
+from groupflow.files import variants
 
 MS = 1_000_000
 

@@ -9,7 +9,7 @@ from groupflow.control.sessions.desired import guard_entries, stream_entries, un
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord
 from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
 from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, Action, Entries, Key, Replicas
 from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan

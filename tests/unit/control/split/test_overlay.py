@@ -7,7 +7,8 @@ import pytest
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord, TcpSettings
 from groupflow.control.sessions.tcp import checked, lowest_free
 from groupflow.control.split import overlay, steering
-from groupflow.network.topology import Topology, parse
+from groupflow.files.topology import parse
+from groupflow.model.topology import Topology
 from groupflow.p4rt.entries import Action, Key
 
 SWITCHES = "abcdef"

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from groupflow.control.split.placing import anybody, hosts, place
-from groupflow.network.topology import Topology, parse
+from groupflow.files.topology import parse
+from groupflow.model.topology import Topology
 from tests.unit.control.split.test_overlay import network
 
 LINE = network(("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), agents="abcde")

@@ -10,7 +10,7 @@ import pytest
 from groupflow.control.sessions.model import RefusalError, TcpSettings
 from groupflow.control.split.control_socket import ControlAddress
 from groupflow.control.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
-from groupflow.network.topology import parse
+from groupflow.files.topology import parse
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.memory import MemoryStore
 from tests.support.split import REFUSED, TCP, lab

@@ -11,9 +11,9 @@ from experiments.demo.results import (
     Run,
     Transport,
 )
+from groupflow.files import variants
 from groupflow.lab.measure import LinkUse, SwitchHealth
-from groupflow.network import variants
-from groupflow.network.topology import Topology
+from groupflow.model.topology import Topology
 
 MIB = 1 << 20
 SIZE = 64 * MIB

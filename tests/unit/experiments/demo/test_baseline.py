@@ -11,7 +11,7 @@ import pytest
 
 from experiments.demo import baseline, tcp_copy
 from experiments.demo.options import Options
-from groupflow.network import variants
+from groupflow.files import variants
 
 MIB = 1 << 20
 

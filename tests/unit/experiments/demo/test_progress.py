@@ -6,7 +6,7 @@ import re
 from rich.console import Console
 
 from experiments.demo.progress import ProgressView, result_table, summary
-from groupflow.endpoint.events import Event
+from groupflow.agents.events import Event
 from groupflow.lab.transfer import Track
 from tests.unit.experiments.demo import canned
 

@@ -10,8 +10,8 @@ import pytest
 from experiments.diffusion import on_bmv2
 from experiments.diffusion.on_bmv2 import Queues
 from groupflow.control.diffusion.plan import QUEUES
+from groupflow.files import variants
 from groupflow.lab.network import Network
-from groupflow.network import variants
 from groupflow.study.experiment import RunError
 
 TOPOLOGY = on_bmv2.slowed(variants.named("chain"))

@@ -13,8 +13,8 @@ from rich.console import Console
 from experiments.gather import beside, claims, labs, plan, run
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import MTU, topology
+from groupflow.agents.events import Event
 from groupflow.cli.main import main
-from groupflow.endpoint.events import Event
 from groupflow.study.paper import by_case
 from papers.sakajiri.network import MSS
 from papers.sakajiri.outcome import Outcome, Series

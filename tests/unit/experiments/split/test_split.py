@@ -15,8 +15,8 @@ from experiments.split.compare import compare
 from experiments.split.kernel import SCRIPT
 from experiments.split.plan import SENDER, Plan, Result
 from groupflow import sim
-from groupflow.endpoint.agent_process import AgentProcess
-from groupflow.endpoint.errors import ClientError
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import ClientError
 from papers.icn2011.paper import Case
 
 PLAN = Plan(seconds=4.0, members=(1,), tcp=("sack",))

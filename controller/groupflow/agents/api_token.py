@@ -1,0 +1,123 @@
+"""The token of a REST API: made when the API starts, in a file of its owner's, where programs find it.
+
+`headers(url)` is all that a program needs to be let in by an API of the same user on the same machine.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from groupflow.errors import reason
+
+VARIABLE = "GROUPFLOW_API_TOKEN"
+"""environment variable of an API's token: for the API, and for programs elsewhere"""
+
+
+class TokenFileError(Exception):
+    """The token cannot be kept. One line with the cure."""
+
+
+def headers(url: str, token: str | None = None) -> dict[str, str]:
+    """The headers by which the API at `url` lets a program in; `token` None: the one that is found."""
+    token = token or find(url)
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def find(url: str) -> str | None:
+    """The token of the API at `url`: that of the environment, else of a private file of this user's."""
+    if token := os.environ.get(VARIABLE):
+        return token
+    with suppress(OSError, ValueError):
+        path = _path(_folder(), *_host_and_port(url))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor) as file:
+            if _is_private(os.fstat(descriptor)):
+                return file.read().strip()
+    return None
+
+
+def page(url: str) -> str:
+    """The address that lets a browser in; without the token where others can read standard output."""
+    with suppress(OSError):
+        about = os.fstat(1)
+        if stat.S_ISREG(about.st_mode) and about.st_mode & 0o077:
+            return f"{url}/?token=(in {_path(_folder(), *_host_and_port(url))})"
+    return f"{url}/?token={find(url)}"
+
+
+@contextmanager
+def published(urls: Sequence[str]) -> Generator[str]:
+    """The token of an API that is served at these addresses, for as long as it is. Raises TokenFileError."""
+    token = new()
+    with ExitStack() as files:
+        for url in urls:
+            files.enter_context(forgotten(keep(url, token), token))
+        yield token
+
+
+@contextmanager
+def forgotten(path: Path | None, token: str) -> Generator[None]:
+    """Removes a token's file at the end of the block, unless another API has taken the address over."""
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path and path.read_text() == token:
+                path.unlink()
+
+
+def past_mounts(path: Path) -> tuple[int, Path]:
+    """A descriptor of the path's folder, and a path by it that holds where something is mounted over it."""
+    folder = os.open(path.parent, os.O_PATH)
+    return folder, Path(f"/proc/self/fd/{folder}", path.name)
+
+
+def new() -> str:
+    """A token for an API that starts: that of the environment, or a new one."""
+    return os.environ.get(VARIABLE) or secrets.token_hex(32)
+
+
+def keep(url: str, token: str) -> Path:
+    """Writes the token's file, which only its owner can read from the first moment. Raises TokenFileError."""
+    folder = _folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(folder.lstat()):
+            raise TokenFileError(f"{folder} is open to others; run: chmod 700 {folder}")
+        path = _path(folder, *_host_and_port(url))
+        part = path.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(token)
+        part.replace(path)
+    except OSError as error:
+        raise TokenFileError(f"{folder}: {reason(error)}") from None
+    return path
+
+
+def _folder() -> Path:
+    if os.geteuid() == 0:
+        return Path("/run/groupflow/api")
+    own = os.environ.get("XDG_RUNTIME_DIR")
+    return (Path(own) if own else Path.home() / ".local/state") / "groupflow/api"
+
+
+def _is_private(about: os.stat_result) -> bool:
+    return about.st_uid == os.geteuid() and not about.st_mode & 0o077
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    """Raises ValueError."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return ("127.0.0.1" if host in ("localhost", "0.0.0.0") else host), port
+
+
+def _path(folder: Path, host: str, port: int) -> Path:
+    if "/" in host:
+        raise ValueError(host)
+    return folder / f"{host},{port}.token"

@@ -1,0 +1,94 @@
+"""Requests to a hub or a rim over HTTP: for a list of its files, and to send one."""
+
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import quote
+
+import httpx
+
+from groupflow.errors import reason
+
+_SECONDS = 10.0
+
+
+class OrderError(Exception):
+    """A request that failed. One line with the cure; `found` is false where the file does not exist."""
+
+    def __init__(self, text: str, *, found: bool = True) -> None:
+        super().__init__(text)
+        self.found = found
+
+
+@dataclass(frozen=True)
+class FileView:
+    name: str
+    size: int
+    sha256: str | None
+    """None: the file is not hashed yet"""
+    state: str
+    """of a hub: idle, hashing, queued, sending, sent, failed; of a rim: stored"""
+    done_bytes: int = 0
+    """of a hub: bytes that no rim is known to lack"""
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    role: str
+    """hub or rim"""
+    files: tuple[FileView, ...]
+
+
+def list_files(at: str) -> Listing:
+    """The files of the hub or the rim that serves HTTP `at` HOST:PORT. Raises OrderError."""
+    form = cast(dict[str, object], _ask("GET", at, "/"))
+    try:
+        files = tuple(_view(each) for each in cast(list[dict[str, object]], form["files"]))
+        return Listing(str(form["role"]), files)
+    except (KeyError, TypeError, ValueError):
+        raise OrderError(f"{at} is no hub and no rim; check the address") from None
+
+
+def show_file(at: str, name: str) -> FileView:
+    """The state of a hub's file. Raises OrderError."""
+    return _file("GET", at, name)
+
+
+def send_file(at: str, name: str) -> FileView:
+    """Has a hub send a file of its folder. Raises OrderError."""
+    return _file("POST", at, name)
+
+
+def _file(method: str, at: str, name: str) -> FileView:
+    form = _ask(method, at, f"/{quote(name, safe='')}")
+    try:
+        return _view(cast(dict[str, object], form))
+    except (KeyError, TypeError, ValueError):
+        raise OrderError(f"{at} is no hub; check the address") from None
+
+
+def _ask(method: str, at: str, path: str) -> object:
+    try:
+        answer = httpx.request(method, f"http://{at}{path}", timeout=_SECONDS, trust_env=False)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise OrderError(f"no answer from {at}: {reason(error)}; is it running there?") from None
+    try:
+        form = cast(object, answer.json())
+    except ValueError:
+        raise OrderError(f"{at} is no hub and no rim; check the address") from None
+    if answer.is_error:
+        said = cast(dict[str, object], form).get("error") if isinstance(form, dict) else None
+        raise OrderError(str(said or f"{at}: {answer.status_code}"), found=answer.status_code != 404)
+    return form
+
+
+def _view(form: dict[str, object]) -> FileView:
+    sha256, error = form["sha256"], form.get("error")
+    return FileView(
+        name=str(form["name"]),
+        size=int(str(form["size"])),
+        sha256=None if sha256 is None else str(sha256),
+        state=str(form.get("state", "stored")),
+        done_bytes=int(str(form.get("done_bytes", 0))),
+        error=None if error is None else str(error),
+    )

@@ -1,0 +1,126 @@
+"""Progress of one transfer: a bar in a terminal, plain lines elsewhere, or the JSON events."""
+
+import sys
+from typing import Self, cast
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
+
+from groupflow.agents.events import Event
+
+
+class Display:
+    """Shows the events of a sender or a receiver. All but JSON goes to stderr: stdout may be the data."""
+
+    def __init__(self, label: str, *, json_lines: bool, events_to_stderr: bool = False) -> None:
+        self._label = label
+        self._json = sys.stderr if events_to_stderr else sys.stdout
+        self._json_lines = json_lines
+        self._console = Console(stderr=True, highlight=False)
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+        if not json_lines and self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                DownloadColumn(binary_units=True),
+                TransferSpeedColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=self._console,
+            )
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._task = self._bar.add_task(self._label, total=None, note="joining")
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, event: Event) -> None:
+        if self._json_lines:
+            print(event.json(), file=self._json, flush=True)
+        elif event.name == "progress":
+            self._progress(event)
+        elif (line := describe(event)) is not None:
+            self.say(line)
+
+    def _progress(self, event: Event) -> None:
+        if self._bar is None:
+            return
+        total = event.fields.get("total_bytes")
+        self._bar.update(
+            self._task,
+            completed=event.integer("bytes"),
+            total=total if isinstance(total, int) else None,
+            note="",
+        )
+
+    def say(self, line: str) -> None:
+        """Prints a line beside the bar, or without a bar a line of its own."""
+        if self._bar is not None:
+            self._bar.update(self._task, note=line)
+        else:
+            self._console.print(f"{self._label}: {line}", markup=False)
+
+
+def describe(event: Event) -> str | None:
+    """One line for a person; None for events that are not worth a line."""
+    match event.name:
+        case "joined" if event.fields.get("rejoined"):
+            return "joined again"
+        case "joined" if event.fields.get("role") == "member":
+            return f"joined as member {event.integer('member')}, {event.integer('receivers')} in all"
+        case "joined" if "host" in event.fields:
+            return f"in the tree as host {event.text('host')}"
+        case "joined":
+            return f"joined as member {event.integer('member')}, {event.text('mode')} {event.text('policy')}"
+        case "measuring":
+            of = f"{event.integer('done')} of {event.integer('of')}"
+            return f"measuring, {of}: {_connections(event)}, {event.number('bps') / 1e6:.1f} Mbit/s"
+        case "parallel":
+            reason = event.fields.get("reason")
+            return f"{_connections(event)} to the parent" + (f", not measured: {reason}" if reason else "")
+        case "started":
+            return "started"
+        case "notice":
+            return f"{event.text('what').replace('_', ' ')}: {event.fields.get('text', '')}"
+        case "skipped":
+            return f"goes on at byte {event.integer('to')}: earlier bytes came too late"
+        case "stalled":
+            return f"nothing acknowledged for {event.number('seconds'):.1f} s, still trying"
+        case "controller_silent":
+            return f"controller silent for {event.number('seconds'):.1f} s"
+        case "controller_back":
+            return "controller answers again"
+        case "complete":
+            seconds, rate = event.number("seconds"), event.number("goodput_bps") / 1e6
+            lost = event.texts("lost")
+            note = f", lost: {', '.join(lost)}" if lost else ""
+            missing = _datagrams(event).get("missing_bytes", 0)
+            note += f", {missing} bytes were lost on the way" if missing else ""
+            return f"complete, {event.integer('bytes')} bytes in {seconds:.2f} s ({rate:.1f} Mbit/s){note}"
+        case _:
+            return None
+
+
+def _connections(event: Event) -> str:
+    count = event.integer("connections")
+    return f"{count} connection{'' if count == 1 else 's'}"
+
+
+def _datagrams(event: Event) -> dict[str, int]:
+    """The counts of datagrams on the edges of a tree's host; empty where it has no such edges."""
+    told = event.fields.get("datagrams")
+    return cast(dict[str, int], told) if isinstance(told, dict) else {}

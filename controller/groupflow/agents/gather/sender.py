@@ -1,0 +1,58 @@
+"""The async Python API of a client: one stream to a server that gathers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from groupflow.agents.errors import ClientError
+from groupflow.agents.gather.options import GatherSendOptions
+from groupflow.agents.stream import AgentStream, OnEvent
+
+
+class GatherSender(AgentStream):
+    """A stream, from `async with` to its end: the block ends when the server has delivered all of it.
+
+    Connections that die and a restart of the server cost nothing but time.
+    """
+
+    begins_with = "started"
+
+    def __init__(
+        self,
+        server: str,
+        name: str,
+        token: str,
+        *,
+        tls_pin: str | None = None,
+        tls_ca: Path | None = None,
+        tls_name: str | None = None,
+        plain: bool = False,
+        fec: str | None = None,
+        congestion: str | None = None,
+        retry: int | None = None,
+        on_event: OnEvent | None = None,
+        launcher: Sequence[str] = (),
+    ) -> None:
+        """Nothing happens before `async with`.
+
+        `server`: IP:PORT. `name`, `token`: this client's, as in the server's list. The server is identified
+        by `tls_pin`, the fingerprint that it prints at its start (SHA-256, hexadecimal), or by `tls_ca`, a
+        PEM file of the authority that signed its certificate, and `tls_name` (default: its address);
+        `plain=True` goes without encryption. `fec`: erasure coding over the connections, like "4+2".
+        `congestion`: the kernel's, of all connections. `retry`: seconds to look for a lost server. `on_event`
+        is called with every event. Raises ClientError for arguments that do not go together.
+        """
+        if [tls_pin is not None, tls_ca is not None, plain].count(True) != 1:
+            raise ClientError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")
+        options = GatherSendOptions(
+            to=server, name=name, token=token, fec=fec, congestion=congestion, retry=retry,
+            tls_pin=tls_pin, tls_ca=tls_ca, tls_name=tls_name,
+        )  # fmt: skip
+        super().__init__(options, "sender", launcher=launcher, on_event=on_event)
+
+    async def write(self, data: bytes) -> None:
+        """Appends to the stream, as fast as the server takes it. Raises AgentError when it is over."""
+        await self._write(data)
+
+    async def write_file(self, path: str | Path) -> None:
+        """Appends a file to the stream. Raises ClientError if the file cannot be read."""
+        await self._write_file(path)

@@ -1,0 +1,19 @@
+"""Finds groupflow's compiled programs."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from groupflow.agents.errors import ProgramNotFoundError
+
+
+def find_program(name: str) -> Path:
+    """The program beside this Python interpreter, else on PATH. Raises ProgramNotFoundError."""
+    beside = Path(sys.executable).parent / name
+    if beside.is_file() and os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which(name)
+    if found is None:
+        raise ProgramNotFoundError(f"no {name} beside {sys.executable} or on PATH; run make setup")
+    return Path(found)

@@ -1,0 +1,113 @@
+"""The common part of all streams that gfagent carries for a Python program."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.errors import ClientError
+from groupflow.agents.events import Event
+from groupflow.agents.options import RoleOptions
+from groupflow.errors import reason
+
+Role: TypeAlias = Literal["sender", "receiver"]
+OnEvent: TypeAlias = Callable[[Event], None]
+
+_CHUNK = 1 << 16
+
+
+class AgentStream:
+    """A stream, from `async with` to its end. A sender's bytes have arrived when the block ends."""
+
+    begins_with = "joined"
+    """name of the event with which gfagent is admitted"""
+
+    def __init__(
+        self, options: RoleOptions, role: Role, *, launcher: Sequence[str], on_event: OnEvent | None
+    ) -> None:
+        self.role: Role = role
+        self._agent = AgentProcess(
+            options, launcher=launcher, on_event=on_event, piped_input=role == "sender"
+        )
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Raises AgentError when the stream cannot begin."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._agent)
+            await self._agent.wait_for(self.begins_with)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        async with self._stack:
+            if self.role == "sender" and kind is None:
+                await self.finish()
+
+    @property
+    def progress(self) -> Event | None:
+        """The latest progress event, at most 0.5 s old while data flows."""
+        return self._agent.latest.get("progress")
+
+    @property
+    def result(self) -> Event | None:
+        """The final event, once the stream is complete."""
+        return self._agent.latest.get("complete")
+
+    async def finish(self) -> Event:
+        """Ends the stream, and waits until it has arrived. The final event; `lost`: members without it."""
+        self._require("sender")
+        self._agent.data_in.close()
+        return await self._agent.finish()
+
+    async def _write(self, data: bytes) -> None:
+        self._require("sender")
+        try:
+            self._agent.data_in.write(data)
+            await self._agent.data_in.drain()
+        except ConnectionError:
+            await self._agent.finish()  # raises the reason of its end
+            raise
+
+    async def _write_file(self, path: str | Path) -> None:
+        self._require("sender")
+        try:
+            file = await asyncio.to_thread(Path(path).open, "rb")
+        except OSError as error:
+            raise ClientError(f"{path}: {reason(error)}") from None
+        with file:
+            while chunk := await asyncio.to_thread(file.read, 4 * _CHUNK):
+                await self._write(chunk)
+
+    def _require(self, role: Role) -> None:
+        if self.role != role:
+            raise ClientError(f"a {self.role} cannot do this; open the session with role={role!r}")
+
+
+class MemberStream(AgentStream):
+    """A sender's or a receiver's stream."""
+
+    @property
+    def joined(self) -> Event:
+        """The event with which this member was admitted."""
+        return self._agent.latest["joined"]
+
+    async def send(self, data: bytes) -> None:
+        """Appends to the stream, as fast as the group takes it."""
+        await self._write(data)
+
+    async def send_file(self, path: str | Path) -> None:
+        """Appends a file to the stream."""
+        await self._write_file(path)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """The stream in order, in chunks. Ends with the stream; raises AgentError when it ends early."""
+        self._require("receiver")
+        while chunk := await self._agent.data_out.read(_CHUNK):
+            yield chunk
+        await self._agent.finish()

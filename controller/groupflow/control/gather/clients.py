@@ -1,0 +1,115 @@
+"""Reads the YAML list of clients that may send, their wants, and the resources that the server divides.
+
+    link: 10mbit
+    buffer: 100000 bytes
+    clients:
+      - {name: cam1, target: 1mbit, priority: 1, token: c0ffee}
+      - {name: cam2, target: 500kbit, minimum: 100kbit, token: decade}
+
+Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from groupflow import units
+from groupflow.control.gather.model import Client, Limits
+from groupflow.files import forms
+from groupflow.files.forms import FINITE_RATE, Bytes, FiniteRate, Form, number, refuse
+
+MOST_CONNECTIONS = 64
+"""of a client; gfagent's default"""
+DEFAULT_CONNECTIONS = 16
+NOTHING = Limits(0, DEFAULT_CONNECTIONS)
+LEAST_BUFFER = NOTHING.segment
+"""bytes of a client: one connection"""
+
+
+TOKEN = "^[0-9a-fA-F]{1,255}$"
+NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$"
+
+
+class ClientListError(ValueError):
+    """A list of clients that cannot be used: one line naming the file, the key and the cure."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A client that may send."""
+
+    client: Client
+    token_sha256: str = field(repr=False)
+    """recognizes the client's token (`token_hash`)"""
+
+
+@dataclass(frozen=True)
+class ClientList:
+    """All clients that may send, and the resources that are divided among them."""
+
+    clients: tuple[Registered, ...] = ()
+    limits: Limits = NOTHING
+    link: int = 0
+    """bit/s of the server's link"""
+
+
+class ClientForm(Form):
+    name: str = Field(pattern=NAME, description="1 to 64 letters, digits, '.', '_' or '-', not '.' first")
+    target: FiniteRate
+    minimum: Annotated[int | None, FINITE_RATE] = None
+    priority: int = number(0, 1000, 0)
+    token: str = Field(repr=False, pattern=TOKEN, description="1 to 255 hexadecimal digits, in quotes")
+
+
+class ClientListForm(Form):
+    """Clients of `groupflow gather`."""
+
+    link: FiniteRate
+    buffer: Bytes
+    connections: int = number(1, MOST_CONNECTIONS, DEFAULT_CONNECTIONS)
+    clients: list[ClientForm] = forms.some("- {name: cam1, target: 1mbit, token: c0ffee}")
+
+
+def load(path: Path) -> ClientList:
+    """Raises ClientListError."""
+    return parse(forms.load_text(path, ClientListError), str(path))
+
+
+def parse(text: str, source: str) -> ClientList:
+    """Raises ClientListError."""
+    with forms.naming(source, ClientListError):
+        form = forms.parse(ClientListForm, text)
+        clients: dict[str, Registered] = {}
+        for place, each in enumerate(form.clients):
+            client = Client(each.name, each.target, each.priority, each.minimum)
+            check_client(client, form.link, f"clients[{place}].target", f"clients[{place}].minimum")
+            if client.name in clients:
+                refuse(f"clients[{place}].name", f"{client.name!r} is there twice; rename one")
+            clients[client.name] = Registered(client, token_hash(each.token))
+        check_buffer(form.buffer, len(clients))
+    return ClientList(tuple(clients.values()), Limits(form.buffer, form.connections), form.link)
+
+
+def token_hash(token: str) -> str:
+    """SHA-256 of a token's digits in lower case: enough to recognize the token, and not the secret itself."""
+    return hashlib.sha256(token.lower().encode()).hexdigest()
+
+
+def check_client(client: Client, link: int, target_key: str, minimum_key: str) -> None:
+    """Raises forms.Refused, naming the key."""
+    target = units.format_rate(client.target)
+    if client.target > link:
+        refuse(target_key, f"{target} is beyond the link's {units.format_rate(link)}; write less")
+    if client.minimum is not None and client.minimum > client.target:
+        minimum = units.format_rate(client.minimum)
+        refuse(minimum_key, f"{minimum} is above the target, {target}; write less")
+
+
+def check_buffer(buffer: int, clients: int) -> None:
+    """Raises forms.Refused if the buffer is too small for so many clients."""
+    least = LEAST_BUFFER * clients
+    if buffer < least:
+        refuse("buffer", f"{buffer} bytes are too few for {clients} clients; write {least} bytes or more")

@@ -1,0 +1,206 @@
+"""From a round measured by the server to its new settings: readings, the policy's settings, and the
+changes."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple, cast
+
+from groupflow.agents.events import Event, EventError
+from groupflow.agents.gather.director import Message
+from groupflow.control.gather.clients import ClientList, Registered
+from groupflow.control.gather.model import Limits, Policy, Reading, Readings, Setting, Settings
+from groupflow.control.gather.policies import Rounds
+
+log = logging.getLogger(__name__)
+
+
+class Measured(NamedTuple):
+    """One client in a round, as gfagent reports it (docs/reference/gather.md)."""
+
+    client: str
+    reading: Reading
+    fields: Mapping[str, object]
+    """all fields of the report"""
+
+
+class Tuner:
+    """The state between rounds: who may send, the targets, the policy's memory, and the settings given.
+
+    The server remembers the settings of absent clients, and counts their windows, which are the least that
+    a connection can have. So the sum of windows stays within the buffer also when a client comes.
+    """
+
+    def __init__(self, listed: ClientList, policy: Policy[Any]) -> None:
+        self.registered: dict[str, Registered] = {each.client.name: each for each in listed.clients}
+        self.measured: dict[str, Measured] = {}
+        """the reports of clients that have a stream"""
+        self.settings: dict[str, Setting] = {}
+        """the settings given to clients last, as far as is known"""
+        self.round = 0
+        self.seconds = 0.0
+        """duration of the last tuning"""
+        self.problem: str | None = None
+        """why the last settings are not those that were wanted: the policy failed, or the server refused"""
+        self.set_limits(listed.limits, listed.link)
+        self.set_policy(policy)
+
+    def set_limits(self, limits: Limits, link: int) -> None:
+        self.limits = limits
+        self.link = link
+        self._away = Setting(limits.segment, 1)
+        self._is_told = False
+
+    def set_policy(self, policy: Policy[Any]) -> None:
+        """The policy begins without a memory."""
+        self._rounds = Rounds(policy)
+
+    def put(self, registered: Registered) -> None:
+        """Adds a client, or changes its token, target, minimum or priority, from the next round on."""
+        before = self.registered.get(registered.client.name)
+        self._is_told &= before is not None and before.token_sha256 == registered.token_sha256
+        self.registered[registered.client.name] = registered
+
+    def remove(self, name: str) -> None:
+        """Ends a client's right to send, from the next round on."""
+        del self.registered[name]
+        self.measured.pop(name, None)
+        self._is_told = False
+
+    async def direct(self, event: Event, *, repeat: bool, refused: str | None) -> Message | None:
+        """The tuner of a server in this process, as its `Director`."""
+        return self.take(event, repeat=repeat, refused=refused)
+
+    def take(self, event: Event, *, repeat: bool = False, refused: str | None = None) -> Message | None:
+        """The message to the server after its `ready` or `round` event; None: nothing changes.
+
+        `repeat`: the server may not have carried out the last message, so this one has everything.
+        `refused`: the server's reason for not carrying it out. Raises EventError.
+        """
+        started = perf_counter()
+        found = [each for each in measurements(event) if each.client in self.registered]
+        if repeat:
+            self._is_told = False
+        self.round = event.integer("round") if event.name == "round" else 0
+        self.measured = {each.client: each for each in found}
+        settings, failure = self._tune({each.client: each.reading for each in found})
+        self._report(failure or refused)
+        message = self._tell(settings)
+        if refused is not None and message is not None:
+            # Whatever was wrong with the settings, a client that was removed loses its right to send.
+            self.settings = {}
+            message = {"id": self.round, "clients": self._listed()}
+        self.seconds = perf_counter() - started
+        return message
+
+    def _tune(self, readings: Readings) -> tuple[Settings, str | None]:
+        """The policy's settings; if it fails, those of before, and why. Absent clients keep the least."""
+        here = [self.registered[name].client for name in readings]
+        kept = self.limits.segment * (len(self.registered) - len(here))
+        limits = replace(self.limits, buffer=self.limits.buffer - kept)
+        return self._rounds.tune(here, readings, limits, self.settings)
+
+    def _report(self, problem: str | None) -> None:
+        if problem is not None and problem != self.problem:
+            log.error("round=%d %s", self.round, problem)
+        self.problem = problem
+
+    def _tell(self, settings: Settings) -> Message | None:
+        """The message with all that has changed; None: nothing has."""
+        before = self.settings if self._is_told else {}
+        # A client that sends and has no setting keeps that of its server.
+        self.settings = {
+            name: settings.get(name, self._away)
+            for name in self.registered
+            if name in settings or name not in self.measured
+        }
+        changes = [
+            {"client": name, "window": setting.window, "connections": setting.connections}
+            for name, setting in self.settings.items()
+            if setting != before.get(name)
+        ]
+        if self._is_told:
+            return {"id": self.round, "tune": changes} if changes else None
+        self._is_told = True
+        bounds = {"max_connections": self.limits.connections}
+        if self.limits.buffer > 0:
+            bounds["buffer"] = self.limits.buffer
+        return {"id": self.round, **bounds, "clients": self._listed(), "tune": changes}
+
+    def _listed(self) -> list[dict[str, str]]:
+        return [{"client": name, "token_sha256": each.token_sha256} for name, each in self.registered.items()]
+
+
+_NAME: frozenset[type] = frozenset({str})
+_NUMBER: frozenset[type] = frozenset({int, float})
+_NUMBER_OR_NULL = _NUMBER | {type(None)}
+_KINDS = {
+    "client": _NAME,
+    "throughput_bps": _NUMBER,
+    "rtt_ms": _NUMBER_OR_NULL,
+    "server_rtt_ms": _NUMBER_OR_NULL,
+    "rto_ms": _NUMBER_OR_NULL,
+    "window": _NUMBER_OR_NULL,
+    "connections": _NUMBER,
+    "loss_ratio": _NUMBER,
+    "parity_ratio": _NUMBER,
+}
+"""types of the fields read of each client; exact types, because a bool is an int, too"""
+
+
+def measurements(event: Event) -> Sequence[Measured]:
+    """The clients of a `round` event; none of `ready`. Raises EventError naming the field."""
+    clients: object = event.fields.get("clients") if event.name == "round" else []
+    if not isinstance(clients, list):
+        raise EventError(f"round.clients: {clients!r} is no list")
+    rows = cast(list[dict[str, Any]], clients)
+    for number, row in enumerate(rows):
+        if type(row) is not dict:
+            raise EventError(f"round.clients[{number}]: {row!r} is no object")
+    # Field by field, not client by client: a thousand clients are checked with a few calls.
+    names, *columns = (_column(rows, field) for field in _KINDS)
+    readings = map(_reading, *columns)
+    return [Measured(*each) for each in zip(names, readings, rows, strict=True)]
+
+
+def _column(rows: Sequence[Mapping[str, Any]], field: str) -> Sequence[Any]:
+    """One field of all clients, checked. Raises EventError."""
+    kinds = _KINDS[field]
+    column = [row.get(field) for row in rows]
+    right = kinds.issuperset(map(type, column))
+    if not (right and (kinds is _NAME or min(filter(None, column), default=0) >= 0)):
+        for number, value in enumerate(column):
+            _check(f"round.clients[{number}].{field}", value, kinds)
+    return column
+
+
+def _check(path: str, value: Any, kinds: frozenset[type]) -> None:
+    if kinds is _NAME:
+        if type(value) is not str:
+            raise EventError(f"{path}: {value!r} is no name")
+    elif type(value) not in kinds or (value is not None and value < 0):
+        raise EventError(f"{path}: {value!r} is no number of 0 or more")
+
+
+def _reading(
+    throughput: float,
+    rtt: float | None,
+    server_rtt: float | None,
+    timeout: float | None,
+    window: float | None,
+    connections: float,
+    loss: float,
+    parity: float,
+) -> Reading:
+    """A reading for the policy, from gfagent's units: bit/s, ms, bytes."""
+    rtt = rtt or server_rtt
+    return Reading(
+        float(throughput),
+        rtt / 1000 if rtt else None,
+        None if window is None else int(window),
+        int(connections),
+        min(1.0, float(loss)),
+        timeout / 1000 if timeout else None,
+        float(parity),
+    )

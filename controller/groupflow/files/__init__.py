@@ -1,0 +1,1 @@
+"""Readers of YAML files, and of the files of other tools."""
