@@ -1,6 +1,67 @@
-"""The reason of an operating system's error, in words that fit into a line."""
+"""One tree of errors: each is one line, `cause; cure`, of a kind that gives its exit code and HTTP status."""
 
 import os
+from enum import Enum
+from typing import ClassVar, cast
+
+
+class Kind(Enum):
+    """What went wrong, as (exit code of `groupflow`, status of the REST API)."""
+
+    FAILED = (1, 500)
+    """something did not work: trying again may help"""
+    UNAVAILABLE = (1, 503)
+    """a switch, an agent, a store or a controller does not answer"""
+    USAGE = (2, 422)
+    """options that are missing, malformed, or do not go together"""
+    LOST = (3, 200)
+    """complete, but without some of the members"""
+    INVALID = (4, 400)
+    """a file or a value that cannot be used: trying again without a change will not help"""
+    FORBIDDEN = (4, 403)
+    NOT_FOUND = (4, 404)
+    CONFLICT = (4, 409)
+    """it is there already, or something else is in its place"""
+    GONE = (4, 410)
+    INTERRUPTED = (130, 503)
+    """ended by Ctrl-C, as shells count it (128 + SIGINT)"""
+
+    @property
+    def exit_code(self) -> int:
+        return self.value[0]
+
+    @property
+    def status(self) -> int:
+        return self.value[1]
+
+
+class Error(Exception):
+    """Any failure that groupflow foresees. Its text is one line with the cause and the cure."""
+
+    default: ClassVar[Kind] = Kind.FAILED
+    """the kind of a class of errors"""
+
+    def __init__(self, text: str = "", kind: Kind | None = None) -> None:
+        super().__init__(text)
+        self.kind = kind or self.default
+
+
+class UsageError(Error):
+    """Options or arguments that do not go together, or are missing."""
+
+    default = Kind.USAGE
+
+
+class InvalidError(Error, ValueError):
+    """A file, a value or a request that cannot be used."""
+
+    default = Kind.INVALID
+
+
+class UnavailableError(Error):
+    """A process, a switch or a store that does not answer."""
+
+    default = Kind.UNAVAILABLE
 
 
 def reason(error: BaseException) -> str:
@@ -13,3 +74,11 @@ def reason(error: BaseException) -> str:
             return (os.strerror(number) if number > 0 else cause.strerror).lower()
         cause = cause.__cause__ or cause.__context__
     return next(iter(str(error).splitlines()), type(error).__name__).lower()
+
+
+def foreseen(error: BaseException) -> Error | OSError | None:
+    """The first foreseen error of nested groups, if all in them are foreseen; None: something else failed."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [foreseen(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        return None if None in found else found[0]
+    return error if isinstance(error, Error | OSError) else None

@@ -4,11 +4,10 @@ Every refusal is `FILE: KEY: what is wrong; what to write instead`. A `Form` is 
 have: the description of a field is what to write there, for the refusal and for editors (JSON schema).
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Never, Self, TypeAlias, TypeVar, cast
+from typing import Any, Never, Self, TypeVar, cast
 
 import yaml
 from pydantic import (
@@ -21,10 +20,10 @@ from pydantic import (
     model_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from groupflow import units
 from groupflow.errors import reason
+from groupflow.model.fields import Written
 
 _REFUSED = "refused"
 """the type of pydantic's errors that are in our words"""
@@ -89,35 +88,6 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> object:
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
-    """Annotates a value that `parse` reads, which raises ValueError(what is wrong; what to write instead)."""
-
-    parse: Callable[[object], object]
-    cure: str
-    schema: Mapping[str, Any]
-    """JSON schema of what is written"""
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: Callable[[object], CoreSchema]
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self.parse, handler(source))
-
-    def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
-        return {**self.schema, "description": self.cure}
-
-
-def text_like(pattern: str) -> dict[str, Any]:
-    """JSON schema of a text."""
-    return {"type": "string", "pattern": f"^({pattern})$"}
-
-
-def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
-    """JSON schema of a number (whole, if `high` is) or a text."""
-    kind = "integer" if isinstance(high, int) else "number"
-    return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
-
-
 def _given(value: object) -> object:
     if value is None:
         raise ValueError("nothing is written; write a value, or leave the key out")
@@ -126,32 +96,6 @@ def _given(value: object) -> object:
 
 GIVEN = BeforeValidator(_given)
 """refuses a key without a value, of a field that is None where the key is missing"""
-
-
-def _finite_rate(value: object) -> int:
-    rate = units.parse_rate(value)
-    if rate is None:
-        raise units.UnitError("'unlimited' is no rate here; write a number with bit, kbit, mbit or gbit")
-    return rate
-
-
-_NUMBER = r"[0-9]+(\.[0-9]+)?"
-_RATE = rf"{_NUMBER}[kKmMgG]?([bB][iI][tT]|[bB]/[sS])"
-_LOSS = number_or(0, 1.0, r"[0-9]*\.?[0-9]+([eE]-?[0-9]+)?%?")
-_COUNT = number_or(1, 1_000_000, "0*[1-9][0-9]*( ?packets?)?")
-_TIME = number_or(0, 0, rf"{_NUMBER}[nNuUmM]?[sS]")
-_ANY_RATE = text_like(f"{_RATE}|unlimited")
-FINITE_RATE = Written(_finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE))
-DELAY = Written(units.parse_delay, "a time with its unit, as in '10ms'", _TIME)
-LOSS = Written(units.parse_loss, "a fraction from 0 to 1 or a percentage like 1%", _LOSS)
-BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"))
-PACKETS = Written(units.parse_packets, "a number of packets, as in '1500 packets'", _COUNT)
-Rate: TypeAlias = Annotated[int | None, Written(units.parse_rate, "a rate or 'unlimited'", _ANY_RATE)]
-FiniteRate: TypeAlias = Annotated[int, FINITE_RATE]
-Delay: TypeAlias = Annotated[int, DELAY]
-Loss: TypeAlias = Annotated[int, LOSS]
-Bytes: TypeAlias = Annotated[int, BYTES]
-Packets: TypeAlias = Annotated[int, PACKETS]
 
 
 def default(written: object, **more: Any) -> Any:

@@ -15,8 +15,9 @@ from pydantic import Field, WithJsonSchema
 from groupflow import units
 from groupflow.data import TOPOLOGIES
 from groupflow.files import forms
-from groupflow.files.forms import Delay, Form, Loss, Packets, Rate, Written, default, number, refuse, some
+from groupflow.files.forms import Form, default, number, refuse, some
 from groupflow.files.repetition import expand
+from groupflow.model.fields import Delay, Loss, Packets, Rate, Written, number_or, text_like
 from groupflow.model.topology import (
     CPU_PORT,
     End,
@@ -124,18 +125,18 @@ def _mac(value: object) -> str:
 
 _REPEATED = r"\{[0-9]+\.\.[0-9]+\}"
 _NAMES = rf"{_NAME.pattern}|[a-z][a-z0-9]*({_REPEATED}[a-z0-9]*)+"
-_PATTERN = {"type": "string", "allOf": [forms.text_like(_NAMES)]}  # a bare one allows all other keys
+_PATTERN = {"type": "string", "allOf": [text_like(_NAMES)]}  # a bare one allows all other keys
 _OCTETS = rf"(([0-9]{{1,3}}|{_REPEATED})\.){{3}}([0-9]{{1,3}}|{_REPEATED})"
-_ADDRESS = forms.text_like(f"{_OCTETS}/[0-9]{{1,2}}")
-_MAC = forms.text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\}):){5}.*")
-_GRPC = forms.number_or(1, 65535, f".+:[0-9]{{1,5}}|{_REPEATED}")
+_ADDRESS = text_like(f"{_OCTETS}/[0-9]{{1,2}}")
+_MAC = text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\}):){5}.*")
+_GRPC = number_or(1, 65535, f".+:[0-9]{{1,5}}|{_REPEATED}")
 Name: TypeAlias = Annotated[str, Written(_name, "the name of a node", _PATTERN)]
 Address: TypeAlias = Annotated[IPv4Interface, Written(read_address, "an address like 10.0.1.1/24", _ADDRESS)]
 _AnyAddress: TypeAlias = Annotated[
     IPv4Interface, Written(_interface, "an address like 10.0.1.1/24", _ADDRESS)
 ]
 _Gateway: TypeAlias = Annotated[
-    IPv4Address | None, Written(_gateway, "an address like 10.0.1.254", forms.text_like(_OCTETS))
+    IPv4Address | None, Written(_gateway, "an address like 10.0.1.254", text_like(_OCTETS))
 ]
 _Mac: TypeAlias = Annotated[str, Written(_mac, "a MAC address like '08:00:00:00:01:11'", _MAC)]
 Grpc: TypeAlias = Annotated[str, Written(_grpc, "a port or HOST:PORT", _GRPC)]
@@ -193,7 +194,7 @@ class NetworkForm(Form):
 
 
 class RealSwitchForm(SwitchForm):
-    device_id: Annotated[int, WithJsonSchema(forms.number_or(0, 255, _REPEATED))] = number(0, 255)
+    device_id: Annotated[int, WithJsonSchema(number_or(0, 255, _REPEATED))] = number(0, 255)
     program: str = _PROGRAM
     p4info: str = _P4INFO
     entries: str = Field("", description="the path of entries, as in `entries: s1-runtime.json`")

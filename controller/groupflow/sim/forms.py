@@ -13,7 +13,20 @@ from groupflow import units
 from groupflow.control.diffusion.coefficients import parse_number
 from groupflow.files import forms
 from groupflow.files import topology as network
-from groupflow.files.forms import Bytes, Delay, Form, Loss, Packets, Written, default, number
+from groupflow.files.forms import Form, default, number
+from groupflow.model.fields import (
+    BYTES,
+    DELAY,
+    LOSS,
+    PACKETS,
+    Bytes,
+    Delay,
+    FiniteRate,
+    Loss,
+    Packets,
+    Rate,
+    Written,
+)
 from groupflow.model.topology import LinkSpec
 from groupflow.sim.model import Pattern, Profile, Variant
 
@@ -57,16 +70,16 @@ def _packet(least: int) -> Any:
 
 
 _NUMBER = {"type": ["number", "string"]}
-_PAIR = {"type": "array", "items": forms.DELAY.schema, "minItems": 2, "maxItems": 2}
+_PAIR = {"type": "array", "items": DELAY.schema, "minItems": 2, "maxItems": 2}
 _DOWNS = Written(_downs, "pairs of times, such as [[1s, 1.5s]]", {"type": "array", "items": _PAIR})
-_THRESHOLD = Written(_threshold, "packets, as in '40 packets'", forms.PACKETS.schema["anyOf"][1])
+_THRESHOLD = Written(_threshold, "packets, as in '40 packets'", PACKETS.schema["anyOf"][1])
 _D = Written(lambda value: parse_number(str(value), "D"), "a number such as 0.1", _NUMBER)
 _ALPHA = Written(lambda value: parse_number(str(value), "alpha"), "a number such as 0.9", _NUMBER)
 _TIME = "a time such as 1ms"
 _HOST = "the name of a host"
 _AnyThreshold: TypeAlias = Annotated[int | None, _THRESHOLD]
-_AnyBytes: TypeAlias = Annotated[int | None, forms.BYTES]
-_AnyTime: TypeAlias = Annotated[int | None, forms.DELAY]
+_AnyBytes: TypeAlias = Annotated[int | None, BYTES]
+_AnyTime: TypeAlias = Annotated[int | None, DELAY]
 
 
 class BurstForm(Form):
@@ -80,8 +93,8 @@ def _loss(value: object) -> int | BurstForm:
     return BurstForm.model_validate(value) if isinstance(value, dict) else units.parse_loss(value)
 
 
-_LOSS_SCHEMA = {"anyOf": [forms.LOSS.schema, BurstForm.model_json_schema()]}
-_LOSS = Written(_loss, f"{forms.LOSS.cure}, or {{to_bad: 1%, to_good: 20%}}", _LOSS_SCHEMA)
+_LOSS_SCHEMA = {"anyOf": [LOSS.schema, BurstForm.model_json_schema()]}
+_LOSS = Written(_loss, f"{LOSS.cure}, or {{to_bad: 1%, to_good: 20%}}", _LOSS_SCHEMA)
 
 
 class LinkForm(network.LinkForm):
@@ -130,7 +143,7 @@ class TcpOptionsForm(Form):
     messages: Annotated[MessagesForm | None, forms.GIVEN] = None
     delayed_ack_ns: _AnyTime = Field(None, alias="delayed_ack")
     ecn: bool = _flag(otherwise=False)
-    initial_window: Annotated[int | None, forms.PACKETS] = None
+    initial_window: Annotated[int | None, PACKETS] = None
     min_rto_ns: _AnyTime = Field(None, alias="min_rto")
 
 
@@ -149,7 +162,7 @@ class TcpForm(TcpOptionsForm, FlowForm):
 
 class UdpForm(FlowForm):
     kind: Literal["udp"]
-    rate: forms.FiniteRate
+    rate: FiniteRate
     packet: Bytes = _packet(44)
     arrivals: Pattern = "constant"
     on_for: _AnyTime = Field(None, gt=0, description=_TIME)
@@ -177,7 +190,7 @@ class SessionForm(Form):
     size: Bytes
     mode: Literal["e2e", "n2n"] = "e2e"
     policy: Literal["strict", "isolate"] = "strict"
-    rate: forms.Rate = default("unlimited")
+    rate: Rate = default("unlimited")
     start: Delay = default("0s")
 
 

@@ -19,7 +19,8 @@ from pydantic import Field
 from groupflow import units
 from groupflow.control.gather.model import Client, Limits
 from groupflow.files import forms
-from groupflow.files.forms import FINITE_RATE, Bytes, FiniteRate, Form, number, refuse
+from groupflow.files.forms import Form, number, refuse
+from groupflow.model.fields import FINITE_RATE, Bytes, FiniteRate
 
 MOST_CONNECTIONS = 64
 """of a client; gfagent's default"""

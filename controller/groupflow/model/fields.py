@@ -1,0 +1,98 @@
+"""What the field of a model says of itself: help, unit and bounds.
+
+A model is a frozen dataclass whose fields are `Annotated` with these. Files and the REST API (pydantic), and
+the command line (`cli.options`), take them from there. This module imports neither: a command starts without
+pydantic.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from groupflow import units
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
+
+
+@dataclass(frozen=True)
+class Help:
+    """Says what a field is: the help of an option, and the description in a JSON schema."""
+
+    text: str
+    placeholder: str | None = None
+    """what stands for a value in the help: RATE; None: by the type"""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
+        return {**handler(schema), "description": self.text}
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """Annotates a value that `parse` reads, which raises ValueError(what is wrong; what to write instead)."""
+
+    parse: Callable[[object], object]
+    cure: str
+    schema: Mapping[str, Any]
+    """JSON schema of what is written"""
+    placeholder: str = "VALUE"
+    """what stands for a value in the help of an option"""
+    show: Callable[[Any], str] = str
+    """a value as it is written"""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: "Callable[[object], CoreSchema]"
+    ) -> "CoreSchema":
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(self.parse, handler(source))
+
+    def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
+        return {**self.schema, "description": self.cure}
+
+
+def text_like(pattern: str) -> dict[str, Any]:
+    """JSON schema of a text."""
+    return {"type": "string", "pattern": f"^({pattern})$"}
+
+
+def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
+    """JSON schema of a number (whole, if `high` is) or a text."""
+    kind = "integer" if isinstance(high, int) else "number"
+    return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
+
+
+def _finite_rate(value: object) -> int:
+    rate = units.parse_rate(value)
+    if rate is None:
+        raise units.UnitError("'unlimited' is no rate here; write a number with bit, kbit, mbit or gbit")
+    return rate
+
+
+_NUMBER = r"[0-9]+(\.[0-9]+)?"
+_RATE = rf"{_NUMBER}[kKmMgG]?([bB][iI][tT]|[bB]/[sS])"
+_LOSS = number_or(0, 1.0, r"[0-9]*\.?[0-9]+([eE]-?[0-9]+)?%?")
+_COUNT = number_or(1, 1_000_000, "0*[1-9][0-9]*( ?packets?)?")
+_TIME = number_or(0, 0, rf"{_NUMBER}[nNuUmM]?[sS]")
+_ANY_RATE = text_like(f"{_RATE}|unlimited")
+FINITE_RATE = Written(
+    _finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE), "RATE", units.format_rate
+)
+DELAY = Written(units.parse_delay, "a time with its unit, as in '10ms'", _TIME, "TIME", units.format_delay)
+LOSS = Written(
+    units.parse_loss, "a fraction from 0 to 1 or a percentage like 1%", _LOSS, "LOSS", units.format_loss
+)
+BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"), "BYTES")
+PACKETS = Written(units.parse_packets, "a number of packets, as in '1500 packets'", _COUNT, "PACKETS")
+ANY_RATE = Written(units.parse_rate, "a rate or 'unlimited'", _ANY_RATE, "RATE", units.format_rate)
+
+Rate: TypeAlias = Annotated[int | None, ANY_RATE]
+"""bit/s; None: unlimited"""
+FiniteRate: TypeAlias = Annotated[int, FINITE_RATE]
+"""bit/s"""
+Delay: TypeAlias = Annotated[int, DELAY]
+"""ns"""
+Loss: TypeAlias = Annotated[int, LOSS]
+"""parts per 10^9"""
+Bytes: TypeAlias = Annotated[int, BYTES]
+Packets: TypeAlias = Annotated[int, PACKETS]
