@@ -96,3 +96,19 @@ Loss: TypeAlias = Annotated[int, LOSS]
 """parts per 10^9"""
 Bytes: TypeAlias = Annotated[int, BYTES]
 Packets: TypeAlias = Annotated[int, PACKETS]
+
+@dataclass(frozen=True)
+class Key:
+    """The key of a field in files and the REST API, where it has another name."""
+
+    name: str
+
+
+def matching(pattern: str, cure: str, placeholder: str) -> Written:
+    return Written(lambda text: text, cure, text_like(pattern), placeholder)
+
+
+SIZE = Written(lambda text: units.parse_size(str(text)), "bytes, or like 64MiB", text_like(".*"), "SIZE")
+PORT = Written(lambda text: units.parse_port(str(text)), "a port from 1 to 65535", text_like(".*"), "PORT")
+Size: TypeAlias = Annotated[int, SIZE]
+Port: TypeAlias = Annotated[int, PORT]
