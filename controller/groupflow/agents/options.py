@@ -88,7 +88,9 @@ class SendOptions(MemberOfSession):
     session: Annotated[SessionId, Help("number of the session")]
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     datagrams: bool = False
-    members: Annotated[int, Help("number of receivers that must have joined before the stream begins", "N"), Ge(1)] = 1
+    members: Annotated[
+        int, Help("number of receivers that must have joined before the stream begins", "N"), Ge(1)
+    ] = 1
     rate: Annotated[FiniteRate | None, Help("highest sending rate (default: found out)")] = None
 
 
@@ -100,9 +102,12 @@ class RecvOptions(MemberOfSession):
     datagrams: bool = False
     start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))
     source: Annotated[
-        int | None, Help("member to receive from, if several send (default: the controller decides)", "MEMBER")
+        int | None,
+        Help("member to receive from, if several send (default: the controller decides)", "MEMBER"),
     ] = None
-    target: Annotated[FiniteRate | None, Help("rate wanted from a session that isolates (default: none)")] = None
+    target: Annotated[FiniteRate | None, Help("rate wanted from a session that isolates (default: none)")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,10 @@ class Pin:
 
     tls_pin: Annotated[
         str | None,
-        Help("fingerprint of the server's certificate, which the server prints (default: $GROUPFLOW_TLS_PIN)", "HEX"),
+        Help(
+            "fingerprint of the server's certificate, which the server prints (default: $GROUPFLOW_TLS_PIN)",
+            "HEX",
+        ),
     ] = None
     plain: Annotated[bool, PLAIN] = False
 

@@ -18,6 +18,7 @@ COLUMNS = (
 
 
 def list_all(common: Common) -> None:
+    """List all agents and the bytes that they hold."""
     listed(common, call(common, "GET", "/agents"), COLUMNS, row)
 
 
@@ -28,6 +29,7 @@ def change(
     *,
     bounds: Annotated[Row, Given(AgentBounds, clearable=("bytes", "rate", "hosts"), changes=True)],
 ) -> None:
+    """Set an agent's bound, which outlives the agent."""
     if not bounds:
         raise UsageError("nothing to set; give --bytes, --rate or --hosts")
     body = {"kind": kind, "name": name, "bounds": bounds}

@@ -25,6 +25,7 @@ def run(
     iface: Annotated[str, Help("far end of the veth pair at BMv2's port 0")],
     refresh: Annotated[Span, Help("time between two questions to the controller"), Gt(0)] = 1.0,
 ) -> None:
+    """Give BMv2 the ticks and queue rates of diffusion-type flow control, until Ctrl-C."""
     import httpx
 
     from groupflow.control.diffusion.bmv2_agent import RateAgent

@@ -23,10 +23,12 @@ To: TypeAlias = Annotated[str, Help("address of the hub or rim", "IP:PORT")]
 
 
 def hub(common: Common, *, options: HubOptions) -> int:
+    """Send new files of a folder, files that a rim asks for, and ordered files, until stopped."""
     return _run(options, common)
 
 
 def rim(common: Common, *, options: RimOptions) -> int:
+    """Cache the files that a hub sends and serve them over HTTP, until stopped."""
     return _run(options, common)
 
 
@@ -97,6 +99,7 @@ def send(
     to: To = HUB_HTTP,
     wait: Annotated[bool, Help("wait until the file is sent; exit 1 if that fails")] = False,
 ) -> None:
+    """Have a hub send a file of its folder."""
     from groupflow.agents.bone.orders import send_file
 
     view = send_file(to, name)
@@ -129,6 +132,7 @@ def _watch(at: str, view: "FileView") -> "FileView":
 
 
 def list_all(common: Common, *, to: To = HUB_HTTP) -> None:
+    """List the files of a hub or a rim."""
     from groupflow.agents.bone.orders import list_files
     from groupflow.cli.tables import print_table
 

@@ -11,7 +11,11 @@ from groupflow.errors import UsageError
 EVERYWHERE = (
     ("--json", None, "print JSON"),
     ("--net", "NAME", "a running network (default: the only one)"),
-    ("--api", "URL", "the controller's API (default: the network's, $GROUPFLOW_API or http://127.0.0.1:9580)"),
+    (
+        "--api",
+        "URL",
+        "the controller's API (default: the network's, $GROUPFLOW_API or http://127.0.0.1:9580)",
+    ),
     ("--verbose, -v", None, "say more of what goes on"),
     ("--quiet, -q", None, "say only what goes wrong"),
 )

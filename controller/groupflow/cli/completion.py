@@ -9,6 +9,7 @@ from groupflow.model.fields import Help
 
 
 def show(shell: Annotated[Literal["bash", "zsh", "tcsh"], Help("the shell to complete in")]) -> None:
+    """Print the script with which a shell completes commands and options."""
     import shtab
 
     from groupflow.cli.main import build_parser

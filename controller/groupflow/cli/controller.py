@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from annotated_types import Ge
 
+from groupflow import units
 from groupflow.cli.access import Certificate
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.rest import Row, api_of, check, client, unreachable
@@ -19,7 +20,6 @@ from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import UnavailableError, UsageError
 from groupflow.model.fields import Help, Size, Written, text_like
 from groupflow.model.values import Name, Secret
-from groupflow import units
 
 if TYPE_CHECKING:
     import socket
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from groupflow.control.split.service import SplitOptions
 
 Where: TypeAlias = tuple[str, int] | int | Path
+DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
 DEFAULT_LISTEN = ("127.0.0.1", 9580)
 
 
@@ -60,15 +61,16 @@ class Settings:
     topology: Annotated[str, Help("the network: YAML or a name: fig5", "FILE")]
     store: Annotated[Path | None, Help("SQLite file of the controller's state (default: none)")] = None
     listen: Annotated[
-        tuple[Any, ...],
+        tuple[Annotated[Any, Written(_where, "HOST:PORT", text_like(".+"), "HOST:PORT")], ...],
         Help("address of the REST API; unix:PATH; or fd:N, a socket that this process inherits"
              " (default: 127.0.0.1:9580)"),
-        Written(_where, "HOST:PORT", text_like(".+"), "HOST:PORT"),
     ] = ()  # fmt: skip
     insecure: Annotated[
         bool, Help("serve the API beyond this machine without TLS: its token can be read on the way")
     ] = False
-    p4_json: Annotated[Path, Help("P4 program as p4c wrote it (default: groupflow's own)"), Name("--p4")] = P4_JSON
+    p4_json: Annotated[Path, Help("P4 program as p4c wrote it (default: groupflow's own)"), Name("--p4")] = (
+        P4_JSON
+    )
     p4info: Annotated[Path, Help("P4Info of the P4 program (default: groupflow's own)")] = P4INFO
     agent_token: Annotated[
         str | None,
@@ -76,16 +78,20 @@ class Settings:
         Secret("--agent-token-file", "GROUPFLOW_AGENT_TOKEN"),
     ] = None
     cache_bytes: Annotated[
-        Size | None, Help("bound of a stream's cache (default: the agent's own bound)"), Name("--cache"), Ge(0)
+        Size | None,
+        Help("bound of a stream's cache (default: the agent's own bound)"),
+        Name("--cache"),
+        Ge(0),
     ] = None
     tcp_prefix: Annotated[
         IPv4Network,
         Help("addresses of TCP sessions; switches refuse those that have no session"),
         Written(_prefix, "a prefix like 10.200.0.0/16", text_like(".+"), "PREFIX"),
-    ] = IPv4Network("10.200.0.0/16")
+    ] = DEFAULT_PREFIX
     agent_control: Annotated[
         tuple[str, ...],
-        Help("control sockets of split agents: a FOLDER with HOST.split.sock of each (default: /run/groupflow),"
+        Help("control sockets of split agents: a FOLDER with HOST.split.sock of each (default: "
+             "/run/groupflow),"
              " or HOST=PATH or HOST=IP:PORT of one", "WHERE"),
     ] = ()  # fmt: skip
     policy_file: Annotated[
@@ -93,7 +99,9 @@ class Settings:
     ] = ()
     switch_sockets: Annotated[
         Path | None,
-        Help("folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness", "FOLDER"),
+        Help(
+            "folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness", "FOLDER"
+        ),
     ] = None
     record: Annotated[
         Path | None, Help("file that records what the page shows, for `groupflow net play`")
@@ -102,6 +110,7 @@ class Settings:
 
 
 def run(common: Common, *, settings: Settings, certificate: Certificate) -> None:
+    """Connect to every switch of a topology and serve its sessions, until stopped."""
     log_to_stderr(common.level)
     asyncio.run(_serve(settings, certificate.given))
 
@@ -207,6 +216,7 @@ def watch(
     *,
     recent: Annotated[int, Help("number of the latest events to begin with", "N"), Ge(0)] = 0,
 ) -> None:
+    """Follow all events, until Ctrl-C."""
     for event in _follow(api_of(common), recent):
         if common.json:
             print(json.dumps(event), flush=True)

@@ -19,17 +19,21 @@ Flow: TypeAlias = Annotated[int, Help("number of the controlled flow", "FLOW")]
 
 
 def list_all(common: Common) -> None:
+    """List the controlled flows."""
     listed(common, call(common, "GET", "/diffusion"), FLOW_COLUMNS, _row)
 
 
 def show(common: Common, flow: Flow) -> None:
+    """Show a flow and its hops."""
     _print_flow(common, call(common, "GET", f"/diffusion/{flow}"))
 
 
 def create(
     common: Common,
     *,
-    flow: Annotated[tuple[str, str] | None, Help("control the packets from one host to another", "HOST")] = None,
+    flow: Annotated[
+        tuple[str, str] | None, Help("control the packets from one host to another", "HOST")
+    ] = None,
     session: Annotated[SessionId | None, Help("control the stream of a session, down its tree")] = None,
     link: Annotated[
         tuple[str, str] | None, Help("control all packets from one switch to the next", "SWITCH")
@@ -39,6 +43,7 @@ def create(
     ] = None,
     settings: Annotated[Row, Given(FlowSettings)],
 ) -> None:
+    """Control a flow, a session or a link."""
     kind = one_of(flow=flow, session=session, link=link)
     rule = next((name for name in ("protocol", "src_port", "dst_port") if name in settings), None)
     if kind != "flow" and rule:
@@ -57,10 +62,12 @@ def create(
 
 
 def delete(common: Common, flow: Flow) -> None:
+    """End the control of a flow."""
     call(common, "DELETE", f"/diffusion/{flow}")
 
 
 def delays(common: Common) -> None:
+    """Measure the delays of the links between switches."""
     found = call(common, "GET", "/diffusion/delays")
     if common.json:
         print_json(found)

@@ -12,7 +12,7 @@ import argparse
 import os
 import types
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter, signature
 from pathlib import Path
@@ -69,8 +69,13 @@ def taken_apart(annotation: Any) -> Hint:
             return Hint(annotation, tuple(notes), optional)
 
 
-def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], hidden: type[Any]) -> None:
-    """Adds the arguments of a function. A parameter of the type `hidden` is none: `call` gives it."""
+def add_arguments(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], hidden: type[Any]
+) -> Iterator[str]:
+    """Adds the arguments of a function. A parameter of the type `hidden` is none: `call` gives it.
+
+    Yields the words of a usage line.
+    """
     hints = get_type_hints(function, include_extras=True)
     for parameter in signature(function).parameters.values():
         hint = taken_apart(hints[parameter.name])
@@ -81,13 +86,38 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any],
         if given:
             _add_given(parser, given, hints)
         elif is_dataclass(hint.kind):
-            for name, each, value in options_of(hint.kind):
-                if name not in hints:  # else the parameter is the field
-                    _add_option(parser, name, each, value)
+            add_model(parser, hint.kind, [name for name, _, _ in options_of(hint.kind) if name not in hints])
         elif parameter.kind is Parameter.KEYWORD_ONLY:
             _add_option(parser, parameter.name, hint, default)
         else:
             _add_positional(parser, parameter.name, hint, default)
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
+        if not action.option_strings:
+            more = "..." if action.nargs in ("+", "*", argparse.REMAINDER) else ""
+            yield f"[{action.metavar}{more}]" if action.nargs in ("?", "*") else f"{action.metavar}{more}"
+        elif action.required:
+            yield f"{action.option_strings[0]} {action.metavar}"
+
+
+def add_model(parser: argparse.ArgumentParser, model: Any, names: Collection[str]) -> None:
+    """Adds an option for each of these fields of a model."""
+    for name, hint, default in options_of(model):
+        if name in names:
+            _add_option(parser, name, hint, default)
+
+
+def filled(model: Any, given: Mapping[str, Any]) -> Any:
+    """The model with the parsed values of its fields. Raises UsageError where a token is missing."""
+    values: dict[str, Any] = {}
+    for each in fields(model):
+        value = given.get(each.name)
+        if value is not None:
+            values[each.name] = tuple(value) if isinstance(value, list) else value
+        elif each.default is MISSING and each.default_factory is MISSING and each.name in given:
+            raise UsageError(
+                f"the {each.name} is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN"
+            )
+    return model(**values)
 
 
 def call(function: Callable[..., Any], given: Mapping[str, Any], hidden: Any) -> Any:
@@ -103,10 +133,10 @@ def call(function: Callable[..., Any], given: Mapping[str, Any], hidden: Any) ->
         elif wanted:
             value = _body(wanted, given)
         elif is_dataclass(kind):
-            names = {each.name for each in fields(kind)}
-            value = kind(**{name: given[name] for name in names if name in given})
+            value = filled(kind, given)
         else:
             value = given[parameter.name]
+            value = parameter.default if value is None else tuple(value) if isinstance(value, list) else value
         if parameter.kind is Parameter.KEYWORD_ONLY:
             named[parameter.name] = value
         else:
@@ -165,7 +195,7 @@ def _add_option(
         found = os.environ.get(secret.variable) or (None if default is REQUIRED else default)
         more = _text(hint, None, f"the token in ${secret.variable}")
         parser.add_argument(
-            secret.option, dest=name, default=found, metavar="FILE", help=more, type=_value(_read_token)
+            secret.option, dest=name, default=found, metavar="FILE", help=more, action=_TokenFile
         )
         return
     option = option_name(name, hint)
@@ -177,22 +207,20 @@ def _add_option(
     if clearable:
         parse = settings["type"]
         settings["type"] = lambda text: NONE if text == NONE else parse(text)
-    if get_origin(hint.kind) is tuple and get_args(hint.kind)[-1] is Ellipsis:
+    several = get_origin(hint.kind) is tuple and hint.note(Written) is None
+    if several and get_args(hint.kind)[-1] is Ellipsis:
         settings |= {"action": "append", "default": None}
         settings["help"] += "; may be repeated"
-    elif get_origin(hint.kind) is tuple and hint.note(Written) is None:
+    elif several:
         settings["nargs"] = len(get_args(hint.kind))
     required = default is REQUIRED
-    made = parser.add_argument(option, dest=name, required=required, **settings)
-    if settings.get("action") == "append":
-        parser.set_defaults(**{name: default})
-        made.type = settings["type"]
+    parser.add_argument(option, dest=name, required=required, **settings)
 
 
 def _add_positional(parser: argparse.ArgumentParser, name: str, hint: Hint, default: Any) -> None:
     settings = _settings(hint, default)
     settings.setdefault("metavar", name.upper())
-    if get_origin(hint.kind) is tuple:
+    if get_origin(hint.kind) is tuple and hint.note(Written) is None:
         note = hint.note(Help)
         rest = argparse.REMAINDER if note.placeholder == "COMMAND" else "+" if default is REQUIRED else "*"
         settings["nargs"] = rest
@@ -232,7 +260,9 @@ def _text(hint: Hint, default: Any, otherwise: str | None = None) -> str:
     """The help of an argument, with its default."""
     note: Help | None = hint.note(Help)
     text = note.text if note else ""
-    text += f" (default: {otherwise})" if otherwise else _shown(hint, default) if "(default" not in text else ""
+    text += (
+        f" (default: {otherwise})" if otherwise else _shown(hint, default) if "(default" not in text else ""
+    )
     return text.replace("%", "%%")
 
 
@@ -240,7 +270,9 @@ def _shown(hint: Hint, default: Any) -> str:
     if default in (None, REQUIRED, (), "") or isinstance(default, bool):
         return ""
     written = hint.note(Written)
-    shown = written.show(default) if written else f"{default:g}" if isinstance(default, float) else str(default)
+    shown = (
+        written.show(default) if written else f"{default:g}" if isinstance(default, float) else str(default)
+    )
     return f" (default: {shown})"
 
 
@@ -252,7 +284,7 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
     }
     low, above, high = bounds["ge"], bounds["gt"], bounds["le"]
     written: Written | None = hint.note(Written)
-    show = written.show if written else lambda value: f"{value:g}"
+    show = written.show if written else str
 
     def parse(text: str) -> Any:
         try:
@@ -264,7 +296,9 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
         good = value is not None and (low is None or value >= low) and (above is None or value > above)
         if good and (high is None or value <= high):
             return value
-        span = f" from {show(low)}" if low is not None else f" above {show(above)}" if above is not None else ""
+        span = (
+            f" from {show(low)}" if low is not None else f" above {show(above)}" if above is not None else ""
+        )
         span += f" to {show(high)}" if high is not None else " on" if low is not None else ""
         raise ValueError(f"{text!r} will not do; write {what}{span}")
 
@@ -272,7 +306,8 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
 
 
 def _value(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A `type` for argparse, which refuses a text for which `parse` raises ValueError, with that error's text."""
+    """A `type` for argparse, which refuses a text for which `parse` raises ValueError, with that error's "
+    "text."""
 
     def read(text: str) -> Any:
         try:
@@ -289,8 +324,11 @@ class TokenError(Error):
     default = Kind.INVALID
 
 
-def _read_token(text: str) -> str:
-    return token_in(Path(text))
+class _TokenFile(argparse.Action):
+    """Takes a token from a file: every user can read a command line."""
+
+    def __call__(self, _: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        setattr(namespace, self.dest, token_in(Path(values), option or ""))
 
 
 def token_in(file: Path, option: str = "--token-file") -> str:

@@ -27,15 +27,20 @@ DEFAULT_API = ("127.0.0.1", 9590)
 def serve(
     common: Common,
     *,
-    clients: Annotated[Path | None, Help("YAML list of clients and targets; or --api: the controller's list")] = None,
+    clients: Annotated[
+        Path | None, Help("YAML list of clients and targets; or --api: the controller's list")
+    ] = None,
     options: ServeOptions,
     discard: Annotated[bool, Help("count the bytes of streams and keep nothing")] = False,
     certificate: Certificate,
     plain: Annotated[bool, PLAIN] = False,
-    policy: Annotated[str | None, Help("policy that tunes the clients of --clients (default: sakajiri)")] = None,
+    policy: Annotated[
+        str | None, Help("policy that tunes the clients of --clients (default: sakajiri)")
+    ] = None,
     policy_file: Annotated[tuple[Path, ...], Help("Python file with policies of your own")] = (),
     rest: Annotated[ListenAddress, Help("address of the REST API, with --clients")] = DEFAULT_API,
 ) -> None:
+    """Receive the streams of listed clients and tune them, until stopped."""
     one_of(clients=clients, api=common.api)
     one_of(out=options.out, discard=discard)
     if common.api and (policy or policy_file):
@@ -131,6 +136,7 @@ def _print_line(event: "Event") -> None:
 
 
 def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
+    """Send a file, or stdin, to a server that gathers."""
     if options.file is not None and not options.file.exists():
         raise InvalidError(f"{options.file}: no such file; name a file to send")
     if pin.plain:

@@ -23,18 +23,19 @@ Name: TypeAlias = Annotated[str, Help("name of the client")]
 
 
 def show(common: Common) -> None:
+    """Show the policy, the limits and the server."""
     answered(common, call(common, "GET", "/gather"))
 
 
-def change_settings(
-    common: Common, *, settings: Annotated[Row, Given(GatherSettings, changes=True)]
-) -> None:
+def change_settings(common: Common, *, settings: Annotated[Row, Given(GatherSettings, changes=True)]) -> None:
+    """Change the policy and the limits, while clients send."""
     if not settings:
         raise UsageError("nothing to change; give --policy, --link, --buffer or --connections")
     answered(common, call(common, "PATCH", "/gather", body=settings))
 
 
 def list_all(common: Common) -> None:
+    """List clients with their targets and throughputs."""
     listed(common, call(common, "GET", "/gather/clients"), COLUMNS, client_row)
 
 
@@ -44,9 +45,11 @@ def create(
     *,
     targets: Annotated[Row, Given(Client, clearable=("minimum",), required=("target",))],
     token_file: Annotated[
-        Path | None, Help("file with the client's token (default: a new token, which is printed once)", "FILE")
+        Path | None,
+        Help("file with the client's token (default: a new token, which is printed once)", "FILE"),
     ] = None,
 ) -> None:
+    """Let a client send, and print its token."""
     from groupflow.control.gather.clients import TOKEN, token_hash
 
     # The token stays here: the controller and the server know only its hash.
@@ -69,12 +72,14 @@ def change(
     *,
     targets: Annotated[Row, Given(Client, clearable=("minimum",), changes=True)],
 ) -> None:
+    """Change the targets of a client while it sends."""
     if not targets:
         raise UsageError("nothing to change; give --target, --minimum or --priority")
     answered(common, call(common, "PATCH", f"/gather/clients/{name}", body=targets))
 
 
 def delete(common: Common, name: Name) -> None:
+    """Let a client send no more, and end its stream."""
     call(common, "DELETE", f"/gather/clients/{name}")
 
 

@@ -1,8 +1,8 @@
 """`groupflow`: the one command, `groupflow NOUN VERB`, of which cli/table.py has all nouns and verbs.
 
 A command is a function with typed parameters, of which cli/frame.py makes arguments and options. It returns
-its exit code or nothing, and raises errors of `groupflow.errors`: each is told in one line, and its kind gives
-the exit code. A module of the table is imported when one of its commands is used.
+its exit code or nothing, and raises errors of `groupflow.errors`: each is one line on stderr, and its kind
+gives the exit code. A module of the table is imported when one of its commands is used.
 """
 
 import sys
@@ -25,6 +25,8 @@ class Parser(ArgumentParser):
     """Reports a usage error in one line that says where help is; adds its arguments when it is first used."""
 
     later: "Callable[[Parser], None] | None" = None
+    found: tuple[str, Sequence[str]] = ("", ())
+    """placeholder and names of subcommands that stand in the checkout: an unknown one is not found"""
 
     def complete(self) -> None:
         if self.later:
@@ -33,6 +35,11 @@ class Parser(ArgumentParser):
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
         self.complete()
+        kind, names = self.found
+        name = next(iter(args[0] or ()), "-") if args else "-"
+        if names and not name.startswith("-") and name not in names:
+            known = ", ".join(names)
+            raise Error(f"{kind} {name}: unknown; the {kind.lower()}s are {known}", Kind.NOT_FOUND)
         return super().parse_known_args(*args, **named)
 
     def format_help(self) -> str:
@@ -75,19 +82,22 @@ def _failed(error: Error | OSError) -> int:
 
 
 def build_parser() -> Parser:
-    parser = Parser(prog="groupflow", description="Group communication through P4 switches.", usage=_USAGE,
-                    formatter_class=RawDescriptionHelpFormatter, epilog=_everywhere())  # fmt: skip
+    parser = Parser(
+        prog="groupflow",
+        description="Group communication through P4 switches.",
+        usage="groupflow NOUN VERB [options] [arguments]",
+        formatter_class=RawDescriptionHelpFormatter,
+        epilog=_everywhere(),
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    nouns = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser, title="commands")
+    nouns = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser, title="commands",
+                                   prog="groupflow")  # fmt: skip
     for noun in NOUNS:
         below = nouns.add_parser(noun.name, help=noun.summary, description=f"{_sentence(noun.summary)}")
         below.later = partial(_add_verbs, noun)
     for verb in ALONE:
         _add_verb(nouns, "", verb)
     return parser
-
-
-_USAGE = "groupflow NOUN VERB [arguments]"
 
 
 def _add_verbs(noun: Noun, parser: Parser) -> None:
@@ -98,22 +108,34 @@ def _add_verbs(noun: Noun, parser: Parser) -> None:
 
 def _add_verb(parsers: Any, noun: str, verb: Verb) -> None:
     lines = [f"groupflow {noun}{verb.name} {words}".rstrip() for words in verb.example.split("\n")]
-    parser = parsers.add_parser(
-        verb.name, help=verb.summary.replace("%", "%%"), description=_sentence(verb.summary),
-        epilog="example: " + "\n         ".join(lines), formatter_class=RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    parser = parsers.add_parser(verb.name, help=_summary(verb), formatter_class=RawDescriptionHelpFormatter)
+    parser.epilog = "example: " + "\n         ".join(lines)
     parser.set_defaults(command=f"{noun}{verb.name}", uses=verb.uses)
     parser.later = partial(_add_arguments, verb)
 
 
 def _add_arguments(verb: Verb, parser: Parser) -> None:
-    module, _, name = verb.function.partition(":")
-    function = getattr(import_module(f"groupflow.cli.{module}"), name)
+    function = _function(verb)
+    parser.description = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
     if verb.name in DYNAMIC:
         function(parser)
         return
-    frame.add_arguments(parser, function, Common)
+    names = frame.add_arguments(parser, function, Common)
+    parser.usage = " ".join((parser.prog, "[options]", *names))
     parser.set_defaults(run=partial(_run, function))
+
+
+def _summary(verb: Verb) -> str:
+    """One line for the help."""
+    if verb.summary:
+        return verb.summary
+    text = " ".join((_function(verb).__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
+    return (text[0].lower() + text[1:]).replace("%", "%%")
+
+
+def _function(verb: Verb) -> Callable[..., Any]:
+    module, _, name = verb.function.partition(":")
+    return getattr(import_module(f"groupflow.cli.{module}"), name)
 
 
 def _run(function: Callable[..., Any], args: Any, shared: Common) -> Any:
@@ -125,7 +147,9 @@ def _sentence(summary: str) -> str:
 
 
 def _everywhere() -> str:
-    rows = [f"  {option + (f' {value}' if value else ''):<22}{help}" for option, value, help in common.EVERYWHERE]
+    rows = [
+        f"  {option + (f' {value}' if value else ''):<22}{help}" for option, value, help in common.EVERYWHERE
+    ]
     return "\n".join(("options of every command, in any place:", *rows))
 
 

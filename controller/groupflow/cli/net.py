@@ -36,18 +36,23 @@ def up(
         Literal["gfswitch", "bmv2"], Help("switch program; with bmv2, links have no rate, delay or queue")
     ] = "gfswitch",
     p4: Annotated[
-        Path | None, Help("P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it")
+        Path | None,
+        Help("P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it"),
     ] = None,
     controller: Annotated[
         bool, Help("--no-controller: switches and hosts only, without a program unless --p4 names one")
     ] = True,
     pcap: Annotated[Path | None, Help("folder for captures of all switches' ports", "FOLDER")] = None,
     listen: Annotated[
-        ListenAddress | None, Help("address of the controller's API (default: 127.0.0.1:9580, or a free port)")
+        ListenAddress | None,
+        Help("address of the controller's API (default: 127.0.0.1:9580, or a free port)"),
     ] = None,
-    record: Annotated[Path | None, Help("file that records what the page shows, for `groupflow net play`")] = None,
+    record: Annotated[
+        Path | None, Help("file that records what the page shows, for `groupflow net play`")
+    ] = None,
     out: Annotated[Path | None, Help("folder for logs and files (default: out/net/NAME)", "FOLDER")] = None,
 ) -> None:
+    """Start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`."""
     from groupflow.lab.network import UNSHARE, check_rights
     from groupflow.lab.registry import Claim
 
@@ -153,6 +158,7 @@ def _started(up: "Running") -> str:
 
 
 def list_all(common: Common) -> None:
+    """List the networks that run."""
     from groupflow.lab.registry import running_networks
 
     rows = [asdict(each) if common.json else _row(each) for each in running_networks()]
@@ -167,9 +173,11 @@ def _row(entry: "Entry") -> Row:
 def show(
     common: Common,
     network: Annotated[
-        str | None, Help(f"a running network (default: the only one), or a topology's file: {_FILES}", "NAME|FILE")
+        str | None,
+        Help(f"a running network (default: the only one), or a topology's file: {_FILES}", "NAME|FILE"),
     ] = None,
 ) -> None:
+    """Show a running network, or a topology's file with all that groupflow chose."""
     from groupflow.cli import status
     from groupflow.lab.registry import running_networks
 
@@ -190,6 +198,7 @@ def execute(
     node: Annotated[str, Help("a host, or a switch: s1", "NODE")],
     command: Annotated[tuple[str, ...], Help("the program and its arguments", "COMMAND")] = (),
 ) -> None:
+    """Run a program in a host, or beside the switches."""
     entry = _find(common.net)
     if not command:
         raise UsageError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
@@ -204,6 +213,7 @@ def execute(
 
 
 def down(common: Common, name: Name = None) -> None:
+    """End a network."""
     from groupflow.lab.named import end
     from groupflow.lab.registry import running_networks
 
@@ -224,6 +234,7 @@ def play(
     *,
     listen: Annotated[ListenAddress, Help("address of the page")] = ("127.0.0.1", 9589),
 ) -> None:
+    """Show a recording of a network or a simulation in a browser (no root)."""
     import asyncio
 
     from groupflow.agents.api_token import page, published

@@ -28,6 +28,7 @@ def place(
     candidate: Annotated[tuple[str, ...], Help("switch to choose from (default: all)", "SWITCH")] = (),
     size: Annotated[Size, Help("size of the transfer")] = 5_000_000,
 ) -> None:
+    """Choose the switches where a session's agents cost least."""
     chosen = one_of(topology=topology, session=session)
     more: dict[str, Any] = {"objective": objective, "size_bytes": size}
     if chosen == "session":

@@ -32,9 +32,15 @@ def _numbers(text: object) -> tuple[int, ...]:
     return tuple(int(each) for each in str(text).split(","))
 
 
-_SIZES = Written(_sizes, "sizes with commas between", SIZE.schema, "SIZE,...", lambda _: "16KiB to 4MiB by fours")
+_SIZES = Written(
+    _sizes, "sizes with commas between", SIZE.schema, "SIZE,...", lambda _: "16KiB to 4MiB by fours"
+)
 _NUMBERS = Written(
-    _numbers, "numbers with commas between", text_like("[0-9,]+"), "N,...", lambda them: ",".join(map(str, them))
+    _numbers,
+    "numbers with commas between",
+    text_like("[0-9,]+"),
+    "N,...",
+    lambda them: ",".join(map(str, them)),
 )
 
 
@@ -44,6 +50,7 @@ def serve(
     listen: Annotated[ListenAddress, Help("address for clients")] = ("0.0.0.0", PORT),
     token: Annotated[str, Help("file with the token that clients must have"), Secret()] = "",
 ) -> None:
+    """Let others measure the way to this host, one at a time, until stopped."""
     log_to_stderr(common.level)
     asyncio.run(_serve(listen, token, common))
 
@@ -77,10 +84,14 @@ def run(
     connections: Annotated[tuple[int, ...], Help("numbers of connections"), _NUMBERS] = CONNECTIONS,
     time: Annotated[Span, Help("time for the whole measurement")] = 30.0,
     within: Annotated[
-        Share, Help("a choice that is slower than the fastest by less than this may be recommended; the cheapest is")
+        Share,
+        Help(
+            "a choice that is slower than the fastest by less than this may be recommended; the cheapest is"
+        ),
     ] = 0.1,
     timeout: Annotated[Span, Help("time to wait for an answer"), Ge(0)] = 5.0,
 ) -> None:
+    """Measure the way to a host that runs `groupflow probe serve`."""
     if not token:
         raise UsageError(
             "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file"

@@ -34,9 +34,7 @@ def api_of(common: Common) -> str:
     return os.environ.get("GROUPFLOW_API", DEFAULT_API)
 
 
-def call(
-    common: Common, method: str, path: str, body: Row | None = None, params: Row | None = None
-) -> Any:
+def call(common: Common, method: str, path: str, body: Row | None = None, params: Row | None = None) -> Any:
     """One request to the controller. Raises Error with the kind of the answer."""
     import httpx
 
@@ -59,7 +57,9 @@ def client(url: str) -> "httpx.Client":
     try:
         trusted = ssl.create_default_context(cafile=authority)
     except OSError as error:
-        raise InvalidError(f"GROUPFLOW_API_CA {authority}: {reason(error)}; name a certificate, PEM") from None
+        raise InvalidError(
+            f"GROUPFLOW_API_CA {authority}: {reason(error)}; name a certificate, PEM"
+        ) from None
     if url.startswith("unix:"):  # the API knows this process's user
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
         base, more = "http://localhost", {"transport": transport}
@@ -91,9 +91,7 @@ def answered(common: Common, found: Row) -> None:
         print_pairs(found)
 
 
-def listed(
-    common: Common, rows: Rows, columns: Sequence[str], row: Callable[[Row], Row] = dict
-) -> None:
+def listed(common: Common, rows: Rows, columns: Sequence[str], row: Callable[[Row], Row] = dict) -> None:
     """Prints a table, in which `row` makes of each row what people read, or JSON."""
     if common.json:
         print_json(rows)

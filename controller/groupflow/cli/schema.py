@@ -17,4 +17,5 @@ _FORMS = {
 def show(
     file: Annotated[Literal["topology", "scenario", "sweep", "clients"], Help("kind of the file")],
 ) -> None:
+    """Print the JSON schema of a YAML file, with which editors check and complete it."""
     print(json.dumps(resolve_name(_FORMS[file]).model_json_schema(), indent=2))

@@ -3,13 +3,13 @@
 import json
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Le
 
 from groupflow.cli.common import Common
 from groupflow.cli.frame import Given
-from groupflow.cli.rest import Row, Rows, answered, call, listed, print_json
+from groupflow.cli.rest import Row, Rows, call, listed, print_json
 from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port
@@ -42,10 +42,12 @@ Ports: TypeAlias = Annotated[
 
 
 def list_all(common: Common) -> None:
+    """List the sessions."""
     listed(common, call(common, "GET", "/sessions"), SESSION_COLUMNS)
 
 
 def show(common: Common, session: Session) -> None:
+    """Show a session, its members and its trees."""
     found = call(common, "GET", f"/sessions/{session}")
     if common.json:
         print_json(found)
@@ -76,12 +78,15 @@ def create(
     session: Annotated[SessionId | None, Help("number of the session (default: a free one)")] = None,
     *,
     lifetime: Annotated[
-        int | None, Help("seconds after which the session ends by itself (default: it does not)", "SECONDS"), Ge(1)
+        int | None,
+        Help("seconds after which the session ends by itself (default: it does not)", "SECONDS"),
+        Ge(1),
     ] = None,
     tcp_port: Ports = (),
     settings: Annotated[Row, Given(SessionSettings)],
     tcp: Annotated[Row, Given(TcpSettings)],
 ) -> None:
+    """Create a session and print its token."""
     if tcp and not tcp_port:
         raise UsageError("settings of TCP sessions need --tcp-port; give it, too")
     body = settings | {key: value for key, value in (("id", session), ("lifetime", lifetime)) if value}
@@ -106,6 +111,7 @@ def change(
     settings: Annotated[Row, Given(SessionSettings, changes=True)],
     tcp: Annotated[Row, Given(TcpSettings, changes=True)],
 ) -> None:
+    """Change a session while it runs."""
     body = settings | ({"tcp": tcp} if tcp else {})
     if not body:
         raise UsageError("nothing to change; give --mode, --policy or --window, or a setting of TCP sessions")
@@ -113,6 +119,7 @@ def change(
 
 
 def delete(common: Common, session: Session) -> None:
+    """End a session for all its members."""
     call(common, "DELETE", f"/sessions/{session}")
 
 
@@ -124,6 +131,7 @@ def token(
         Literal["join", "sender", "receiver"], Help("role of the members that the token admits; join: both")
     ] = "join",
 ) -> None:
+    """Print a session's token."""
     tokens = call(common, "GET", f"/sessions/{session}/tokens")
     if common.json:
         print_json(tokens)
@@ -132,6 +140,7 @@ def token(
 
 
 def stats(common: Common, session: Session) -> None:
+    """Show a TCP session's agents, streams and receipts."""
     found = call(common, "GET", f"/sessions/{session}/tcp")
     if common.json:
         print_json(found)
@@ -155,6 +164,7 @@ def watch(
     *,
     interval: Annotated[float, Help("seconds between two looks", "SECONDS"), Ge(0.05), Le(3600)] = 1.0,
 ) -> None:
+    """Follow a TCP session's streams and receipts, until Ctrl-C."""
     seen: set[tuple[str, int, str]] = set()
     last: Row = {}
     while True:
@@ -170,6 +180,7 @@ def list_members(
     common: Common,
     session: Annotated[SessionId | None, Help("number of the session (default: all sessions)")] = None,
 ) -> None:
+    """List the members of one session or of all."""
     path = "/members" if session is None else f"/sessions/{session}/members"
     _print_members(common, call(common, "GET", path))
 
@@ -185,6 +196,7 @@ def create_member(
         Literal["now", "start"], Help("first byte of a stream under way: the next one, or the first of all")
     ] = "now",
 ) -> None:
+    """Make a program that listens on a host a member of a TCP session."""
     body = {"host": host, "port": port, "name": name, "start": start}
     _print_members(common, [call(common, "POST", f"/sessions/{session}/members", body)])
 
@@ -196,12 +208,14 @@ def change_member(
     *,
     targets: Annotated[Row, Given(MemberTargets, clearable=("target", "minimum"), changes=True)],
 ) -> None:
+    """Change the rate that a receiver is to get, in a session that isolates."""
     if not targets:
         raise UsageError("nothing to change; give --target, --minimum or --priority")
     _print_members(common, [call(common, "PATCH", f"/sessions/{session}/members/{member}", targets)])
 
 
 def delete_member(common: Common, session: Session, member: Member) -> None:
+    """Remove a member from its session."""
     call(common, "DELETE", f"/sessions/{session}/members/{member}")
 
 

@@ -30,8 +30,12 @@ def run(
     common: Common,
     scenarios: Annotated[tuple[Path, ...], Help("scenario file (YAML)", "SCENARIO")],
     *,
-    out: Annotated[Path | None, Help("folder for results: FOLDER/NAME of each (default: none)", "FOLDER")] = None,
-    jobs: Annotated[int | None, Help("number of scenarios run side by side (default: all cores)", "N"), Ge(1)] = None,
+    out: Annotated[
+        Path | None, Help("folder for results: FOLDER/NAME of each (default: none)", "FOLDER")
+    ] = None,
+    jobs: Annotated[
+        int | None, Help("number of scenarios run side by side (default: all cores)", "N"), Ge(1)
+    ] = None,
     threads: Annotated[
         int | None, Help("threads of a scenario (default: cores divided by jobs)", "N"), Ge(1)
     ] = None,
@@ -41,7 +45,9 @@ def run(
     packets: Packets,
     plots: Annotated[bool, Help("also draw the results (needs --out)")] = False,
 ) -> int:
-    """Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
+    """Run scenarios and keep their results.
+
+    Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
     if plots and out is None:
         raise UsageError("--plots needs a folder: give --out FOLDER")
     if plots and find_spec("matplotlib") is None:
@@ -109,9 +115,7 @@ def _load(paths: Sequence[Path]) -> "list[Scenario]":
     return list(scenarios.values())
 
 
-def _run_one(
-    scenario: "Scenario", work: _Work, display: "_Display", stopped: Event
-) -> "Results":
+def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Event) -> "Results":
     from groupflow import sim
 
     def progress(state: "Progress") -> None:
@@ -121,9 +125,7 @@ def _run_one(
 
     out = None if work.out is None else work.out / scenario.name
     traced = sim.Traced(work.request, work.switches) if work.request else None
-    results = sim.run(
-        scenario, progress, out=out, threads=work.threads, record=work.record, traced=traced
-    )
+    results = sim.run(scenario, progress, out=out, threads=work.threads, record=work.record, traced=traced)
     if work.plots:
         from groupflow.sim.plots import plot
 

@@ -28,6 +28,7 @@ PATHS = {
 
 
 def show(common: Common) -> None:
+    """Show the whole system on one page."""
     found: dict[str, Any] = {part: call(common, "GET", path) for part, path in PATHS.items()}
     if common.json:
         print_json(found)
@@ -39,13 +40,21 @@ def show(common: Common) -> None:
     )
     switches = sorted(found["switches"], key=lambda each: each["state"] == "up")
     _table("switches: switch list", switches, ("name", "state", "streams", "entries", "problem"))
-    _table("sessions: session list", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
+    _table(
+        "sessions: session list",
+        _sessions(found),
+        ("id", "mode", "policy", "senders", "receivers", "members"),
+    )
     wanting = [member_row(each) for each in found["members"] if each["target_bps"] is not None]
     _table("receivers with targets: member list", wanting, ("session", "id", "name", *WANTED))
     shown = sorted(map(agents.row, found["agents"]), key=lambda each: each["state"] == "up")
     if health["sharing"]:
         print(f"\nsharing problem: {health['sharing']}")
-    _table("agents: agent list", shown, ("kind", "name", "switch", "state", "streams", "held", "bound", "problem"))
+    _table(
+        "agents: agent list",
+        shown,
+        ("kind", "name", "switch", "state", "streams", "held", "bound", "problem"),
+    )
     _table("controlled flows: flow list", found["diffusion"], ("flow", "kind", "name", "d", "warning"))
     _tuning(tuning, found["clients"])
 

@@ -13,6 +13,7 @@ Switch: TypeAlias = Annotated[str, Help("name of the switch", "SWITCH")]
 
 
 def list_all(common: Common) -> None:
+    """List the switches."""
     listed(common, call(common, "GET", "/switches"), COLUMNS)
 
 
@@ -22,6 +23,7 @@ def show(
     *,
     table: Annotated[str | None, Help("table of which all entries are shown, or `groups`", "NAME")] = None,
 ) -> None:
+    """Show a switch, and with --table the entries that it holds."""
     found = call(common, "GET", f"/switches/{switch}")
     entries: Rows = []
     if table:
@@ -41,6 +43,7 @@ def counters(
     switch: Switch,
     counter: Annotated[str | None, Help("name of one counter (default: all)", "COUNTER")] = None,
 ) -> None:
+    """Show the counters of a switch."""
     params = {"counter": counter} if counter else {}
     found = call(common, "GET", f"/switches/{switch}/counters", params=params)
     if common.json:

@@ -23,7 +23,9 @@ class Packets:
         Help("only packets with this field, such as ipv4.dst=10.0.2.1 or ethernet.ethertype=0x800/0xff00",
              "HEADER.FIELD=VALUE"),
     ] = ()  # fmt: skip
-    dropped: Annotated[bool, Help("only packets of which a copy is dropped (of fast traffic: a sample)")] = False
+    dropped: Annotated[bool, Help("only packets of which a copy is dropped (of fast traffic: a sample)")] = (
+        False
+    )
     next: Annotated[int | None, Help("number of packets (default: 1)", "N"), Ge(1)] = None
 
     @property
@@ -41,6 +43,7 @@ def trace(
         Literal["text", "json", "bmv2"], Help("text, a JSON object a line, or BMv2's trace messages")
     ] = "text",
 ) -> None:
+    """Show the way of packets through a switch: headers, tables, queues, and the reason of a drop (root)."""
     from groupflow.agents.programs import find_program
     from groupflow.lab.leftovers import RUN_FOLDER
     from groupflow.lab.registry import find

@@ -17,11 +17,13 @@ from groupflow.errors import InvalidError, Kind
 
 
 def send(common: Common, session: Session, *, options: SendOptions) -> int:
+    """Send a file or stdin to every receiver of a session."""
     check_file(options.file)
     return run_transfer(options, common)
 
 
 def recv(common: Common, session: Session, *, options: RecvOptions) -> int:
+    """Receive the stream of a session."""
     output = options.output
     if str(output) == "-":
         options = replace(options, output=None)
@@ -33,6 +35,7 @@ def recv(common: Common, session: Session, *, options: RecvOptions) -> int:
 
 
 def join(common: Common, session: Session, *, options: MemberOptions) -> int:
+    """Let a program that listens on this host take the streams of a TCP session, until stopped."""
     return ended(_stay(options, common))
 
 

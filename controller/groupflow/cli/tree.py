@@ -28,11 +28,13 @@ Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]
 
 
 def send(common: Common, *, options: TreeSendOptions, pin: Pin) -> int:
+    """Send a file or stdin to all hosts of a tree."""
     check_file(options.file)
     return run_transfer(_checked(options, pin), common)
 
 
 def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
+    """Receive the stream of a tree, and pass it on."""
     return run_transfer(_checked(options, pin), common)
 
 
@@ -70,6 +72,7 @@ def island(
     rate: Annotated[FiniteRate | None, Help("highest rate in the island (default: found out)")] = None,
     outward: Annotated[bool, Help("from the session, whose sender is in the island, to the tree")] = False,
 ) -> int:
+    """Hand a tree's stream to a session, whose switches replicate it; or the other way."""
     shared = vars(_checked(host, pin))
     member: dict[str, Any] = {"session": session, "name": host.name, "token": session_token, "iface": iface}
     if outward:
@@ -112,19 +115,22 @@ def serve(
     options: DispatchOptions,
     store: Annotated[
         Path | None,
-        Help("SQLite file of the tree, from which a process that is started again goes on (default: none)", "FILE"),
+        Help(
+            "SQLite file of the tree, from which a process that is started again goes on (default: none)",
+            "FILE",
+        ),
     ] = None,
     agent_name: Annotated[
-        str | None, Help("name of this process at the controller (default: the tree's, this host's and the port)")
+        str | None,
+        Help("name of this process at the controller (default: the tree's, this host's and the port)"),
     ] = None,
 ) -> None:
+    """Run the dispatchers of a tree until stopped: they give each host its parent."""
     log_to_stderr(common.level)
     asyncio.run(_serve(options, store, agent_name, common))
 
 
-async def _serve(
-    options: DispatchOptions, file: Path | None, agent_name: str | None, common: Common
-) -> None:
+async def _serve(options: DispatchOptions, file: Path | None, agent_name: str | None, common: Common) -> None:
     from groupflow.agents.controller_link import registered
     from groupflow.store.memory import MemoryStore
     from groupflow.store.sqlite import SqliteStore
@@ -176,6 +182,7 @@ def show(
     token: Token = "",
     pin: Pin,
 ) -> None:
+    """Show the hosts of a tree, each below its parent."""
     known = pin.given
     _check_token(token)
     tree = asyncio.run(_ask(to, known, token))

@@ -97,6 +97,7 @@ Loss: TypeAlias = Annotated[int, LOSS]
 Bytes: TypeAlias = Annotated[int, BYTES]
 Packets: TypeAlias = Annotated[int, PACKETS]
 
+
 @dataclass(frozen=True)
 class Key:
     """The key of a field in files and the REST API, where it has another name."""

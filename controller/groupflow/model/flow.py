@@ -1,4 +1,5 @@
-"""A flow under diffusion-type flow control, as users describe it: the packets, and the control's parameters."""
+"""A flow under diffusion-type flow control, as users describe it: the packets, and the control's "
+"parameters."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
@@ -36,12 +37,12 @@ class FlowRequest(FlowSettings):
     """A flow between hosts, a session's stream, or a link as a whole."""
 
     kind: Annotated[Kind, Help("kind of what is controlled")]
-    src: Annotated[
-        str | None, Help("flow: the sending host; link: the switch at its near end", "NODE")
-    ] = None
-    dst: Annotated[
-        str | None, Help("flow: the receiving host; link: the switch at its far end", "NODE")
-    ] = None
+    src: Annotated[str | None, Help("flow: the sending host; link: the switch at its near end", "NODE")] = (
+        None
+    )
+    dst: Annotated[str | None, Help("flow: the receiving host; link: the switch at its far end", "NODE")] = (
+        None
+    )
     session: Annotated[int | None, Help("number of the session", "SESSION")] = None
     source: Annotated[
         int | None, Help("member that sends the stream; none: the session's only sender", "MEMBER")

@@ -99,11 +99,13 @@ class NewSession(SessionSettings):
         Le(LAST_SESSION),
     ] = None
     lifetime: Annotated[
-        int | None, Help("seconds after which the session ends by itself; none: it does not", "SECONDS"), Ge(1)
+        int | None,
+        Help("seconds after which the session ends by itself; none: it does not", "SECONDS"),
+        Ge(1),
     ] = None
-    tcp: Annotated[NewTcp | None, Help("settings for TCP clients; none: they cannot send into the session")] = (
-        None
-    )
+    tcp: Annotated[
+        NewTcp | None, Help("settings for TCP clients; none: they cannot send into the session")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,6 @@ SHARE = Written(
 )  # fmt: skip
 
 
-
 def _span(unit: int) -> Written:
     """A time as people write it, kept as a whole number of `unit` ns."""
 
@@ -66,7 +65,11 @@ def _span(unit: int) -> Written:
         return count
 
     return Written(
-        parse, "a time with its unit, as in '3s'", _TEXT, "TIME", lambda count: units.format_delay(count * unit)
+        parse,
+        "a time with its unit, as in '3s'",
+        _TEXT,
+        "TIME",
+        lambda count: units.format_delay(count * unit),
     )
 
 

@@ -45,7 +45,9 @@ class TreeOptions(RoleOptions):
         Millis | None, Help("age at which the parent drops a datagram (default: 200ms)"), Name("--deadline")
     ] = None
     reorder_ms: Annotated[
-        Millis | None, Help("wait for a datagram when later ones have arrived (default: 20ms)"), Name("--reorder")
+        Millis | None,
+        Help("wait for a datagram when later ones have arrived (default: 20ms)"),
+        Name("--reorder"),
     ] = None
     patience: int | None = None
     """seconds to look for lost dispatchers"""
@@ -60,7 +62,9 @@ class TreeSendOptions(TreeOptions):
 
     role = "tree-send"
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
-    members: Annotated[int, Help("number of hosts that must have joined before the stream begins", "N"), Ge(1)] = 1
+    members: Annotated[
+        int, Help("number of hosts that must have joined before the stream begins", "N"), Ge(1)
+    ] = 1
     delay_ms: Annotated[
         FractionMs | None, Help(f"{DELAY_BOUND} (default: the dispatchers' bound)"), Name("--delay")
     ] = None

@@ -27,15 +27,17 @@ def is_token(text: str) -> bool:
 class DispatchOptions:
     """One tree. Defaults of `policy` are those of `Policy` in dataplane/apps/tree/src/machine/policy.rs."""
 
-    token: Annotated[str, Help("file with the token that every host of the tree must have"), Secret()] = field(
-        repr=False
+    token: Annotated[str, Help("file with the token that every host of the tree must have"), Secret()] = (
+        field(repr=False)
     )
     """hexadecimal digits"""
     listen: Annotated[ListenAddress, Help("address for hosts")] = ("0.0.0.0", DEFAULT_PORT)
     name: Annotated[str, Help("name of the tree in the store")] = "tree"
     plain: Annotated[bool, PLAIN] = False
     threshold_ms: Annotated[
-        FractionMs | None, Help("latency between the farthest hosts of a cluster (default: 5ms)"), Name("--threshold")
+        FractionMs | None,
+        Help("latency between the farthest hosts of a cluster (default: 5ms)"),
+        Name("--threshold"),
     ] = None
     max_members: Annotated[
         int | None, Help("the most hosts in a cluster (default: 64)", "N"), Ge(1), Le(_MOST)

@@ -21,8 +21,12 @@ RIM_HTTP = "0.0.0.0:26503"
 class BoneOptions(RoleOptions):
     """Options that hub and rim share. None is gfagent's default."""
 
-    folder: Annotated[Path, Help("folder of the files", "FOLDER"), Name("--dir")] = field(metadata=flag("dir"))
-    http: Annotated[str, Help("address of the HTTP server: a hub's takes orders, a rim's serves files", "IP:PORT")]
+    folder: Annotated[Path, Help("folder of the files", "FOLDER"), Name("--dir")] = field(
+        metadata=flag("dir")
+    )
+    http: Annotated[
+        str, Help("address of the HTTP server: a hub's takes orders, a rim's serves files", "IP:PORT")
+    ]
     group: Annotated[
         str | None, Help("multicast group of the rims (default: 239.83.84.1:26500)", "IP:PORT")
     ] = None
@@ -46,21 +50,22 @@ class HubOptions(BoneOptions):
 
     role = "bone-hub"
     http: Annotated[str, Help("address where the hub takes orders", "IP:PORT")] = HUB_HTTP
-    everything: Annotated[bool, Help("also send files that are in the folder at the start"), Name("--all")] = field(
-        default=False, metadata=flag("all")
-    )
+    everything: Annotated[
+        bool, Help("also send files that are in the folder at the start"), Name("--all")
+    ] = field(default=False, metadata=flag("all"))
     method: Annotated[
         Method, Help("way of sending: known rims in rounds, unknown rims in rounds, or each rim apart")
     ] = "scheduled"
     repair: Annotated[
         Repair,
-        Help("packets sent again: all from the first lost one, as in the paper, or the lost ones (selective), which"
+        Help("packets sent again: all from the first lost one, as in the paper, or the lost ones "
+             "(selective), which"
              " takes 174 s where go-back-n takes 416"),
     ] = "go-back-n"  # fmt: skip
     """figures: docs/results/amcb.md, scheduled"""
-    rims: Annotated[tuple[str, ...], Help("address of a rim, for --method unicast", "IP:PORT"), Name("--rim")] = field(
-        default=(), metadata=flag("rim")
-    )
+    rims: Annotated[
+        tuple[str, ...], Help("address of a rim, for --method unicast", "IP:PORT"), Name("--rim")
+    ] = field(default=(), metadata=flag("rim"))
     rate: Annotated[FiniteRate | None, Help("sending rate, with all headers (default: 1mbit)")] = None
     packet: Annotated[
         int | None, Help("file bytes in a packet, at first (default: 1000)", "BYTES"), Ge(1)
@@ -76,7 +81,10 @@ class HubOptions(BoneOptions):
         Millis | None, Help("delay that a packet may have (default: 500ms)"), Name("--grace")
     ] = None
     patience: Annotated[
-        int | None, Help("number of rounds that a rim may leave unanswered (default: 20)", "N"), Name("--rounds"), Ge(1)
+        int | None,
+        Help("number of rounds that a rim may leave unanswered (default: 20)", "N"),
+        Name("--rounds"),
+        Ge(1),
     ] = None
     poll_ms: int | None = None
     port: int | None = None

@@ -22,7 +22,10 @@ class ServeOptions(RoleOptions):
     """JSON list of the clients that may send; None: stdin brings the list"""
     max_clients: Annotated[
         int | None,
-        Help("the most clients, which share the memory (default: as many as --clients has, but at least 64)", "N"),
+        Help(
+            "the most clients, which share the memory (default: as many as --clients has, but at least 64)",
+            "N",
+        ),
         Ge(1),
     ] = None
     listen: Annotated[str, Help("address for clients", "IP:PORT")] = "0.0.0.0:26490"
@@ -47,7 +50,9 @@ class GatherSendOptions(RoleOptions):
     )
     to: Annotated[str, Help("address of the server", "IP:PORT")]
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
-    duration: Annotated[Seconds | None, Help("time after which the stream ends (default: at the file's end)")] = None
+    duration: Annotated[
+        Seconds | None, Help("time after which the stream ends (default: at the file's end)")
+    ] = None
     congestion: Annotated[
         str | None, Help("congestion control of the kernel, e.g. reno (default: the kernel's own)")
     ] = None
@@ -55,9 +60,9 @@ class GatherSendOptions(RoleOptions):
     tls_pin: str | None = None
     """SHA-256 of the server's certificate, hexadecimal; without `tls_pin` and `tls_ca`, no encryption"""
     tls_ca: Annotated[Path | None, Help("authority that signed the server's certificate, PEM")] = None
-    tls_name: Annotated[
-        str | None, Help("the server's name in its certificate (default: its address)")
-    ] = None
+    tls_name: Annotated[str | None, Help("the server's name in its certificate (default: its address)")] = (
+        None
+    )
 
     def arguments(self) -> list[str]:
         plain = ["--plain"] if self.tls_pin is None and self.tls_ca is None else []
