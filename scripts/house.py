@@ -40,7 +40,7 @@ class Measures:
 
 
 BOUNDS = Measures(
-    lines=131_000, words=79_000, page_words=5_400, mean_sentence=19, long_sentences=0.14, options=432
+    lines=131_000, words=47_000, page_words=2_600, mean_sentence=14, long_sentences=0.024, options=432
 )
 
 _SOURCE = re.compile(r"\.(rs|py|p4)$")
