@@ -1,4 +1,4 @@
-"""`groupflow validate [--reuse] [SCENARIO...]`: prints and writes docs/results/validation.md's tables."""
+"""`groupflow validate [--reuse] [SCENARIO...]`: prints and writes tables of netsim beside ns-2."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Sequence
@@ -22,10 +22,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """All scenarios renew docs/results/validation.md.
-
-    Raises StudyError where the endpoints, on exact time, are not ns-2's.
-    """
+    """Raises StudyError where the endpoints, on exact time, are not ns-2's."""
     every = list(scenarios())
     wanted = [each for each in every if each.name.startswith(tuple(args.scenarios or [""]))]
     if not wanted:
@@ -43,7 +40,7 @@ def _compared(wanted: Sequence[Scenario], frame: Frame[list[Row]], reuse: bool) 
         yield rows
     if len(wanted) == len(list(scenarios())):
         timed = next(scenario for scenario in wanted if scenario.name == "line4-tahoe")
-        report.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out))
+        report.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out), out)
 
 
 def find(compared: Sequence[Sequence[Row]]) -> Findings:

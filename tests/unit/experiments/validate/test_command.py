@@ -30,7 +30,7 @@ def test_it_answers_and_runs_nothing(
     assert said in shown.out + shown.err
 
 
-def test_flows_compared_before_ctrl_c_are_kept_and_the_page_is_not_written(
+def test_flows_compared_before_ctrl_c_are_kept_and_the_tables_are_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same = Series((Sample(1.0, 2.0, 3, 4, 5, 6, 0, 0),))
@@ -41,7 +41,7 @@ def test_flows_compared_before_ctrl_c_are_kept_and_the_page_is_not_written(
         return [Row(scenario, 0, Pair(same, same), "arrivals", Pair(same, same), None)]
 
     def written(*_: object) -> None:
-        raise AssertionError("an interrupted run renews no page")
+        raise AssertionError("an interrupted run writes no tables")
 
     first = next(iter(scenarios())).name
     monkeypatch.setattr(run, "_rows", rows)
