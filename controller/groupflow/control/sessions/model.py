@@ -6,7 +6,8 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from groupflow.p4rt.messages import Mode, Policy, RefusalCode
+from groupflow.model.session import Mode, Policy
+from groupflow.p4rt.messages import RefusalCode
 from groupflow.store.interface import StoreError
 
 Role: TypeAlias = Literal["sender", "receiver", "listener"]

@@ -1,0 +1,139 @@
+"""Sessions as users describe them: settings of a session, of its TCP streams, and a receiver's targets."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Length, Port, Range
+
+Mode: TypeAlias = Literal["e2e", "n2n"]
+"""Source of acknowledgements: the receivers, end to end, or each cache for the node before it."""
+Policy: TypeAlias = Literal["strict", "isolate"]
+"""Effect of a slow receiver: all members wait, or its cache decouples it."""
+Replies: TypeAlias = Literal["leader", "merge", "drop"]
+"""Bytes that listeners send back: the sender gets one listener's, all listeners', or none."""
+
+FIRST_SESSION, LAST_SESSION = 1, 2**24 - 1
+"""Session ids: a session's group address has 24 bits for it."""
+LAST_WINDOW = 2**20
+MAX_PORTS = 16
+"""of a session for TCP clients"""
+MIN_CACHE, MAX_CACHE = 1 << 16, 1 << 40
+MIN_BUFFER, MAX_BUFFER = 4096, 1 << 30
+MAX_PRIORITY = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSettings:
+    """What can be changed of a session while it runs."""
+
+    mode: Annotated[Mode, Help("source of acknowledgements: the receivers (e2e), or each cache (n2n)")] = (
+        "e2e"
+    )
+    policy: Annotated[
+        Policy, Help("effect of a slow receiver: all members wait (strict), or its cache feeds it (isolate)")
+    ] = "strict"
+    window: Annotated[
+        int,
+        Help("the most packets of a stream that nobody has acknowledged yet", "PACKETS"),
+        Range(1, LAST_WINDOW),
+    ] = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpSettings:
+    """What can be changed of a session that carries TCP streams, for the streams that begin afterwards."""
+
+    cache: Annotated[
+        int,
+        Help("bound of each stream's cache at each agent"),
+        Key("cache_bytes"),
+        Range(MIN_CACHE, MAX_CACHE),
+        SIZE,
+    ] = 64 << 20
+    history: Annotated[
+        int,
+        Help("acknowledged bytes in the cache that agents keep for members that join late"),
+        Key("history_bytes"),
+        Range(0, MAX_CACHE),
+        SIZE,
+    ] = 0
+    congestion: Annotated[
+        str | None,
+        Help("congestion control, such as cubic; none: the kernel's default", "NAME"),
+        Length(0, 15),
+    ] = None
+    send_buffer: Annotated[
+        int | None,
+        Help("send buffer of connections to receivers; none: the kernel adapts it"),
+        Range(MIN_BUFFER, MAX_BUFFER),
+        SIZE,
+    ] = None
+    receive_buffer: Annotated[
+        int | None,
+        Help("receive buffer of connections from senders; none: the kernel adapts it"),
+        Range(MIN_BUFFER, MAX_BUFFER),
+        SIZE,
+    ] = None
+    replies: Annotated[
+        Replies,
+        Help("bytes that members send back to the sender: one member's (leader), all members', or none"),
+    ] = "drop"
+    agents: Annotated[
+        tuple[str, ...], Help("switches whose agents take part; none named: all switches", "SWITCH")
+    ] = ()
+    budget: Annotated[
+        int, Help("the most agents, at the switches that the controller chooses; 0: no choice", "N"), Range(0)
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewTcp(TcpSettings):
+    """What makes a session one into which TCP clients can send."""
+
+    ports: Annotated[
+        tuple[Port, ...],
+        Help("TCP ports for clients, at the session's address", "PORT"),
+        Length(1, MAX_PORTS),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSession(SessionSettings):
+    """A session that is to be created."""
+
+    id: Annotated[
+        int | None,
+        Help("number of the session; none: a free number", "SESSION"),
+        Range(FIRST_SESSION, LAST_SESSION),
+    ] = None
+    lifetime: Annotated[
+        int | None,
+        Help("seconds after which the session ends by itself; none: it does not", "SECONDS"),
+        Range(1),
+    ] = None
+    tcp: Annotated[
+        NewTcp | None, Help("settings for TCP clients; none: they cannot send into the session")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberTargets:
+    """What a receiver is to get of a session that isolates."""
+
+    target: Annotated[
+        int | None,
+        Help("throughput that the receiver is to get; none: whatever is left"),
+        Key("target_bps"),
+        Range(1),
+        FINITE_RATE,
+    ] = None
+    minimum: Annotated[
+        int | None,
+        Help("throughput before others get more than theirs; none: the smallest target of all"),
+        Key("minimum_bps"),
+        Range(1),
+        FINITE_RATE,
+    ] = None
+    priority: Annotated[
+        int, Help("order in which targets are met: the highest number first", "N"), Range(0, MAX_PRIORITY)
+    ] = 0
