@@ -2,7 +2,8 @@
 
 `groupflow.Session` is a member of a session, `groupflow.TreeSession` a host of a tree, and
 `groupflow.GatherSender` a client of a server that gathers, for programs that send or receive.
-`groupflow.Switch` is a P4 switch in this process, for tests. Each name is loaded when it is first used.
+`groupflow.Switch` is a P4 switch in this process, for tests. Each name is loaded when it is first used. What
+fails raises a `groupflow.errors.Error`.
 """
 
 from importlib import import_module

@@ -19,10 +19,13 @@ class Kind(Enum):
     INVALID = (4, 400)
     """a file or a value that cannot be used: trying again without a change will not help"""
     FORBIDDEN = (4, 403)
+    """a token that does not allow the request"""
     NOT_FOUND = (4, 404)
+    """nothing has this name or number"""
     CONFLICT = (4, 409)
     """it is there already, or something else is in its place"""
     GONE = (4, 410)
+    """it was there, and has ended"""
     INTERRUPTED = (130, 503)
     """ended by Ctrl-C, as shells count it (128 + SIGINT)"""
 

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from groupflow.errors import reason
+from groupflow.errors import Error, reason
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ STOP_SECONDS = 3.0
 _POLL_SECONDS = 0.01
 
 
-class DaemonError(Exception):
+class DaemonError(Error):
     """A process did not start, or died. One line with its name, its end and its last output."""
 
 

@@ -22,6 +22,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from groupflow._native import NativeSwitch, render_trace
+from groupflow.errors import Error
 
 
 class Output(NamedTuple):
@@ -40,7 +41,7 @@ class PacketIn:
     metadata: dict[str, int]
 
 
-class WriteError(Exception):
+class WriteError(Error):
     """Updates that the switch refused.
 
     `errors` has (index of the update, gRPC status code, message) of each; the other updates took effect.

@@ -6,6 +6,8 @@ Rates are bits per second, delays nanoseconds, losses parts per 10^9: nothing do
 import re
 from decimal import Decimal, InvalidOperation
 
+from groupflow.errors import InvalidError
+
 _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -18,7 +20,7 @@ PARTS = 10**9
 """The whole of which a loss is a part: losses are parts per 10^9."""
 
 
-class UnitError(ValueError):
+class UnitError(InvalidError):
     """A quantity that cannot be read. The text says how to write one."""
 
 
@@ -123,6 +125,14 @@ def format_delay(delay_ns: int) -> str:
 def format_loss(loss: int) -> str:
     """The exact fraction that `parse_loss` reads back, e.g. `0.01`."""
     return format((Decimal(loss) / PARTS).normalize(), "f")
+
+
+def write_size(count: int) -> str:
+    """The shortest exact text that `parse_size` reads back, e.g. `64MiB`."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if count and count % _SIZE_UNITS[unit] == 0:
+            return f"{count // _SIZE_UNITS[unit]}{unit}"
+    return str(count)
 
 
 def format_size(count: float) -> str:

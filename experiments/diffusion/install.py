@@ -14,7 +14,7 @@ FRAME_BYTES = 1514
 
 
 def install(controller: ControllerProcess, plan: Plan, *, external: bool) -> dict[str, int]:
-    """Measures the links' delays and installs every flow. Raises ControllerError. Returns their numbers."""
+    """Measures the links' delays and installs every flow. Raises UnavailableError. Returns their numbers."""
     numbers: dict[str, int] = {}
     for flow in plan.flows:
         request = {

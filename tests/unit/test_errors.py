@@ -1,11 +1,14 @@
-"""Reasons of errors, in words."""
+"""Reasons of errors, in words; kinds of errors, as documented; foreseen errors."""
 
 import errno
+import re
 import socket
+from pathlib import Path
 
 import pytest
 
-from groupflow.errors import reason
+from groupflow import errors
+from groupflow.errors import Error, InvalidError, Kind, UnavailableError, foreseen, reason
 
 
 def caused() -> RuntimeError:
@@ -30,3 +33,26 @@ def caused() -> RuntimeError:
 )
 def test_the_reason_is_in_words(error: Exception, text: str) -> None:
     assert reason(error) == text
+
+
+def test_the_reference_has_each_kind_with_its_codes_and_meaning() -> None:
+    source = Path(errors.__file__).read_text(encoding="utf-8")
+    meanings = dict(re.findall(r'^    ([A-Z_]+) = \(.*\)\n    """(.*)"""$', source, re.M))
+    page = Path("docs/reference/command-line.md").read_text(encoding="utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    assert table == [
+        f"| `{kind.name}` | {kind.exit_code} | {kind.status} | {meanings[kind.name]} |" for kind in Kind
+    ]
+
+
+def test_an_error_has_the_kind_of_its_class_or_its_own() -> None:
+    assert InvalidError("no").kind is Kind.INVALID
+    assert Error("no", Kind.GONE).kind is Kind.GONE
+    assert isinstance(InvalidError("no"), ValueError)
+
+
+def test_an_error_is_foreseen_where_all_of_its_group_are() -> None:
+    first = UnavailableError("no answer")
+    group = ExceptionGroup("", [ExceptionGroup("", [first]), OSError("gone")])
+    assert foreseen(group) is first
+    assert foreseen(ExceptionGroup("", [first, KeyError("mistake")])) is None

@@ -11,13 +11,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from groupflow.errors import reason
+from groupflow.errors import Error, reason
 
 VARIABLE = "GROUPFLOW_API_TOKEN"
 """environment variable of an API's token: for the API, and for programs elsewhere"""
 
 
-class TokenFileError(Exception):
+class TokenFileError(Error):
     """The token cannot be kept. One line with the cure."""
 
 

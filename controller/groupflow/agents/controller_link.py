@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
 
 from groupflow.agents.api_token import headers
-from groupflow.errors import reason
+from groupflow.errors import UnavailableError, reason
 
 if TYPE_CHECKING:
     import httpx
@@ -31,7 +31,7 @@ BOUND_OF: Mapping[ReportingKind, str] = {"hub": "rate_bps", "rim": "bytes", "dis
 """the one bound that each kind obeys"""
 
 
-class ControllerLinkError(Exception):
+class ControllerLinkError(UnavailableError):
     """No answer can be had from a controller now. The text is one line with the cure."""
 
 

@@ -1,7 +1,12 @@
 """Errors of a member of a session, a type for each. Every message is one line: cause; cure."""
 
+from groupflow.errors import Error, Kind
 
-class ClientError(Exception):
+_KINDS = {kind.exit_code: kind for kind in (Kind.USAGE, Kind.INVALID)}
+"""by exit code of gfagent; its others are failures, or what the type of the error says"""
+
+
+class ClientError(Error):
     """Any failure of a session member."""
 
 
@@ -13,7 +18,7 @@ class AgentError(ClientError):
     """gfagent gave up, and told the reason."""
 
     def __init__(self, code: str, cause: str, cure: str = "", exit_code: int = 1) -> None:
-        super().__init__(f"{cause}; {cure}" if cure else cause)
+        super().__init__(f"{cause}; {cure}" if cure else cause, _KINDS.get(exit_code))
         self.code = code
         self.exit_code = exit_code
 
@@ -32,6 +37,8 @@ class JoinTimeoutError(AgentError):
 
 class InterruptedSessionError(AgentError):
     """gfagent was asked to stop before the stream was complete."""
+
+    default = Kind.INTERRUPTED
 
 
 class NoAcknowledgementError(AgentError):

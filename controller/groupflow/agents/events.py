@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
+from groupflow.errors import InvalidError
 
-class EventError(ValueError):
+
+class EventError(InvalidError):
     """A line that is not an event of gfagent. The text names the field that is wrong."""
 
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias, cast
 
-from annotated_types import Ge
-
-from groupflow.model.fields import FiniteRate, Help, Port
+from groupflow.model.fields import FiniteRate, Help, Port, Range
 from groupflow.model.values import Name, Seconds, Secret, SessionId
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ class SendOptions(MemberOfSession):
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     datagrams: bool = False
     members: Annotated[
-        int, Help("number of receivers that must have joined before the stream begins", "N"), Ge(1)
+        int, Help("number of receivers that must have joined before the stream begins", "N"), Range(1)
     ] = 1
     rate: Annotated[FiniteRate | None, Help("highest sending rate (default: found out)")] = None
 

@@ -18,7 +18,7 @@ from finsy.p4client import P4Client
 from finsy.proto import U128, p4i, p4r
 
 from groupflow.bmv2.p4info import derived
-from groupflow.errors import reason
+from groupflow.errors import Error, UnavailableError, reason
 from groupflow.p4rt.connection import HANDSHAKE_SECONDS, describe
 from groupflow.p4rt.control_socket import ControlError, ask
 
@@ -34,7 +34,7 @@ _Named = TypeVar(
 )  # fmt: skip
 
 
-class RefusedError(Exception):
+class RefusedError(Error):
     """A command that cannot be carried out, in one line; `code` is the switch's, if it refused."""
 
     def __init__(self, message: str, code: GRPCStatusCode = GRPCStatusCode.UNKNOWN) -> None:
@@ -42,7 +42,7 @@ class RefusedError(Exception):
         self.code = code
 
 
-class LostError(Exception):
+class LostError(UnavailableError):
     """The switch ended, or took the connection's role: no later command can be carried out. One line."""
 
 

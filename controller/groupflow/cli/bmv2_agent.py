@@ -3,8 +3,6 @@
 import socket
 from typing import TYPE_CHECKING, Annotated, Any
 
-from annotated_types import Gt
-
 from groupflow.cli.common import Common
 from groupflow.cli.rest import api_of, check, client, unreachable
 from groupflow.errors import Error, reason
@@ -23,7 +21,7 @@ def run(
     *,
     thrift: Annotated[FarAddress, Help("address of BMv2's Thrift server (--thrift-port)")],
     iface: Annotated[str, Help("far end of the veth pair at BMv2's port 0")],
-    refresh: Annotated[Span, Help("time between two questions to the controller"), Gt(0)] = 1.0,
+    refresh: Annotated[Span, Help("time between two questions to the controller")] = 1.0,
 ) -> None:
     """Give BMv2 the ticks and queue rates of diffusion-type flow control, until Ctrl-C."""
     import httpx

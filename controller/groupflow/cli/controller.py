@@ -10,15 +10,13 @@ from pathlib import Path
 from time import localtime, strftime
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from annotated_types import Ge
-
 from groupflow import units
 from groupflow.cli.access import Certificate
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.rest import Row, api_of, check, client, unreachable
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import UnavailableError, UsageError
-from groupflow.model.fields import Help, Size, Written, text_like
+from groupflow.model.fields import Help, Range, Size, Written, text_like
 from groupflow.model.values import Name, Secret
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ class Settings:
         Size | None,
         Help("bound of a stream's cache (default: the agent's own bound)"),
         Name("--cache"),
-        Ge(0),
+        Range(0),
     ] = None
     tcp_prefix: Annotated[
         IPv4Network,
@@ -214,7 +212,7 @@ def _split_options(places: Sequence[str]) -> "SplitOptions":
 def watch(
     common: Common,
     *,
-    recent: Annotated[int, Help("number of the latest events to begin with", "N"), Ge(0)] = 0,
+    recent: Annotated[int, Help("number of the latest events to begin with", "N"), Range(0)] = 0,
 ) -> None:
     """Follow all events, until Ctrl-C."""
     for event in _follow(api_of(common), recent):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from groupflow.errors import Error, Kind, UsageError, reason
-from groupflow.model.fields import Help, Key, Written
+from groupflow.model.fields import Help, Key, Range, Written
 from groupflow.model.values import Name, Secret
 
 REQUIRED: Any = object()
@@ -277,12 +277,8 @@ def _shown(hint: Hint, default: Any) -> str:
 
 
 def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str], Any]:
-    """Reads a value and refuses it beyond the bounds of annotated_types: Ge, Gt, Le."""
-    bounds = {
-        name: next((getattr(each, name) for each in hint.notes if hasattr(each, name)), None)
-        for name in ("ge", "gt", "le")
-    }
-    low, above, high = bounds["ge"], bounds["gt"], bounds["le"]
+    """Reads a value, and refuses it out of its range."""
+    bounds: Range | None = hint.note(Range)
     written: Written | None = hint.note(Written)
     show = written.show if written else str
 
@@ -293,13 +289,10 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
             if written:
                 raise
             value = None
-        good = value is not None and (low is None or value >= low) and (above is None or value > above)
-        if good and (high is None or value <= high):
+        if value is not None and (bounds is None or bounds.low <= value <= (bounds.high or value)):
             return value
-        span = (
-            f" from {show(low)}" if low is not None else f" above {show(above)}" if above is not None else ""
-        )
-        span += f" to {show(high)}" if high is not None else " on" if low is not None else ""
+        span = f" from {show(bounds.low)}" if bounds else ""
+        span += f" to {show(bounds.high)}" if bounds and bounds.high else " on" if span else ""
         raise ValueError(f"{text!r} will not do; write {what}{span}")
 
     return parse

@@ -3,14 +3,12 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge
-
 from groupflow.cli.common import Common
 from groupflow.cli.frame import one_of
 from groupflow.cli.rest import call, print_json
 from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
-from groupflow.model.fields import Help, Size
+from groupflow.model.fields import Help, Range, Size
 from groupflow.model.values import SessionId
 
 
@@ -21,7 +19,7 @@ def place(
     session: Annotated[SessionId | None, Help("a session of a running controller, with its members")] = None,
     sender: Annotated[tuple[str, ...], Help("host that sends to all members", "HOST")] = (),
     member: Annotated[tuple[str, ...], Help("host that receives", "HOST")] = (),
-    agents: Annotated[int, Help("the most agents", "N"), Ge(1)],
+    agents: Annotated[int, Help("the most agents", "N"), Range(1)],
     objective: Annotated[
         Literal["bytes", "time"], Help("fewest bytes on links, or shortest completion time")
     ] = "bytes",

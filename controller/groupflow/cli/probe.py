@@ -5,12 +5,10 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from annotated_types import Ge
-
 from groupflow import units
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.errors import UsageError
-from groupflow.model.fields import SIZE, Help, Written, text_like
+from groupflow.model.fields import SIZE, Help, Range, Written, text_like
 from groupflow.model.values import ListenAddress, Secret, Share, Span
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
@@ -89,7 +87,7 @@ def run(
             "a choice that is slower than the fastest by less than this may be recommended; the cheapest is"
         ),
     ] = 0.1,
-    timeout: Annotated[Span, Help("time to wait for an answer"), Ge(0)] = 5.0,
+    timeout: Annotated[Span, Help("time to wait for an answer"), Range(0)] = 5.0,
 ) -> None:
     """Measure the way to a host that runs `groupflow probe serve`."""
     if not token:

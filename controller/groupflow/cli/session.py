@@ -5,14 +5,12 @@ import time
 from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge, Le
-
 from groupflow.cli.common import Common
 from groupflow.cli.frame import Given
 from groupflow.cli.rest import Row, Rows, call, listed, print_json
 from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
-from groupflow.model.fields import Help, Port
+from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings
 from groupflow.model.values import SessionId
 
@@ -80,7 +78,7 @@ def create(
     lifetime: Annotated[
         int | None,
         Help("seconds after which the session ends by itself (default: it does not)", "SECONDS"),
-        Ge(1),
+        Range(1),
     ] = None,
     tcp_port: Ports = (),
     settings: Annotated[Row, Given(SessionSettings)],
@@ -162,7 +160,7 @@ def watch(
     common: Common,
     session: Session,
     *,
-    interval: Annotated[float, Help("seconds between two looks", "SECONDS"), Ge(0.05), Le(3600)] = 1.0,
+    interval: Annotated[float, Help("seconds between two looks", "SECONDS"), Range(0.05, 3600)] = 1.0,
 ) -> None:
     """Follow a TCP session's streams and receipts, until Ctrl-C."""
     seen: set[tuple[str, int, str]] = set()

@@ -11,12 +11,10 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated
 
-from annotated_types import Ge
-
 from groupflow.cli.common import Common
 from groupflow.cli.trace import Packets
 from groupflow.errors import Error, InvalidError, UsageError
-from groupflow.model.fields import Help
+from groupflow.model.fields import Help, Range
 
 if TYPE_CHECKING:
     from groupflow.sim import Progress, Results, Scenario
@@ -34,10 +32,10 @@ def run(
         Path | None, Help("folder for results: FOLDER/NAME of each (default: none)", "FOLDER")
     ] = None,
     jobs: Annotated[
-        int | None, Help("number of scenarios run side by side (default: all cores)", "N"), Ge(1)
+        int | None, Help("number of scenarios run side by side (default: all cores)", "N"), Range(1)
     ] = None,
     threads: Annotated[
-        int | None, Help("threads of a scenario (default: cores divided by jobs)", "N"), Ge(1)
+        int | None, Help("threads of a scenario (default: cores divided by jobs)", "N"), Range(1)
     ] = None,
     record: Annotated[Path | None, Help("file that records one scenario, for `groupflow net play`")] = None,
     trace: Annotated[bool, Help("show the way of packets through each switch, as chosen below")] = False,

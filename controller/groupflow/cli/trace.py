@@ -4,11 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Ge
-
 from groupflow.cli.common import Common
 from groupflow.errors import InvalidError
-from groupflow.model.fields import Help
+from groupflow.model.fields import Help, Range
 from groupflow.model.values import SessionId
 
 
@@ -26,7 +24,7 @@ class Packets:
     dropped: Annotated[bool, Help("only packets of which a copy is dropped (of fast traffic: a sample)")] = (
         False
     )
-    next: Annotated[int | None, Help("number of packets (default: 1)", "N"), Ge(1)] = None
+    next: Annotated[int | None, Help("number of packets (default: 1)", "N"), Range(1)] = None
 
     @property
     def request(self) -> dict[str, object]:

@@ -11,15 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from annotated_types import Ge
-
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_name
 from groupflow.cli.access import Pin
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
 from groupflow.errors import UnavailableError, UsageError
-from groupflow.model.fields import FiniteRate, Help
+from groupflow.model.fields import FiniteRate, Help, Range
 from groupflow.model.values import Secret, SessionId
 from groupflow.tree.members import TreeOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
@@ -67,7 +65,7 @@ def island(
         str | None, Help("network interface of the island (default: the first that is up)")
     ] = None,
     members: Annotated[
-        int, Help("number of receivers, or of the tree's hosts, before the stream begins", "N"), Ge(1)
+        int, Help("number of receivers, or of the tree's hosts, before the stream begins", "N"), Range(1)
     ] = 1,
     rate: Annotated[FiniteRate | None, Help("highest rate in the island (default: found out)")] = None,
     outward: Annotated[bool, Help("from the session, whose sender is in the island, to the tree")] = False,

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from groupflow.errors import reason
+from groupflow.errors import Error, Kind, reason
 from groupflow.model.fields import Written
 
 _REFUSED = "refused"
@@ -35,8 +35,10 @@ _PROBLEMS = {
 }
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Error):  # noqa: N818 (no ValueError: pydantic would catch it in a validator)
     """`KEY: what is wrong; what to write instead`, of a file that `naming` names."""
+
+    default = Kind.INVALID
 
 
 def refuse(key: str, problem: str) -> Never:

@@ -10,16 +10,13 @@ from typing import Self, cast
 import httpx
 
 from groupflow.agents import api_token
+from groupflow.errors import UnavailableError
 from groupflow.files import variants
 from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
 from groupflow.processes import Daemon
 
 _READY_SECONDS = 20.0
-
-
-class ControllerError(Exception):
-    """A request that the controller refused or left unanswered. One line."""
 
 
 @dataclass(frozen=True)
@@ -122,15 +119,15 @@ class ControllerProcess:
             headers = api_token.headers(self.url, self._token)
             answer = httpx.request(method, f"{self.url}/v1{path}", json=body, headers=headers, timeout=10.0)
         except httpx.HTTPError as error:
-            raise ControllerError(f"controller: {method} {path}: no answer: {error}") from None
+            raise UnavailableError(f"controller: {method} {path}: no answer: {error}") from None
         if answer.is_error:
-            raise ControllerError(f"controller: {method} {path}: {answer.status_code} {answer.text.strip()}")
+            raise UnavailableError(f"controller: {method} {path}: {answer.status_code} {answer.text.strip()}")
         return cast(object, answer.json()) if answer.content else None
 
     def _switches_ready(self) -> bool:
         try:
             health = cast(Mapping[str, object], self.get("/health"))
-        except ControllerError:
+        except UnavailableError:
             return False
         return health.get("status") == "ok"
 

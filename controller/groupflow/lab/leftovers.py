@@ -16,12 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self, cast
 
+from groupflow.errors import InvalidError
+
 log = logging.getLogger(__name__)
 
 RUN_FOLDER = Path("/run/groupflow")
 
 
-class InUseError(Exception):
+class InUseError(InvalidError):
     """An interface that the network needs belongs to another program. One line with the cure."""
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from groupflow.errors import InvalidError
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.network import Network
 from groupflow.model.topology import End, Topology
@@ -38,10 +39,6 @@ class SwitchHealth:
     cpu_bound: bool
     detail: str
     """the measurement behind the verdict"""
-
-
-class MeasureError(ValueError):
-    """Statistics of a switch that differ from their documentation. Names the field."""
 
 
 def link_bytes(network: Network) -> dict[Direction, int]:
@@ -125,10 +122,10 @@ class HealthCheck:
 
 
 def switch_health(name: str, stats: Mapping[str, object]) -> SwitchHealth:
-    """The verdict of gfswitch itself. Raises MeasureError."""
+    """The verdict of gfswitch itself. Raises InvalidError."""
     bound = stats.get("cpu_bound")
     if not isinstance(bound, bool):
-        raise MeasureError(f"{name}: cpu_bound: {bound!r} is neither true nor false")
+        raise InvalidError(f"{name}: cpu_bound: {bound!r} is neither true nor false")
     lateness = _mapping(stats, "lateness")
     p99, limit = _integer(lateness, "p99_ns") / 1e6, _integer(lateness, "limit_ns") / 1e6
     kernel_drops = _integer(stats, "kernel_drops")
@@ -141,7 +138,7 @@ def switch_health(name: str, stats: Mapping[str, object]) -> SwitchHealth:
 def ports(stats: Mapping[str, object]) -> list[Mapping[str, object]]:
     found = stats.get("ports")
     if not isinstance(found, list):
-        raise MeasureError(f"ports: {found!r} is no list")
+        raise InvalidError(f"ports: {found!r} is no list")
     return cast(list[Mapping[str, object]], found)
 
 
@@ -152,7 +149,7 @@ class PortBytes:
 
 
 def port_statistics(stats: Mapping[str, object]) -> dict[int, PortBytes]:
-    """Bytes on the wire at each port of a gfswitch, from its statistics. Raises MeasureError."""
+    """Bytes on the wire at each port of a gfswitch, from its statistics. Raises InvalidError."""
     found: dict[int, PortBytes] = {}
     for port in ports(stats):
         incoming, outgoing = _mapping(port, "in"), _mapping(port, "out")
@@ -198,18 +195,18 @@ def _kernel(end: End) -> PortBytes:
         if name.strip() == end.interface:
             fields = counters.split()
             return PortBytes(int(fields[0]), int(fields[8]))
-    raise MeasureError(f"/proc/net/dev: no interface {end.interface}")
+    raise InvalidError(f"/proc/net/dev: no interface {end.interface}")
 
 
 def _mapping(form: Mapping[str, object], field: str) -> Mapping[str, object]:
     value = form.get(field)
     if not isinstance(value, dict):
-        raise MeasureError(f"{field}: {value!r} is no object")
+        raise InvalidError(f"{field}: {value!r} is no object")
     return cast(Mapping[str, object], value)
 
 
 def _integer(form: Mapping[str, object], field: str) -> int:
     value = form.get(field)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise MeasureError(f"{field}: {value!r} is no integer")
+        raise InvalidError(f"{field}: {value!r} is no integer")
     return value

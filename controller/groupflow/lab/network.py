@@ -19,6 +19,7 @@ from mininet.net import Mininet
 
 from groupflow import units
 from groupflow.data import DISSECTOR
+from groupflow.errors import Error
 from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.gfswitch import GfSwitch
@@ -37,7 +38,7 @@ UNSHARE = ("unshare", "--net", "--mount", "--propagation", "private")
 KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
 
 
-class NetworkError(Exception):
+class NetworkError(Error):
     """The network cannot be built. One line with the cure."""
 
 

@@ -20,31 +20,24 @@ from mininet.cli import CLI
 from mininet.node import Node
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.errors import ClientError
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, SendOptions
 from groupflow.agents.programs import find_program
+from groupflow.errors import Error
 from groupflow.files import variants
-from groupflow.lab.controller_process import ControllerError, ControllerProcess, SessionAccess
+from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import Running, Supervision, joined
-from groupflow.lab.network import NetworkError
 from groupflow.model.topology import Topology
-from groupflow.p4rt.control_socket import ControlError
 from groupflow.processes import Daemon, DaemonError
 
 IPERF_SECONDS = 3
 
 
-class PromptError(Exception):
-    """A command that cannot be run. One line with the cure."""
-
-
 _NO_CONTROLLER = (
     "groupflow's controller does not run here; leave out --no-controller, and programs of your own (--p4)"
 )
-_TRANSFER_ERRORS = (PromptError, ControllerError, ClientError, DaemonError)
 
 
 class Prompt(CLI):
@@ -92,7 +85,7 @@ class Prompt(CLI):
             return
         try:
             self._network.change_link(*words)
-        except (KeyError, NetworkError, ControlError) as error:
+        except (KeyError, Error) as error:
             known = f"no link between {words[0]} and {words[1]}; `links` lists them"
             self._refuse(known if isinstance(error, KeyError) else str(error))
 
@@ -101,7 +94,7 @@ class Prompt(CLI):
         or to a session that hosts have joined"""
         try:
             print(self._send(*transfer(line, self._network.topology)))
-        except _TRANSFER_ERRORS as error:
+        except Error as error:
             self._refuse(str(error))
 
     def do_recv(self, line: str) -> None:
@@ -110,7 +103,7 @@ class Prompt(CLI):
             number, hosts = receivers(line, self._network.topology)
             self._receive(self._controlled().access(number), hosts, f"session{number}")
             print(f"{' '.join(hosts)}: joined; files are {self._folder}/HOST-session{number}")
-        except _TRANSFER_ERRORS as error:
+        except Error as error:
             self._refuse(str(error))
 
     def do_trace(self, line: str) -> None:
@@ -144,7 +137,7 @@ class Prompt(CLI):
             return
         try:
             rate = iperf(hosts[one], hosts[other], *options)
-        except PromptError as error:
+        except Error as error:
             self._refuse(str(error))
             return
         print(f"{protocol} from {one} to {other}: {rate / 1e6:.1f} Mbit/s")
@@ -208,7 +201,7 @@ class Prompt(CLI):
         """One transfer, until the receivers have their files. Returns the sender's last event."""
         receiving = self._receiving.get(session.id)
         if not receiving:
-            raise PromptError(f"nobody receives session {session.id}; write: recv {session.id} HOST")
+            raise Error(f"nobody receives session {session.id}; write: recv {session.id} HOST")
         options = SendOptions(
             session=session.id, token=session.token, name=sender, file=file, members=len(receiving)
         )
@@ -225,17 +218,17 @@ class Prompt(CLI):
 
     def _controlled(self) -> ControllerProcess:
         if self._controller is None:
-            raise PromptError(_NO_CONTROLLER)
+            raise Error(_NO_CONTROLLER)
         return self._controller
 
 
 def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
-    """Throughput between two hosts in bit/s, of TCP unless `options` of iperf3 differ. Raises PromptError.
+    """Throughput between two hosts in bit/s, of TCP unless `options` of iperf3 differ. Raises Error.
 
     Mininet's own `iperf` waits for ever with versions of iperf that do not report empty connections.
     """
     if shutil.which("iperf3") is None:
-        raise PromptError("iperf3 is not on PATH; install Debian's package iperf3")
+        raise Error("iperf3 is not on PATH; install Debian's package iperf3")
     listening = [*server.launcher(), "iperf3", "-s", "-1", "--forceflush"]
     command = ["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"]
     command += ["--connect-timeout", "3000", *options]
@@ -245,34 +238,34 @@ def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
             done = client.run(command, timeout=4 * IPERF_SECONDS)
             return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
         except (DaemonError, subprocess.TimeoutExpired, ValueError, KeyError):
-            raise PromptError(f"iperf3: {client.name} does not reach {server.name}") from None
+            raise Error(f"iperf3: {client.name} does not reach {server.name}") from None
 
 
 def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:
-    """Sender, file, and receivers or session of a `send` command. Raises PromptError."""
+    """Sender, file, and receivers or session of a `send` command. Raises Error."""
     words = line.split()
     if len(words) < 2:
-        raise PromptError("write: send h1 FILE, or send h1 FILE h2 h3")
+        raise Error("write: send h1 FILE, or send h1 FILE h2 h3")
     sender, path, *receivers = words
     file = Path(path)
     if not file.is_file():
-        raise PromptError(f"{path}: no such file; name a file to send")
+        raise Error(f"{path}: no such file; name a file to send")
     agents = variants.agents(topology)
     if len(receivers) == 1 and receivers[0].isdecimal() and sender in topology.hosts:
         return sender, file.resolve(), (receivers[0],)
     receivers = receivers or [each for each in topology.hosts if each != sender and each not in agents]
     if unknown := [each for each in (sender, *receivers) if each not in topology.hosts]:
-        raise PromptError(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
+        raise Error(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
     if sender in receivers or len({*receivers}) < len(receivers):
-        raise PromptError("a host is named twice; name each once")
+        raise Error("a host is named twice; name each once")
     return sender, file.resolve(), tuple(receivers)
 
 
 def receivers(line: str, topology: Topology) -> tuple[int, tuple[str, ...]]:
-    """Session and hosts of a `recv` command. Raises PromptError."""
+    """Session and hosts of a `recv` command. Raises Error."""
     session, *hosts = line.split() or [""]
     if not session.isdecimal() or not hosts:
-        raise PromptError("write: recv 7 h2 h3; `ctl sessions create 7` makes session 7")
+        raise Error("write: recv 7 h2 h3; `ctl sessions create 7` makes session 7")
     if unknown := [name for name in hosts if name not in topology.hosts]:
-        raise PromptError(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
+        raise Error(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
     return int(session), tuple(hosts)

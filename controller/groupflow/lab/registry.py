@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Self, cast
 
+from groupflow.errors import InvalidError
 from groupflow.lab.leftovers import RUN_FOLDER
 
 FOLDER = RUN_FOLDER / "networks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
-class RegistryError(Exception):
+class RegistryError(InvalidError):
     """A name that is taken, unknown, or not clear. One line with the cure."""
 
 

@@ -11,6 +11,7 @@ from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError, ClientError
 from groupflow.agents.events import Event
 from groupflow.agents.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.network import Network
@@ -18,10 +19,6 @@ from groupflow.lab.network import Network
 STALL_SECONDS = 60.0
 """time without a byte at any receiver after which a transfer is given up"""
 _POLL_SECONDS = 0.1
-
-
-class TransferError(Exception):
-    """The transfer cannot go on. One line."""
 
 
 class Track:
@@ -75,7 +72,7 @@ class Transfer:
 
     async def run(self, refresh: Callable[[], None] = lambda: None) -> None:
         """Returns when all its processes have ended; calls `refresh` some times a second. Raises
-        TransferError, ClientError, and DaemonError when a switch or controller died."""
+        Error, ClientError, and DaemonError when a switch or controller died."""
         async with AsyncExitStack() as stack:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             stack.callback(os.close, nowhere)
@@ -126,7 +123,7 @@ class Transfer:
         except AgentError as error:
             track = self.tracks.get(agent.options.name)
             if track is None:
-                raise TransferError(f"sender {agent.options.name}: {error}") from None
+                raise Error(f"sender {agent.options.name}: {error}") from None
             track.error = track.error or str(error)
 
     async def _watch(self, work: Sequence[asyncio.Task[None]], refresh: Callable[[], None]) -> None:
@@ -144,7 +141,7 @@ class Transfer:
             if received != progress:
                 progress, since = received, time.monotonic()
             elif time.monotonic() - since > STALL_SECONDS:
-                raise TransferError(f"no receiver got a byte for {STALL_SECONDS:.0f} s; see the logs")
+                raise Error(f"no receiver got a byte for {STALL_SECONDS:.0f} s; see the logs")
 
 
 async def start_caches(network: Network, stack: AsyncExitStack) -> list[AgentProcess]:

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from annotated_types import Ge
-
-from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key
+from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,5 +18,5 @@ class AgentBounds:
         Key("rate_bps"), FINITE_RATE,
     ] = None  # fmt: skip
     hosts: Annotated[
-        int | None, Help("the most connections of a dispatcher; none: its own bound", "N"), Ge(1)
+        int | None, Help("the most connections of a dispatcher; none: its own bound", "N"), Range(1)
     ] = None

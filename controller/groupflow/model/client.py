@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from annotated_types import Ge, Le
-
-from groupflow.model.fields import BYTES, FINITE_RATE, Help, Key, matching
+from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Range, matching
 from groupflow.model.session import MAX_PRIORITY
 
 MOST_CONNECTIONS = 64
@@ -27,17 +25,18 @@ class Client:
 
     name: Annotated[ClientName, Help("name of the client")]
     target: Annotated[
-        int, Help("throughput that the client is to reach (T_t)"), Key("target_bps"), Ge(1), FINITE_RATE
+        int, Help("throughput that the client is to reach (T_t)"), Key("target_bps"), Range(1), FINITE_RATE
     ]
     priority: Annotated[
-        int, Help("order in which targets are met: the highest number first", "N"), Ge(0), Le(MAX_PRIORITY)
+        int, Help("order in which targets are met: the highest number first", "N"), Range(0, MAX_PRIORITY)
     ] = 0
     minimum: Annotated[
         int | None,
-        Help("throughput before any client gets more, if not all targets can be met; "
-             "none: the smallest target of all, as in the paper"),
-        Key("minimum_bps"), Ge(1), FINITE_RATE,
-    ] = None  # fmt: skip
+        Help("throughput before any client gets more; none: the smallest target of all, as in the paper"),
+        Key("minimum_bps"),
+        Range(1),
+        FINITE_RATE,
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +45,10 @@ class GatherSettings:
 
     policy: Annotated[str, Help("policy that tunes the clients", "NAME")] = DEFAULT_POLICY
     link: Annotated[
-        int, Help("rate of the server's link, the largest target"), Key("link_bps"), Ge(0), FINITE_RATE
+        int, Help("rate of the server's link, the largest target"), Key("link_bps"), Range(0), FINITE_RATE
     ] = 0
     """0: not known, and no client fits"""
-    buffer: Annotated[int, Help("bound of all receive buffers together"), Ge(0), Le(1 << 40), BYTES] = 0
-    connections: Annotated[
-        int, Help("the most connections of a client", "N"), Ge(1), Le(MOST_CONNECTIONS)
-    ] = DEFAULT_CONNECTIONS
+    buffer: Annotated[int, Help("bound of all receive buffers together"), Range(0, 1 << 40), SIZE] = 0
+    connections: Annotated[int, Help("the most connections of a client", "N"), Range(1, MOST_CONNECTIONS)] = (
+        DEFAULT_CONNECTIONS
+    )

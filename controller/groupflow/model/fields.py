@@ -1,10 +1,11 @@
 """What the field of a model says of itself: help, unit and bounds.
 
 A model is a frozen dataclass whose fields are `Annotated` with these. Files and the REST API (pydantic), and
-the command line (`cli.options`), take them from there. This module imports neither: a command starts without
+the command line (`cli.frame`), take them from there. This module imports neither: a command starts without
 pydantic.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -51,6 +52,46 @@ class Written:
         return {**self.schema, "description": self.cure}
 
 
+@dataclass(frozen=True)
+class Key:
+    """The field's name in the REST API, where the value is a plain number and the name has its unit."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of a number, both included."""
+
+    low: int
+    high: int | None = None
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: "Callable[[object], Any]"
+    ) -> "CoreSchema":
+        bounds = {"ge": self.low} if self.high is None else {"ge": self.low, "le": self.high}
+        return _bounded(handler(source), bounds)
+
+
+@dataclass(frozen=True)
+class Length:
+    """Bounds of the length of a text or a list, both included."""
+
+    low: int
+    high: int
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: "Callable[[object], Any]"
+    ) -> "CoreSchema":
+        return _bounded(handler(source), {"min_length": self.low, "max_length": self.high})
+
+
+def _bounded(schema: Any, bounds: dict[str, int]) -> "CoreSchema":
+    inner = schema["schema"] if schema["type"] == "nullable" else schema
+    inner.update(bounds)
+    return schema
+
+
 def text_like(pattern: str) -> dict[str, Any]:
     """JSON schema of a text."""
     return {"type": "string", "pattern": f"^({pattern})$"}
@@ -60,6 +101,17 @@ def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
     """JSON schema of a number (whole, if `high` is) or a text."""
     kind = "integer" if isinstance(high, int) else "number"
     return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
+
+
+def matching(pattern: str, cure: str, placeholder: str) -> Written:
+    """Annotates a text of one form."""
+
+    def parse(value: object) -> object:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise ValueError(f"{value!r} will not do; write {cure}")
+        return value
+
+    return Written(parse, cure, text_like(pattern), placeholder)
 
 
 def _finite_rate(value: object) -> int:
@@ -86,6 +138,17 @@ BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]
 PACKETS = Written(units.parse_packets, "a number of packets, as in '1500 packets'", _COUNT, "PACKETS")
 ANY_RATE = Written(units.parse_rate, "a rate or 'unlimited'", _ANY_RATE, "RATE", units.format_rate)
 
+SIZE = Written(
+    lambda value: units.parse_size(str(value)),
+    "a size, as in '64MiB'",
+    number_or(0, 1 << 40, "[0-9]+ ?(B|bytes|KiB|MiB|GiB)?"),
+    "SIZE",
+    units.write_size,
+)
+
+Port: TypeAlias = Annotated[int, Range(1, 65535)]
+Size: TypeAlias = Annotated[int, SIZE]
+"""bytes"""
 Rate: TypeAlias = Annotated[int | None, ANY_RATE]
 """bit/s; None: unlimited"""
 FiniteRate: TypeAlias = Annotated[int, FINITE_RATE]
@@ -96,20 +159,3 @@ Loss: TypeAlias = Annotated[int, LOSS]
 """parts per 10^9"""
 Bytes: TypeAlias = Annotated[int, BYTES]
 Packets: TypeAlias = Annotated[int, PACKETS]
-
-
-@dataclass(frozen=True)
-class Key:
-    """The key of a field in files and the REST API, where it has another name."""
-
-    name: str
-
-
-def matching(pattern: str, cure: str, placeholder: str) -> Written:
-    return Written(lambda text: text, cure, text_like(pattern), placeholder)
-
-
-SIZE = Written(lambda text: units.parse_size(str(text)), "bytes, or like 64MiB", text_like(".*"), "SIZE")
-PORT = Written(lambda text: units.parse_port(str(text)), "a port from 1 to 65535", text_like(".*"), "PORT")
-Size: TypeAlias = Annotated[int, SIZE]
-Port: TypeAlias = Annotated[int, PORT]

@@ -1,12 +1,9 @@
-"""A flow under diffusion-type flow control, as users describe it: the packets, and the control's "
-"parameters."""
+"""Flows under diffusion-type flow control as users describe them: packets, and parameters of the control."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge, Le
-
-from groupflow.model.fields import Help, Port
+from groupflow.model.fields import Help, Port, Range
 
 Kind: TypeAlias = Literal["flow", "session", "link"]
 Protocol: TypeAlias = Literal["tcp", "udp"]
@@ -25,7 +22,7 @@ class FlowSettings:
         bool, Help("whether the sending host shapes its packets to the rate that it hears (eq. 9)")
     ] = False
     packet_bytes: Annotated[
-        int, Help("size of a nominal packet, in which rates are counted", "BYTES"), Ge(64), Le(9216)
+        int, Help("size of a nominal packet, in which rates are counted", "BYTES"), Range(64, 9216)
     ] = 1514
     measure: Annotated[
         bool, Help("whether the delays of the links are measured first; otherwise those of the topology hold")

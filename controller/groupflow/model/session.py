@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge, Le, MaxLen, MinLen
-
-from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Port
+from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Length, Port, Range
 
 Mode: TypeAlias = Literal["e2e", "n2n"]
 """Source of acknowledgements: the receivers, end to end, or each cache for the node before it."""
@@ -37,8 +35,7 @@ class SessionSettings:
     window: Annotated[
         int,
         Help("the most packets of a stream that nobody has acknowledged yet", "PACKETS"),
-        Ge(1),
-        Le(LAST_WINDOW),
+        Range(1, LAST_WINDOW),
     ] = 4096
 
 
@@ -47,25 +44,36 @@ class TcpSettings:
     """What can be changed of a session that carries TCP streams, for the streams that begin afterwards."""
 
     cache: Annotated[
-        int, Help("bound of each stream's cache at each agent"), Key("cache_bytes"),
-        Ge(MIN_CACHE), Le(MAX_CACHE), SIZE,
-    ] = 64 << 20  # fmt: skip
+        int,
+        Help("bound of each stream's cache at each agent"),
+        Key("cache_bytes"),
+        Range(MIN_CACHE, MAX_CACHE),
+        SIZE,
+    ] = 64 << 20
     history: Annotated[
-        int, Help("acknowledged bytes that agents keep for members that join late, within the cache"),
-        Key("history_bytes"), Ge(0), Le(MAX_CACHE), SIZE,
-    ] = 0  # fmt: skip
+        int,
+        Help("acknowledged bytes in the cache that agents keep for members that join late"),
+        Key("history_bytes"),
+        Range(0, MAX_CACHE),
+        SIZE,
+    ] = 0
     congestion: Annotated[
-        str | None, Help("congestion control of the kernel, such as cubic; none: the kernel's default", "NAME"),
-        MaxLen(15),
-    ] = None  # fmt: skip
+        str | None,
+        Help("congestion control, such as cubic; none: the kernel's default", "NAME"),
+        Length(0, 15),
+    ] = None
     send_buffer: Annotated[
-        int | None, Help("send buffer of connections to receivers; none: the kernel adapts it"),
-        Ge(MIN_BUFFER), Le(MAX_BUFFER), SIZE,
-    ] = None  # fmt: skip
+        int | None,
+        Help("send buffer of connections to receivers; none: the kernel adapts it"),
+        Range(MIN_BUFFER, MAX_BUFFER),
+        SIZE,
+    ] = None
     receive_buffer: Annotated[
-        int | None, Help("receive buffer of connections from senders; none: the kernel adapts it"),
-        Ge(MIN_BUFFER), Le(MAX_BUFFER), SIZE,
-    ] = None  # fmt: skip
+        int | None,
+        Help("receive buffer of connections from senders; none: the kernel adapts it"),
+        Range(MIN_BUFFER, MAX_BUFFER),
+        SIZE,
+    ] = None
     replies: Annotated[
         Replies,
         Help("bytes that members send back to the sender: one member's (leader), all members', or none"),
@@ -74,7 +82,7 @@ class TcpSettings:
         tuple[str, ...], Help("switches whose agents take part; none named: all switches", "SWITCH")
     ] = ()
     budget: Annotated[
-        int, Help("the most agents, at the switches that the controller chooses; 0: no choice", "N"), Ge(0)
+        int, Help("the most agents, at the switches that the controller chooses; 0: no choice", "N"), Range(0)
     ] = 0
 
 
@@ -83,9 +91,10 @@ class NewTcp(TcpSettings):
     """What makes a session one into which TCP clients can send."""
 
     ports: Annotated[
-        tuple[Port, ...], Help("TCP ports for clients, at the session's address", "PORT"),
-        MinLen(1), MaxLen(MAX_PORTS),
-    ]  # fmt: skip
+        tuple[Port, ...],
+        Help("TCP ports for clients, at the session's address", "PORT"),
+        Length(1, MAX_PORTS),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +104,12 @@ class NewSession(SessionSettings):
     id: Annotated[
         int | None,
         Help("number of the session; none: a free number", "SESSION"),
-        Ge(FIRST_SESSION),
-        Le(LAST_SESSION),
+        Range(FIRST_SESSION, LAST_SESSION),
     ] = None
     lifetime: Annotated[
         int | None,
         Help("seconds after which the session ends by itself; none: it does not", "SECONDS"),
-        Ge(1),
+        Range(1),
     ] = None
     tcp: Annotated[
         NewTcp | None, Help("settings for TCP clients; none: they cannot send into the session")
@@ -113,14 +121,19 @@ class MemberTargets:
     """What a receiver is to get of a session that isolates."""
 
     target: Annotated[
-        int | None, Help("throughput that the receiver is to get; none: whatever is left"),
-        Key("target_bps"), Ge(1), FINITE_RATE,
-    ] = None  # fmt: skip
+        int | None,
+        Help("throughput that the receiver is to get; none: whatever is left"),
+        Key("target_bps"),
+        Range(1),
+        FINITE_RATE,
+    ] = None
     minimum: Annotated[
         int | None,
         Help("throughput before others get more than theirs; none: the smallest target of all"),
-        Key("minimum_bps"), Ge(1), FINITE_RATE,
-    ] = None  # fmt: skip
+        Key("minimum_bps"),
+        Range(1),
+        FINITE_RATE,
+    ] = None
     priority: Annotated[
-        int, Help("order in which targets are met: the highest number first", "N"), Ge(0), Le(MAX_PRIORITY)
+        int, Help("order in which targets are met: the highest number first", "N"), Range(0, MAX_PRIORITY)
     ] = 0

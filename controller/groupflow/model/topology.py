@@ -11,6 +11,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from groupflow import units
+from groupflow.errors import InvalidError
 
 CPU_PORT = 510
 """The switch port to the controller, `--cpu-port` of the switch."""
@@ -20,7 +21,7 @@ QUEUES = 8
 """Queues of each port, `--priority-queues` of the switch: 7 is for feedback, 1 to 6 for controlled flows."""
 
 
-class TopologyError(ValueError):
+class TopologyError(InvalidError):
     """A topology that cannot be used: one line naming the file, the key and the cure."""
 
 

@@ -13,6 +13,7 @@ from finsy import GRPCStatusCode, P4ClientError
 from finsy.p4client import P4Client
 from finsy.proto import U128, p4r
 
+from groupflow.errors import UnavailableError
 from groupflow.p4rt import externs
 from groupflow.p4rt.entries import Change, Entries, decode, encode, wildcards
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS
@@ -52,7 +53,7 @@ class Failure(NamedTuple):
     message: str
 
 
-class ConnectionFailedError(Exception):
+class ConnectionFailedError(UnavailableError):
     """The connection failed or ended. The text is one line."""
 
 

@@ -5,10 +5,12 @@ import socket
 from pathlib import Path
 from typing import cast
 
+from groupflow.errors import UnavailableError
+
 _SECONDS = 5.0
 
 
-class ControlError(Exception):
+class ControlError(UnavailableError):
     """A running gfswitch refused a request or did not answer. One line."""
 
 

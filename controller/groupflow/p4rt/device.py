@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, cast
 from finsy import P4ClientError
 from finsy.proto import p4r
 
+from groupflow.errors import UnavailableError
 from groupflow.p4rt.connection import (
     Connection,
     ConnectionFailedError,
@@ -19,7 +20,7 @@ from groupflow.p4rt.connection import (
     describe,
 )
 from groupflow.p4rt.desired import DesiredState
-from groupflow.p4rt.entries import Change, Entries, Key, UnknownEntityError
+from groupflow.p4rt.entries import Change, Entries, Key
 from groupflow.p4rt.messages import parse_control, reset_frame
 from groupflow.p4rt.reconcile import Reset, plan
 
@@ -45,7 +46,7 @@ RESET_TIMEOUT_SECONDS = 0.1
 RESET_TRIES = 20
 
 
-class ApplyError(Exception):
+class ApplyError(UnavailableError):
     """The switch refused an entry that a request waits for. The text is one line."""
 
 
@@ -99,7 +100,7 @@ class Device:
                 self.problem = _first_line(errors)
                 if not self.held and backoff > _GONE_SECONDS:
                     raise TakenError(f"switch {self.name}: {self.problem}") from None
-            except* (ConnectionFailedError, P4ClientError, UnknownEntityError, OSError) as errors:
+            except* (UnavailableError, P4ClientError, OSError) as errors:
                 problem = _first_line(errors)
                 if problem != self.problem:
                     log.warning("switch=%s state=down problem=%r", self.name, problem)

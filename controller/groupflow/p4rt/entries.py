@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4r
 
+from groupflow.errors import UnavailableError
 from groupflow.p4rt import externs
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
 from groupflow.p4rt.program import Field, Program
@@ -63,10 +64,6 @@ class Change(NamedTuple):
     value: Value | None
 
 
-class UnknownEntityError(ValueError):
-    """The switch holds an entity that these values cannot express."""
-
-
 def encode(program: Program, change: Change) -> p4r.Update:
     """The P4Runtime update that carries out a change."""
     if change.key.table in (QUEUE_SETTINGS, GENERATORS):
@@ -87,7 +84,7 @@ def wildcards(program: Program) -> list[p4r.Entity]:
 
 
 def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
-    """The entries in a switch's answer. Raises UnknownEntityError."""
+    """The entries in a switch's answer. Raises UnavailableError."""
     actions = {action.id: action for action in program.actions.values()}
     found: Entries = {}
     for entity in entities:
@@ -95,7 +92,7 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
             entry = entity.table_entry
             action = actions.get(entry.action.action.action_id)
             if action is None:
-                raise UnknownEntityError(f"table entry with action id {entry.action.action.action_id}")
+                raise UnavailableError(f"table entry with action id {entry.action.action.action_id}")
             key = key_of(program, entry)
             values = {param.param_id: _number(param.value) for param in entry.action.action.params}
             found[key] = Action(action.name, tuple(values[param.id] for param in action.params))
@@ -107,15 +104,15 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
             if (known := externs.decode(entity.extern_entry)) is not None:
                 found[Key(*known[:2])] = known[2]
         else:
-            raise UnknownEntityError(f"{entity.WhichOneof('entity')}")
+            raise UnavailableError(f"{entity.WhichOneof('entity')}")
     return found
 
 
 def key_of(program: Program, entry: p4r.TableEntry) -> Key:
-    """The table and match values of an entry. Raises UnknownEntityError."""
+    """The table and match values of an entry. Raises UnavailableError."""
     table = program.tables_by_id.get(entry.table_id)
     if table is None or (len(entry.match) != len(table.match) and not table.has_priority):
-        raise UnknownEntityError(f"table entry of table id {entry.table_id}")
+        raise UnavailableError(f"table entry of table id {entry.table_id}")
     priority = (entry.priority,) if table.has_priority else ()
     return Key(table.name, (*_decode_match(table.match, entry), *priority))
 

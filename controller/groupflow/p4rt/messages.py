@@ -12,10 +12,8 @@ __all__ = [
     "Delegated",
     "Joined",
     "Left",
-    "Mode",
     "Notice",
     "NoticeKind",
-    "Policy",
     "RefusalCode",
     "Refused",
     "Reply",
@@ -25,10 +23,6 @@ __all__ = [
     "reset_frame",
 ]
 
-Mode: TypeAlias = Literal["e2e", "n2n"]
-"""Source of acknowledgements: the receivers, end to end, or each cache for the node before it."""
-Policy: TypeAlias = Literal["strict", "isolate"]
-"""Effect of a slow receiver: all members wait, or its cache decouples it."""
 RefusalCode: TypeAlias = Literal[
     "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
 ]

@@ -11,12 +11,12 @@ from finsy import P4Schema
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from groupflow.errors import reason
+from groupflow.errors import InvalidError, reason
 
 _Json = Mapping[str, object]
 
 
-class ProgramError(ValueError):
+class ProgramError(InvalidError):
     """A program that cannot be used: one line naming the file, what is wrong, and the cure."""
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from groupflow.errors import InvalidError
 from groupflow.model.topology import LinkSpec, Topology
 from groupflow.placement.routes import Routes
 
@@ -16,7 +17,7 @@ DEFAULT_SIZE_BYTES = 5_000_000
 """the transfer of Emina et al. 2011, Table I"""
 
 
-class PlacementError(ValueError):
+class PlacementError(InvalidError):
     """A problem without a solution: one line with the cause and the cure."""
 
 

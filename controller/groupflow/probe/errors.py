@@ -1,12 +1,16 @@
 """Errors of a probe. Every message is one line: cause; cure."""
 
+from groupflow.errors import Error, Kind
 
-class ProbeError(Exception):
+
+class ProbeError(Error):
     """A path could not be measured, or a server cannot serve."""
 
 
 class RefusedError(ProbeError):
     """The far side does not serve this client: trying again without a change will not help."""
+
+    default = Kind.INVALID
 
 
 class BusyError(ProbeError):

@@ -47,10 +47,6 @@ class _Cell:
     complete: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class _EndedError(Exception):
-    """A connection ended before the cell was measured."""
-
-
 class Server:
     """`async with Server(options) as server`: listens, and serves until the end of the block."""
 
@@ -134,7 +130,7 @@ class Server:
                 kept = self._take(sock, wire.word(hello, "data"))
             else:
                 await self._session(sock, peer, hello)
-        except (ProbeError, OSError, _EndedError, TimeoutError) as error:
+        except (ProbeError, OSError, TimeoutError) as error:
             log.info("ended peer=%s reason=%s", peer, error or type(error).__name__)
         finally:
             if not kept:
@@ -209,7 +205,7 @@ class Server:
     async def _measure(
         self, writer: asyncio.StreamWriter, ticket: str, request: dict[str, Any]
     ) -> dict[str, Any]:
-        """Measures one cell. Raises LineError, ProbeError, TimeoutError, _EndedError."""
+        """Measures one cell. Raises LineError, ProbeError, TimeoutError."""
         buffer = None if request.get("buffer") is None else _bytes(request["buffer"])
         wanted = int(wire.number(request, "connections", 1, MOST_CONNECTIONS))
         warm_up = wire.number(request, "warm_up", 0, MOST_CELL_S)
@@ -246,7 +242,7 @@ async def _count(sockets: list[socket.socket], warm_up: float, seconds: float) -
             for task in tasks:
                 task.cancel()
     except ExceptionGroup:
-        raise _EndedError("a connection ended before all was measured") from None
+        raise ProbeError("a connection ended before all was measured") from None
     return {"bytes": after - before, "seconds": end - begin, "busy": busy / (end - begin)}
 
 
@@ -256,7 +252,7 @@ async def _drain(sock: socket.socket, taken: list[int], place: int) -> None:
     while count := await loop.sock_recv_into(sock, room):
         taken[place] += count
         await asyncio.sleep(0)  # a fast sender does not keep the others waiting
-    raise _EndedError
+    raise ProbeError("a connection ended before all was measured")
 
 
 async def _first_line(sock: socket.socket) -> dict[str, Any]:

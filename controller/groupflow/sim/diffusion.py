@@ -46,7 +46,7 @@ class Diffusion:
 
 
 def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
-    """The scenario under control. Raises ScenarioError and CoefficientError.
+    """The scenario under control. Raises ScenarioError and InvalidError.
 
     A connection of a split session is a flow by its name (`SplitSession.hop`): it is controlled on the P4
     switches between its ends, and an agent that sends it is a host to them.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from groupflow.data import P4_JSON, P4INFO
+from groupflow.errors import InvalidError
 from groupflow.model.topology import Topology
 from groupflow.sim.bone import Bone
 
@@ -26,7 +27,7 @@ Profile: TypeAlias = Literal["rfc", "ns2"]
 SECOND = 10**9
 
 
-class ScenarioError(ValueError):
+class ScenarioError(InvalidError):
     """A scenario that cannot be run: one line naming the file, the key and the cure."""
 
 

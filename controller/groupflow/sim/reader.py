@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from groupflow.control.diffusion.coefficients import CoefficientError
 from groupflow.data import P4_JSON, P4INFO
+from groupflow.errors import InvalidError
 from groupflow.files.forms import load_text, naming, read_yaml, refuse, validate
 from groupflow.files.repetition import expand
 from groupflow.files.topology import build, read_address
@@ -81,10 +81,10 @@ def _controlled(form: forms.ScenarioForm, scenario: Scenario, source: str) -> Sc
     control = Diffusion(asked.d, flows, asked.alpha, asked.packet, host_delay_ns=asked.hosts)
     try:
         return with_diffusion(scenario, control)
-    except CoefficientError as error:
-        refuse("diffusion", str(error))
     except ScenarioError as error:
         raise ScenarioError(f"{source}: {error}") from None
+    except InvalidError as error:
+        refuse("diffusion", str(error))
 
 
 def _topology(form: forms.ScenarioForm, folder: Path) -> Topology:

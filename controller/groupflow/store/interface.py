@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from groupflow.errors import UnavailableError
+
 Writes: TypeAlias = Mapping[str, str | None]
 """New values by key; None deletes."""
 
 
-class StoreError(Exception):
+class StoreError(UnavailableError):
     """The store cannot be used. The text is one line with the cure."""
 
 

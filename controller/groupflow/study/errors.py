@@ -2,13 +2,17 @@
 
 from typing import cast
 
+from groupflow.errors import Error, Kind
 
-class StudyError(Exception):
+
+class StudyError(Error):
     """A study cannot begin, go on or write its results."""
 
 
 class RefusedError(StudyError):
     """The study was asked for something that does not exist: the same request will not help later."""
+
+    default = Kind.INVALID
 
 
 class RunFailedError(StudyError):
@@ -17,6 +21,8 @@ class RunFailedError(StudyError):
 
 class StoppedError(StudyError):
     """Ctrl-C ended the study. Results of finished studies are written."""
+
+    default = Kind.INTERRUPTED
 
 
 def expected(error: Exception, kinds: tuple[type[Exception], ...]) -> Exception | None:

@@ -14,16 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import Console, RenderableType
 
-from groupflow.agents.errors import ClientError
-from groupflow.agents.events import EventError
-from groupflow.control.diffusion.thrift_client import ThriftError
-from groupflow.lab.controller_process import ControllerError
-from groupflow.lab.leftovers import InUseError
-from groupflow.lab.measure import MeasureError
-from groupflow.lab.network import NetworkError
-from groupflow.lab.transfer import TransferError
-from groupflow.p4rt.control_socket import ControlError
-from groupflow.processes import DaemonError
+from groupflow.errors import Error
 from groupflow.study.errors import StoppedError, StudyError, expected
 from groupflow.study.files import into, write_json
 from groupflow.study.options import ExperimentOptions
@@ -31,15 +22,11 @@ from groupflow.study.options import ExperimentOptions
 Done = TypeVar("Done")
 
 
-class RunError(Exception):
+class RunError(Error):
     """A run failed; the text is one line."""
 
 
-_ERRORS = (
-    *(RunError, StudyError, OSError, CalledProcessError),
-    *(ClientError, EventError, NetworkError, DaemonError, ControllerError, ControlError, InUseError),
-    *(MeasureError, ThriftError, TransferError),
-)
+_ERRORS = (Error, OSError, CalledProcessError)
 
 
 @dataclass(frozen=True)

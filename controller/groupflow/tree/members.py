@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge, Le
-
 from groupflow.agents.options import START, RoleOptions, Start, flag
-from groupflow.model.fields import Help, Size
+from groupflow.model.fields import Help, Range, Size
 from groupflow.model.values import FractionMs, Millis, Name
 
 MOST_PARALLEL = 16
@@ -25,16 +23,16 @@ class TreeOptions(RoleOptions):
     tls_pin: str | None = None
     """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
     listen: Annotated[str | None, Help("address for children (default: any port)", "IP:PORT")] = None
-    children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Ge(0)] = None
+    children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
     parallel: Annotated[
-        int | None, Help("number of connections to the parent (default: 1)", "N"), Ge(1), Le(MOST_PARALLEL)
+        int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
     ] = None
     cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
     slow: Annotated[
         Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
     ] = "wait"
     align: Annotated[
-        int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Ge(1)
+        int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Range(1)
     ] = None
     edges: Annotated[
         Edges,
@@ -63,7 +61,7 @@ class TreeSendOptions(TreeOptions):
     role = "tree-send"
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     members: Annotated[
-        int, Help("number of hosts that must have joined before the stream begins", "N"), Ge(1)
+        int, Help("number of hosts that must have joined before the stream begins", "N"), Range(1)
     ] = 1
     delay_ms: Annotated[
         FractionMs | None, Help(f"{DELAY_BOUND} (default: the dispatchers' bound)"), Name("--delay")

@@ -5,10 +5,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge, Le
-
 from groupflow.errors import UsageError
-from groupflow.model.fields import Help
+from groupflow.model.fields import Help, Range
 from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
 from groupflow.tree.members import DELAY_BOUND
 
@@ -40,10 +38,10 @@ class DispatchOptions:
         Name("--threshold"),
     ] = None
     max_members: Annotated[
-        int | None, Help("the most hosts in a cluster (default: 64)", "N"), Ge(1), Le(_MOST)
+        int | None, Help("the most hosts in a cluster (default: 64)", "N"), Range(1, _MOST)
     ] = None
     max_children: Annotated[
-        int | None, Help("the most children of any host (default: 8)", "N"), Ge(1), Le(_MOST)
+        int | None, Help("the most children of any host (default: 8)", "N"), Range(1, _MOST)
     ] = None
     demotion: Annotated[
         Demotion | None, Help("child that moves down when data wait for a child (default: slowest)")
@@ -60,7 +58,7 @@ class DispatchOptions:
         Help("time in which each host measures its latencies again and may move; 0: never (default: 30s)"),
         Name("--review"),
     ] = None
-    max_hosts: Annotated[int, Help("the most connections", "N"), Ge(1), Le(_MOST)] = 4096
+    max_hosts: Annotated[int, Help("the most connections", "N"), Range(1, _MOST)] = 4096
 
     def __post_init__(self) -> None:
         """Raises InvalidError that names the option, its value and the cure."""

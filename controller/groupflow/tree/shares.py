@@ -22,10 +22,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from groupflow.errors import Error
 from groupflow.store.interface import Store, Transaction, Writes
 
 
-class SupersededError(Exception):
+class SupersededError(Error):
     """Another process runs this one's clusters, or will: nothing was stored."""
 
 

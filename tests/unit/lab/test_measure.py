@@ -4,8 +4,9 @@ import copy
 
 import pytest
 
+from groupflow.errors import InvalidError
 from groupflow.files import variants
-from groupflow.lab.measure import CpuTimes, MeasureError, PortBytes, port_statistics, switch_health, usage
+from groupflow.lab.measure import CpuTimes, PortBytes, port_statistics, switch_health, usage
 
 STATS: dict[str, object] = {
     "cpu_bound": False,
@@ -35,7 +36,7 @@ def test_a_link_carried_what_it_lost_too() -> None:
     [("ports", 3, "ports: 3 is no list"), ("ports", [{"port": 1}], "in: None is no object")],
 )
 def test_unexpected_statistics_are_named(field: str, value: object, message: str) -> None:
-    with pytest.raises(MeasureError, match=message):
+    with pytest.raises(InvalidError, match=message):
         port_statistics({**STATS, field: value})
 
 
@@ -45,7 +46,7 @@ def test_a_switch_judges_itself() -> None:
     late = copy.deepcopy(STATS) | {"cpu_bound": True, "kernel_drops": 12}
     bad = switch_health("s1", late)
     assert bad.cpu_bound and "kernel dropped 12" in bad.detail
-    with pytest.raises(MeasureError, match="s1: cpu_bound"):
+    with pytest.raises(InvalidError, match="s1: cpu_bound"):
         switch_health("s1", {})
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.errors import Error
 from groupflow.files import variants
-from groupflow.lab.prompt import PromptError, transfer
+from groupflow.lab.prompt import transfer
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 
@@ -35,5 +36,5 @@ def test_all_hosts_but_agents_receive(file: Path) -> None:
     ],
 )
 def test_a_mistake_is_told(file: Path, line: str, error: str) -> None:
-    with pytest.raises(PromptError, match=error):
+    with pytest.raises(Error, match=error):
         transfer(line.replace("FILE", str(file)), FIG5)

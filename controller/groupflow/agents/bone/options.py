@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge
-
 from groupflow.agents.options import RoleOptions, flag
-from groupflow.model.fields import FiniteRate, Help, Size
+from groupflow.model.fields import FiniteRate, Help, Range, Size
 from groupflow.model.values import Millis, Name, Seconds, SessionId
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
@@ -68,9 +66,9 @@ class HubOptions(BoneOptions):
     ] = field(default=(), metadata=flag("rim"))
     rate: Annotated[FiniteRate | None, Help("sending rate, with all headers (default: 1mbit)")] = None
     packet: Annotated[
-        int | None, Help("file bytes in a packet, at first (default: 1000)", "BYTES"), Ge(1)
+        int | None, Help("file bytes in a packet, at first (default: 1000)", "BYTES"), Range(1)
     ] = None
-    per_round: Annotated[int | None, Help("number of packets in a round (default: 64)", "N"), Ge(1)] = None
+    per_round: Annotated[int | None, Help("number of packets in a round (default: 64)", "N"), Range(1)] = None
     join_ms: Annotated[
         Millis | None, Help("time for rims to join a transfer (default: 2s)"), Name("--join-time")
     ] = None
@@ -84,7 +82,7 @@ class HubOptions(BoneOptions):
         int | None,
         Help("number of rounds that a rim may leave unanswered (default: 20)", "N"),
         Name("--rounds"),
-        Ge(1),
+        Range(1),
     ] = None
     poll_ms: int | None = None
     port: int | None = None

@@ -6,16 +6,16 @@ from urllib.parse import quote
 
 import httpx
 
-from groupflow.errors import reason
+from groupflow.errors import Error, Kind, reason
 
 _SECONDS = 10.0
 
 
-class OrderError(Exception):
+class OrderError(Error):
     """A request that failed. One line with the cure; `found` is false where the file does not exist."""
 
     def __init__(self, text: str, *, found: bool = True) -> None:
-        super().__init__(text)
+        super().__init__(text, Kind.FAILED if found else Kind.NOT_FOUND)
         self.found = found
 
 

@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from annotated_types import Ge
-
 from groupflow.agents.options import RoleOptions, flag
-from groupflow.model.fields import Help
+from groupflow.model.fields import Help, Range
 from groupflow.model.values import Name, Seconds
 
 
@@ -26,7 +24,7 @@ class ServeOptions(RoleOptions):
             "the most clients, which share the memory (default: as many as --clients has, but at least 64)",
             "N",
         ),
-        Ge(1),
+        Range(1),
     ] = None
     listen: Annotated[str, Help("address for clients", "IP:PORT")] = "0.0.0.0:26490"
     out: Annotated[Path | None, Help("folder where streams are written", "FOLDER")] = None

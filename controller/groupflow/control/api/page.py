@@ -10,7 +10,7 @@ from starlette.staticfiles import StaticFiles
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.live.frames import Form
 from groupflow.control.live.recording import Recording
-from groupflow.control.live.sampler import MOST_VIEWERS, Live, UntracedError
+from groupflow.control.live.sampler import MOST_VIEWERS, Live
 from groupflow.data import PAGE
 
 _HEADERS = {
@@ -55,10 +55,7 @@ def live_routes(live: Live) -> APIRouter:
     ) -> Form:
         """The way of the next packet through a switch, step by step (docs/reference/trace.md)."""
         wanted = {"match": match or [], "dropped": dropped} | ({} if port is None else {"port": port})
-        try:
-            found = await live.trace(name, wanted, seconds)
-        except UntracedError as error:
-            raise HTTPException(400, str(error)) from None
+        found = await live.trace(name, wanted, seconds)
         if found is None:
             raise HTTPException(404, f"no such packet came to {name} within {seconds:g} s")
         return found

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from groupflow.control.agents import Request
 from groupflow.control.api.gather_schemas import ClientChange
 from groupflow.control.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
-from groupflow.p4rt.messages import Mode, Policy
+from groupflow.model.session import Mode, Policy
 
 
 class Problem(BaseModel):

@@ -13,10 +13,10 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from groupflow.errors import reason
+from groupflow.errors import Error, reason
 
 
-class ApiError(Exception):
+class ApiError(Error):
     """The API cannot be served. The text is one line with the cure."""
 
 

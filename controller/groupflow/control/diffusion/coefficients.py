@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from groupflow.errors import InvalidError
+
 UNITS = 64
 """Units in a packet/s: rates are Q26.6 packets/s."""
 RATE_MAX = 2**31 - 1
@@ -21,10 +23,6 @@ _NUMBER = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0
 DIFFUSION_EXPONENTS = range(-6, 23)
 """Exponents of the powers of two in D_i (1/s) for which scaling.p4 has actions."""
 ALPHA_EXPONENTS = range(-14, 2)
-
-
-class CoefficientError(ValueError):
-    """A coefficient that no three terms can stand for. One line that names cause and cure."""
 
 
 @dataclass(frozen=True)
@@ -70,29 +68,29 @@ class Coefficient:
 
 
 def diffusion_coefficient(d: Fraction, delay_ns: int) -> Coefficient:
-    """D_i = D / d_i (eq. 3), in 1/s. Raises CoefficientError."""
+    """D_i = D / d_i (eq. 3), in 1/s. Raises InvalidError."""
     if d < 0:
-        raise CoefficientError(f"D {_decimal(d)} is negative; give a number from 0 to 1")
+        raise InvalidError(f"D {_decimal(d)} is negative; give a number from 0 to 1")
     if d and delay_ns <= 0:
-        raise CoefficientError(
+        raise InvalidError(
             "the link's delay is 0, so D / d has no value; measure it, or give the link a delay"
         )
     wanted = d * 10**9 / delay_ns if d else Fraction(0)
     if wanted >= Fraction(2) ** (DIFFUSION_EXPONENTS[-1] + 1):
-        raise CoefficientError(
+        raise InvalidError(
             f"D / d is {_decimal(wanted)} per second, above the largest there is; give a smaller D"
         )
     if d and wanted < Fraction(1, UNITS):
-        raise CoefficientError(
+        raise InvalidError(
             f"D / d is {_decimal(wanted)} per second, below the smallest there is, 1/64; give a larger D"
         )
     return Coefficient(wanted, _terms(wanted, DIFFUSION_EXPONENTS))
 
 
 def alpha_coefficient(alpha: Fraction) -> Coefficient:
-    """The flow intensity multiplier alpha (eq. 1). Raises CoefficientError."""
+    """The flow intensity multiplier alpha (eq. 1). Raises InvalidError."""
     if not 1 <= alpha <= 2:
-        raise CoefficientError(f"alpha {_decimal(alpha)} is out of range; give a number from 1 to 2")
+        raise InvalidError(f"alpha {_decimal(alpha)} is out of range; give a number from 1 to 2")
     return Coefficient(alpha, _terms(alpha, ALPHA_EXPONENTS))
 
 
@@ -111,10 +109,10 @@ def line_rate(rate_bps: int | None, packet_bytes: int) -> int:
 
 
 def parse_number(text: str, name: str) -> Fraction:
-    """A decimal or a fraction (`0.1`, `1/10`), exactly. Raises CoefficientError."""
+    """A decimal or a fraction (`0.1`, `1/10`), exactly. Raises InvalidError."""
     match = _NUMBER.fullmatch(text)
     if match is None or (match["divisor"] is not None and not int(match["divisor"])):
-        raise CoefficientError(f"{name} {text!r} is no number; write one like 0.1 or 1/10")
+        raise InvalidError(f"{name} {text!r} is no number; write one like 0.1 or 1/10")
     return Fraction(Decimal(match["decimal"])) / int(match["divisor"] or 1)
 
 

@@ -17,14 +17,6 @@ DEFAULT_PACKET_BYTES = 1514
 """size of the packets in which a link's packets/s are counted; the traffic manager's default, too"""
 
 
-class DiffusionError(Exception):
-    """A refused request: one line that names cause and cure, and the HTTP status for it."""
-
-    def __init__(self, text: str, status: int = 400) -> None:
-        super().__init__(text)
-        self.status = status
-
-
 @dataclass(frozen=True)
 class FlowRequest:
     """A request for the control of a flow: the packets, and the control's parameters."""

@@ -100,7 +100,7 @@ class Part(NamedTuple):
 def part_entries(
     flow: int, rule: Rule | StreamRule, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
 ) -> Entries:
-    """All entries of a switch for its part. Raises CoefficientError."""
+    """All entries of a switch for its part. Raises InvalidError."""
     entries = _rule_entries(flow, rule, part)
     entries |= _queue_entries(part)
     for branch in part.branches:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from groupflow.control.diffusion.coefficients import line_rate
-from groupflow.control.diffusion.model import PROTOCOLS, DiffusionError, FlowRequest
+from groupflow.control.diffusion.model import PROTOCOLS, FlowRequest
 from groupflow.control.diffusion.plan import Branch, Rule, StreamRule, Upstream
 from groupflow.control.sessions.replication import Node
+from groupflow.errors import Error, InvalidError, Kind
 from groupflow.model.topology import Topology
 
 Delays = Callable[[str, str], int]
@@ -23,17 +24,17 @@ class Waypoint(NamedTuple):
 
 
 def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Waypoint]:
-    """The places from one host to another, along the route of unicast packets. Raises DiffusionError."""
+    """The places from one host to another, along the route of unicast packets. Raises Error."""
     for name in (request.src, request.dst):
         if name not in topology.hosts:
             known = ", ".join(topology.hosts)
-            raise DiffusionError(f"no host {name!r}; there are {known}", 404)
+            raise Error(f"no host {name!r}; there are {known}", Kind.NOT_FOUND)
     src, dst = topology.hosts[request.src or ""], topology.hosts[request.dst or ""]
     path = topology.path(src.switch, dst.switch)
     if path is None:
-        raise DiffusionError(f"no path from {src.name} to {dst.name}; join their switches by links")
+        raise InvalidError(f"no path from {src.name} to {dst.name}; join their switches by links")
     if (request.src_port or request.dst_port) and not request.protocol:
-        raise DiffusionError("a port needs a protocol; give tcp or udp")
+        raise InvalidError("a port needs a protocol; give tcp or udp")
     rule = Rule(
         src=int(src.ip),
         dst=int(dst.ip),
@@ -56,15 +57,15 @@ def flow_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
 def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> list[Waypoint]:
     """The places for all unicast packets over one link, from one switch to the next: control per input port.
 
-    The switch behind the link has a queue at each of its ports for them. Raises DiffusionError.
+    The switch behind the link has a queue at each of its ports for them. Raises Error.
     """
     before, behind = request.src or "", request.dst or ""
     for name in (before, behind):
         if name not in topology.switches:
-            raise DiffusionError(f"no switch {name!r}; there are {', '.join(topology.switches)}", 404)
+            raise Error(f"no switch {name!r}; there are {', '.join(topology.switches)}", Kind.NOT_FOUND)
     if behind not in topology.neighbours(before):
         near = ", ".join(topology.neighbours(before)) or "none"
-        raise DiffusionError(f"no link from {before} to {behind}; its neighbour switches are {near}")
+        raise InvalidError(f"no link from {before} to {behind}; its neighbour switches are {near}")
     out, into = topology.port_to(before, behind), topology.port_to(behind, before)
     size = request.packet_bytes
     beyond = [
@@ -74,7 +75,7 @@ def link_places(topology: Topology, request: FlowRequest, delays: Delays) -> lis
     ]
     first = Waypoint(before, Rule(egress_port=out), None, (_branch(topology, before, behind, delays, size),))
     if not beyond:
-        raise DiffusionError(f"{behind} has no port but the one to {before}; control another link")
+        raise InvalidError(f"{behind} has no port but the one to {before}; control another link")
     upstream = _upstream(topology, behind, before, (), delays, external=False)
     return [first, Waypoint(behind, Rule(ingress_port=into), upstream, tuple(beyond))]
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from groupflow.control.diffusion import bmv2_agent, plan, stability
-from groupflow.control.diffusion.coefficients import Coefficient, CoefficientError, diffusion_coefficient
-from groupflow.control.diffusion.model import FLOWS, DiffusionError, FlowRecord, FlowRequest, link_key
+from groupflow.control.diffusion.coefficients import Coefficient, diffusion_coefficient
+from groupflow.control.diffusion.model import FLOWS, FlowRecord, FlowRequest, link_key
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
@@ -14,6 +14,7 @@ from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.numbers import Stream
+from groupflow.errors import Error, InvalidError, Kind
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries
@@ -66,13 +67,13 @@ class Diffusion:
         fabric.observers.append(self._stream_changed)
 
     def get(self, flow: int) -> ControlledFlow:
-        """A controlled flow by its number. Raises DiffusionError."""
+        """A controlled flow by its number. Raises Error."""
         if flow not in self.flows:
-            raise DiffusionError(f"no controlled flow {flow}; list the controlled flows", 404)
+            raise Error(f"no controlled flow {flow}; list the controlled flows", Kind.NOT_FOUND)
         return self.flows[flow]
 
     async def install(self, request: FlowRequest, *, measure: bool = True) -> ControlledFlow:
-        """Puts a flow under control. Raises DiffusionError, CoefficientError or ApplyError."""
+        """Puts a flow under control. Raises Error."""
         request = self._complete(request)
         places = self._places(request)
         if measure:
@@ -92,7 +93,7 @@ class Diffusion:
         return flow
 
     async def remove(self, flow: int) -> None:
-        """Ends the control of a flow. Raises DiffusionError."""
+        """Ends the control of a flow. Raises Error."""
         gone = self.get(flow)
         for switch in gone.entries:
             self._devices[switch].desired.replace(("diffusion", flow), {})
@@ -107,7 +108,7 @@ class Diffusion:
             self.measured |= record.delays
             try:
                 self._place(record, self._places(record.request))
-            except (DiffusionError, CoefficientError) as error:
+            except Error as error:
                 self._events.tell("diffusion-lost", flow=record.flow, text=str(error))
 
     async def measure(self) -> dict[str, int]:
@@ -119,7 +120,7 @@ class Diffusion:
         return self.measured
 
     async def readings(self, flow: int) -> list[Reading]:
-        """n, r, J and L of each hop now. Raises DiffusionError."""
+        """n, r, J and L of each hop now. Raises Error."""
         found = self.get(flow)
         rows = await asyncio.gather(
             *(read_part(self._program, part, self._devices[part.switch].query) for part in found.parts)
@@ -133,13 +134,13 @@ class Diffusion:
         return diffusion_coefficient(flow.record.request.d_value, branch.delay_ns)
 
     def _complete(self, request: FlowRequest) -> FlowRequest:
-        """The request with its defaults filled in. Raises DiffusionError if it cannot be granted at all."""
+        """The request with its defaults filled in. Raises Error if it cannot be granted at all."""
         request_d, request_alpha = request.d_value, request.alpha_value
         diffusion_coefficient(request_d, 10**6)
         if not 1 <= request_alpha <= 2:
-            raise CoefficientError(f"alpha {request.alpha} is out of range; give a number from 1 to 2")
+            raise InvalidError(f"alpha {request.alpha} is out of range; give a number from 1 to 2")
         if any(flow.record.request == request for flow in self.flows.values()):
-            raise DiffusionError(f"{request.name} is under control already; remove it first", 409)
+            raise Error(f"{request.name} is under control already; remove it first", Kind.CONFLICT)
         if request.kind != "session":
             return request
         session = self._manager.get(request.session or 0)
@@ -147,15 +148,15 @@ class Diffusion:
             request = replace(request, source=session.sources[0])
         if request.source not in session.sources:
             senders = ", ".join(map(str, session.sources)) or "none yet"
-            raise DiffusionError(f"session {session.id} has senders {senders}; give one of them as source")
+            raise InvalidError(f"session {session.id} has senders {senders}; give one of them as source")
         return request
 
     def _places(self, request: FlowRequest) -> list[Waypoint]:
         if not self._program.has_diffusion:
-            raise DiffusionError(
+            raise Error(
                 "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
                 "start the controller with --p4info and --p4-json of one that has it",
-                409,
+                Kind.CONFLICT,
             )
         if request.kind == "flow":
             return flow_places(self._topology, request, self._delay)
@@ -211,7 +212,7 @@ class Diffusion:
     def _part(self, number: int, place: Waypoint) -> plan.Part:
         switch = place.switch
         if len(place.branches) > MAX_BRANCHES:
-            raise DiffusionError(
+            raise InvalidError(
                 f"{switch} has {len(place.branches)} branches; at most {MAX_BRANCHES} are possible"
             )
         others = [
@@ -225,18 +226,18 @@ class Diffusion:
         taken = {part.queue for part in others if ports & {branch.port for branch in part.branches}}
         queue = next((queue for queue in plan.FLOW_QUEUES if queue not in taken), None)
         if queue is None:
-            raise DiffusionError(
+            raise Error(
                 f"all {len(plan.FLOW_QUEUES)} queues of {switch} towards {place.branches[0].node} are taken; "
                 "remove a flow, or control the link before it as a whole (install --link)",
-                409,
+                Kind.CONFLICT,
             )
         used = {generator for part in others for generator in part.generators}
         free = [generator for generator in range(plan.GENERATORS_OF_A_SWITCH) if generator not in used]
         ticks = len(place.branches)
         if len(free) < ticks:
-            raise DiffusionError(
+            raise Error(
                 f"all {plan.GENERATORS_OF_A_SWITCH} packet generators of {switch} are taken; remove a flow",
-                409,
+                Kind.CONFLICT,
             )
         mac = bytes.fromhex(self._topology.switches[switch].mac.replace(":", ""))
         return plan.Part(switch, mac, place.upstream, place.branches, queue, tuple(free[:ticks]))
@@ -248,8 +249,8 @@ class Diffusion:
     def _free_number(self) -> int:
         number = next((n for n in range(1, plan.LAST_FLOW + 1) if n not in self.flows), None)
         if number is None:
-            raise DiffusionError(
-                f"there are {plan.LAST_FLOW} controlled flows, which is all there can be", 409
+            raise Error(
+                f"there are {plan.LAST_FLOW} controlled flows, which is all there can be", Kind.CONFLICT
             )
         return number
 
@@ -260,5 +261,5 @@ class Diffusion:
             if request.kind == "session" and (request.session, request.source) == stream:
                 try:
                     self._place(flow.record, self._places(request))
-                except (DiffusionError, CoefficientError) as error:
+                except Error as error:
                     self._events.tell("diffusion-lost", flow=flow.number, text=str(error))

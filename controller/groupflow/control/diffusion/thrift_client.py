@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from groupflow.errors import reason
+from groupflow.errors import UnavailableError, reason
 
 _VERSION_CALL = 0x80010001
 _REPLY = 2
@@ -18,7 +18,7 @@ _SECONDS = 5.0
 _LONGEST = 1 << 16
 
 
-class ThriftError(Exception):
+class ThriftError(UnavailableError):
     """BMv2 cannot be reached, or refused a call. One line. The connection is of no more use."""
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from groupflow import units
 from groupflow.control.gather.model import Client, Limits
+from groupflow.errors import InvalidError
 from groupflow.files import forms
 from groupflow.files.forms import Form, number, refuse
 from groupflow.model.fields import FINITE_RATE, Bytes, FiniteRate
@@ -34,7 +35,7 @@ TOKEN = "^[0-9a-fA-F]{1,255}$"
 NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$"
 
 
-class ClientListError(ValueError):
+class ClientListError(InvalidError):
     """A list of clients that cannot be used: one line naming the file, the key and the cure."""
 
 

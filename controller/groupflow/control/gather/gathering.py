@@ -20,6 +20,7 @@ from groupflow.control.gather.model import Client, Limits
 from groupflow.control.gather.policies import Policies
 from groupflow.control.gather.tuner import Tuner
 from groupflow.control.sessions.model import Codec
+from groupflow.errors import Error, InvalidError, Kind
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.units import format_rate
 
@@ -43,14 +44,6 @@ class GatherSettings:
 
 SETTINGS = Codec("gather/settings", TypeAdapter(GatherSettings))
 CLIENTS = Codec("gather/clients", TypeAdapter(clients.Registered))
-
-
-class GatherError(Exception):
-    """A request that cannot be granted: one line, and the HTTP status."""
-
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 class Gathering:
@@ -97,43 +90,43 @@ class Gathering:
             self._apply(settings)
 
     def get(self, name: str) -> Client:
-        """Raises GatherError."""
+        """Raises Error."""
         if name not in self.tuner.registered:
-            raise GatherError(f"no client {name!r}; list the clients", 404)
+            raise Error(f"no client {name!r}; list the clients", Kind.NOT_FOUND)
         return self.tuner.registered[name].client
 
     async def configure(self, **changes: Any) -> None:
-        """Changes fields of the settings. Raises GatherError, Refused or StoreError."""
+        """Changes fields of the settings. Raises Error."""
         async with self._lock:
             settings = replace(self.settings, **changes)
             if settings.policy not in self.policies:
                 known = ", ".join(self.policies)
-                raise GatherError(f"policy: {settings.policy!r} is unknown; the policies are {known}", 400)
+                raise InvalidError(f"policy: {settings.policy!r} is unknown; the policies are {known}")
             clients.check_buffer(settings.buffer, len(self.tuner.registered))
             for each in self.tuner.registered.values():
                 if each.client.target > settings.link:
                     target = f"client {each.client.name} has the target {format_rate(each.client.target)}"
                     cure = "lower its target first, or write a faster link"
-                    raise GatherError(f"link_bps: {target}, more than the link's; {cure}", 400)
+                    raise InvalidError(f"link_bps: {target}, more than the link's; {cure}")
             await self._store.commit(Transaction({SETTINGS.key(): SETTINGS.dump(settings)}))
             self._apply(settings)
         self._events.tell("gather-configured", **changes)
 
     async def add(self, registered: clients.Registered) -> None:
-        """Raises GatherError, Refused or StoreError."""
+        """Raises Error."""
         name = registered.client.name
         async with self._lock:
             if self.settings.link == 0:
                 problem = "the link and the buffer of the server are not known yet"
-                raise GatherError(f"{problem}; run `groupflow ctl gather configure`", 409)
+                raise Error(f"{problem}; run `groupflow ctl gather configure`", Kind.CONFLICT)
             if name in self.tuner.registered:
-                raise GatherError(f"client {name!r} is there already; change it, or remove it first", 409)
+                raise Error(f"client {name!r} is there already; change it, or remove it first", Kind.CONFLICT)
             clients.check_buffer(self.settings.buffer, len(self.tuner.registered) + 1)
             await self._put(registered)
         self._events.tell("gather-client-added", name=name)
 
     async def change(self, name: str, **changes: Any) -> None:
-        """Changes fields of a client. Raises GatherError, Refused or StoreError."""
+        """Changes fields of a client. Raises Error."""
         async with self._lock:
             self.get(name)
             before = self.tuner.registered[name]
@@ -141,7 +134,7 @@ class Gathering:
         self._events.tell("gather-client-changed", name=name, **changes)
 
     async def remove(self, name: str) -> None:
-        """Raises GatherError or StoreError."""
+        """Raises Error."""
         async with self._lock:
             self.get(name)
             await self._store.commit(Transaction({CLIENTS.key(name): None}))
@@ -155,10 +148,10 @@ class Gathering:
     def take(self, started: int, event: Event, *, repeat: bool, refused: str | None) -> Message | None:
         """The message for a server, after its measurements.
 
-        `started`: when its process was started; a later process takes over. Raises GatherError, EventError.
+        `started`: when its process was started; a later process takes over. Raises Error, EventError.
         """
         if started < self._server and self.server == "up":
-            raise GatherError("another server that gathers has taken over; stop one of the two", 409)
+            raise Error("another server that gathers has taken over; stop one of the two", Kind.CONFLICT)
         if started != self._server or self.server == "away":
             self._events.tell("gather-server-up", started=started)
         repeat = repeat or started != self._server

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 from groupflow.control.gather.model import Client, Limits, Policy, Reading, checked
 from groupflow.control.gather.policies import POLICIES, Policies
-from groupflow.errors import reason
+from groupflow.errors import InvalidError, reason
 
 _TRIAL = Limits(100_000)
 _CLIENTS = (Client("a", 10**6, 1), Client("b", 10**6, 0, 10**5))
 _READINGS = {each.name: Reading(5e5, 0.1, 20_000, 1) for each in _CLIENTS}
 
 
-class PolicyFileError(ValueError):
+class PolicyFileError(InvalidError):
     """A file whose policies cannot be used: one line naming the file and the cure."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from groupflow.control.live.frames import Form
-from groupflow.errors import reason
+from groupflow.errors import InvalidError, reason
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ BEFORE = 120
 """frames before the chosen moment that a viewer gets at once, for its curves"""
 
 
-class RecordingError(Exception):
+class RecordingError(InvalidError):
     """A recording that cannot be written or read. One line with the cure."""
 
 

@@ -14,7 +14,7 @@ from groupflow.control.diffusion.readings import Reading
 from groupflow.control.events import Event
 from groupflow.control.live.frames import Form, Meter, Stats, hop, topology_form
 from groupflow.control.live.sockets import SwitchSockets
-from groupflow.errors import reason
+from groupflow.errors import InvalidError, reason
 from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.counters import read_counter
 
@@ -99,10 +99,6 @@ class Eye:
         await asyncio.gather(*map(read, chosen))
 
 
-class UntracedError(Exception):
-    """A packet cannot be traced. One line with the cause."""
-
-
 class Live:
     """The frames of a controller, for any number of viewers. Works only while there are any."""
 
@@ -141,17 +137,15 @@ class Live:
                 self._task = None
 
     async def trace(self, switch: str, wanted: Form, seconds: float) -> Form | None:
-        """The way of the next packet through a switch; None: none came. Raises UntracedError."""
+        """The way of the next packet through a switch; None: none came. Raises InvalidError."""
         if self._sockets is None or switch not in self.topology["switches"]:
-            raise UntracedError(
-                f"switch {switch} tells no traces; they are gfswitch's, in `groupflow net up`"
-            )
+            raise InvalidError(f"switch {switch} tells no traces; they are gfswitch's, in `groupflow net up`")
         try:
             return await self._sockets.trace(switch, wanted, seconds)
         except OSError as error:
-            raise UntracedError(f"switch {switch} does not answer: {reason(error)}") from None
+            raise InvalidError(f"switch {switch} does not answer: {reason(error)}") from None
         except ValueError as error:
-            raise UntracedError(str(error)) from None
+            raise InvalidError(str(error)) from None
 
     @property
     def crowded(self) -> bool:

@@ -11,9 +11,9 @@ from ipaddress import IPv4Network
 
 from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
+from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
-from groupflow.p4rt.messages import Mode, Policy
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000
 

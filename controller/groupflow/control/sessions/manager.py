@@ -34,8 +34,9 @@ from groupflow.control.sessions.replication import stream_tree
 from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, known_window
 from groupflow.control.sessions.tcp import checked, lowest_free
 from groupflow.control.sessions.tokens import new_salt, token
+from groupflow.model.session import Mode, Policy
 from groupflow.p4rt.device import ApplyError
-from groupflow.p4rt.messages import Mode, NoticeKind, Policy
+from groupflow.p4rt.messages import NoticeKind
 from groupflow.store.interface import Store, Transaction
 
 

@@ -6,7 +6,9 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from groupflow.p4rt.messages import Mode, Policy, RefusalCode
+from groupflow.errors import Error, Kind
+from groupflow.model.session import Mode, Policy
+from groupflow.p4rt.messages import RefusalCode
 from groupflow.store.interface import StoreError
 
 Role: TypeAlias = Literal["sender", "receiver", "listener"]
@@ -25,11 +27,22 @@ DEFAULT_CACHE = 64 << 20
 """bytes of a TCP session's stream that an agent may hold"""
 
 
-class RefusalError(Exception):
+_KINDS: dict[RefusalCode, Kind] = {
+    "unknown_session": Kind.NOT_FOUND,
+    "no_source": Kind.NOT_FOUND,
+    "wrong_token": Kind.FORBIDDEN,
+    "full": Kind.CONFLICT,
+    "bad_request": Kind.INVALID,
+    "expired": Kind.GONE,
+    "unavailable": Kind.UNAVAILABLE,
+}
+
+
+class RefusalError(Error):
     """A refused request: a code that hosts understand, and one line for people."""
 
     def __init__(self, code: RefusalCode, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text, _KINDS[code])
         self.code: RefusalCode = code
         self.text = text
 

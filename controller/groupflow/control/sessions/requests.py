@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from groupflow.control.sessions.model import LAST_WINDOW, RefusalError, Role, Start
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
+from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Host
-from groupflow.p4rt.messages import Mode, Policy
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias, cast
 
 from groupflow.control.split import control_socket
+from groupflow.errors import InvalidError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class SplitAgent:
             return None
         try:
             return await self._link.request("stats")
-        except (control_socket.AgentDownError, control_socket.AgentRefusedError) as error:
+        except (UnavailableError, InvalidError) as error:
             log.warning("agent=%s stats failed: %s", self.host, error)
             return None
 
@@ -87,7 +88,7 @@ class SplitAgent:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._link.serve())
                     tasks.create_task(self._synchronise(self._link))
-            except* (control_socket.AgentDownError, control_socket.AgentRefusedError) as errors:
+            except* (UnavailableError, InvalidError) as errors:
                 self._note(errors)
             except* Exception:
                 log.exception("agent=%s: unexpected failure", self.host)
@@ -117,7 +118,7 @@ class SplitAgent:
         for session in self._told.keys() - self._desired.keys():
             try:
                 await link.request("remove_session", session=session)
-            except control_socket.AgentRefusedError as error:
+            except InvalidError as error:
                 log.warning("agent=%s session=%d not removed: %s", self.host, session, error)
             self._told.pop(session, None)
         for session, form in list(self._desired.items()):
@@ -125,7 +126,7 @@ class SplitAgent:
                 continue
             try:
                 await link.request("set_session", session=form)
-            except control_socket.AgentRefusedError as error:
+            except InvalidError as error:
                 self.refused[session] = str(error)
                 log.error("agent=%s session=%d refused: %s", self.host, session, error)
             self._told[session] = form

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from groupflow.errors import reason
+from groupflow.errors import InvalidError, UnavailableError, reason
 
 Form: TypeAlias = Mapping[str, object]
 """A JSON object."""
@@ -16,14 +16,6 @@ Form: TypeAlias = Mapping[str, object]
 _LINE_LIMIT = 16 << 20
 """bytes; the statistics of all streams of an agent come in one line"""
 _ANSWER_SECONDS = 5.0
-
-
-class AgentDownError(Exception):
-    """The agent cannot be reached, or closed the connection. The text is one line."""
-
-
-class AgentRefusedError(Exception):
-    """The agent refused a request. The text is its reason, in one line."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,7 @@ class ControlSocket:
 
     @staticmethod
     async def open(where: ControlAddress, on_event: Callable[[Form], None]) -> "ControlSocket":
-        """Connects to an agent. Raises AgentDownError."""
+        """Connects to an agent. Raises UnavailableError."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 if where.path is not None:
@@ -72,24 +64,24 @@ class ControlSocket:
                 else:
                     reader, writer = await asyncio.open_connection(where.host, where.port, limit=_LINE_LIMIT)
         except TimeoutError:
-            raise AgentDownError(f"{where}: no answer") from None
+            raise UnavailableError(f"{where}: no answer") from None
         except OSError as error:
-            raise AgentDownError(f"{where}: {reason(error)}") from None
+            raise UnavailableError(f"{where}: {reason(error)}") from None
         return ControlSocket(reader, writer, on_event)
 
     async def serve(self) -> None:
-        """Takes the agent's answers and events. Raises AgentDownError when the connection ends."""
+        """Takes the agent's answers and events. Raises UnavailableError when the connection ends."""
         try:
             while line := await self._reader.readline():
                 self._take(line)
         except (OSError, ValueError) as error:  # ValueError: a line beyond the limit
-            raise AgentDownError(f"the connection failed: {reason(error)}") from None
+            raise UnavailableError(f"the connection failed: {reason(error)}") from None
         finally:
             self._drop("the agent closed the connection")
-        raise AgentDownError("the agent closed the connection")
+        raise UnavailableError("the agent closed the connection")
 
     async def request(self, op: str, **fields: object) -> Form:
-        """The answer to one request. Raises AgentRefusedError, AgentDownError."""
+        """The answer to one request. Raises InvalidError, UnavailableError."""
         self._last += 1
         future: asyncio.Future[Form] = asyncio.get_running_loop().create_future()
         self._waiting[self._last] = future
@@ -100,13 +92,13 @@ class ControlSocket:
                 await self._writer.drain()
                 answer = await future
         except TimeoutError:
-            raise AgentDownError(f"no answer to {op} within {_ANSWER_SECONDS:g} s") from None
+            raise UnavailableError(f"no answer to {op} within {_ANSWER_SECONDS:g} s") from None
         except OSError as error:
-            raise AgentDownError(f"the connection failed: {reason(error)}") from None
+            raise UnavailableError(f"the connection failed: {reason(error)}") from None
         finally:
             self._waiting.pop(number, None)
         if answer.get("ok") is not True:
-            raise AgentRefusedError(_reason(answer))
+            raise InvalidError(_reason(answer))
         return answer
 
     async def close(self) -> None:
@@ -119,9 +111,9 @@ class ControlSocket:
         try:
             value = cast(object, json.loads(line))
         except ValueError:
-            raise AgentDownError(f"the agent's line is not JSON: {line[:80]!r}") from None
+            raise UnavailableError(f"the agent's line is not JSON: {line[:80]!r}") from None
         if not isinstance(value, dict):
-            raise AgentDownError(f"the agent's line is not an object: {line[:80]!r}")
+            raise UnavailableError(f"the agent's line is not an object: {line[:80]!r}")
         said = cast(dict[str, object], value)
         if "event" in said:
             self._on_event(said)
@@ -134,7 +126,7 @@ class ControlSocket:
     def _drop(self, why: str) -> None:
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(AgentDownError(why))
+                future.set_exception(UnavailableError(why))
 
 
 def _reason(answer: Form) -> str:

@@ -19,6 +19,7 @@ from groupflow.control.split.agent import AgentState, SplitAgent
 from groupflow.control.split.control_socket import ControlAddress, Form
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
+from groupflow.errors import Error
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.interface import Store, StoreError, Transaction
@@ -49,7 +50,7 @@ class SplitOptions:
         return self.places.get(host) or ControlAddress(self.folder / f"{host}.split.sock")
 
 
-class SplitError(ValueError):
+class SplitError(Error):
     """Options that do not fit the network. One line with the cure."""
 
 

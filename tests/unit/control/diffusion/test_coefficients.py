@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from groupflow.control.diffusion.coefficients import (
     RATE_MAX,
     Coefficient,
-    CoefficientError,
     Term,
     alpha_coefficient,
     clamp_limit,
@@ -19,6 +18,7 @@ from groupflow.control.diffusion.coefficients import (
     line_rate,
     parse_number,
 )
+from groupflow.errors import InvalidError
 
 
 def test_the_papers_link_is_exact() -> None:
@@ -75,19 +75,19 @@ def test_no_diffusion_is_no_term() -> None:
     ],
 )
 def test_what_cannot_be_had_is_told(d: str, delay: int, message: str) -> None:
-    with pytest.raises(CoefficientError, match="^" + message.replace("+", r"\+")):
+    with pytest.raises(InvalidError, match="^" + message.replace("+", r"\+")):
         diffusion_coefficient(parse_number(d, "D"), delay)
 
 
 @pytest.mark.parametrize("alpha", ["0.99", "2.01", "-1"])
 def test_an_odd_alpha_is_refused(alpha: str) -> None:
-    with pytest.raises(CoefficientError, match="is out of range; give a number from 1 to 2"):
+    with pytest.raises(InvalidError, match="is out of range; give a number from 1 to 2"):
         alpha_coefficient(parse_number(alpha, "alpha"))
 
 
 @pytest.mark.parametrize("text", ["", "x", "1/0", "nan", "inf", "1/x", "1e999999999999"])
 def test_what_is_no_number_is_told(text: str) -> None:
-    with pytest.raises(CoefficientError, match=r"^D .* is no number; write one like 0.1 or 1/10$"):
+    with pytest.raises(InvalidError, match=r"^D .* is no number; write one like 0.1 or 1/10$"):
         parse_number(text, "D")
 
 
