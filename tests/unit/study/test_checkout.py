@@ -209,7 +209,7 @@ except StudyError as error:
     ("command", "what"),
     [
         ("reproduce takano", "papers"),
-        ("experiment fec", "experiments"),
+        ("experiment bone", "experiments"),
         ("experiment --help", "experiments"),
         ("demo", "experiments"),
         ("bench split", "experiments"),
