@@ -25,7 +25,7 @@ from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 from groupflow.endpoint.gather.service import GatherService
 from groupflow.endpoint.gather.tuner import Message, Tuner
 from groupflow.processes import program
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
 
 _CLIENTS, _CONNECTIONS = 1000, 4
@@ -106,7 +106,9 @@ async def _crowd() -> list[Figure]:
                 said, _ = await load.communicate()
             memory = memory_bytes(service.agent.pid, "VmHWM")
     if not spans or said.split()[:1] != [b"%d" % _CLIENTS]:
-        raise RunError(f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections")
+        raise RunFailedError(
+            f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections"
+        )
     note = f"{_CLIENTS} clients, {_CONNECTIONS} TLS connections each, all windows change; {_MOST_MS:g} wanted"
     late = round(statistics.quantiles(spent, n=100)[98], 2)
     return [

@@ -86,7 +86,7 @@ def test_split_connections_carry_the_stream_once(tmp_path: Path) -> None:
 
 
 def test_group_sessions_of_one_sender_and_of_four(tmp_path: Path) -> None:
-    done = experiment("split", tmp_path, "--scenario", "group")
+    done = experiment("split", tmp_path, "--only", "group")
     runs = json.loads((tmp_path / "summary.json").read_text())["runs"]
     assert [(run["where"], len(run["throughput_bps"])) for run in runs] == [
         ("kernel", 3), ("netsim", 3), ("kernel", 4), ("netsim", 4),
@@ -102,7 +102,7 @@ def test_group_sessions_of_one_sender_and_of_four(tmp_path: Path) -> None:
 
 
 def test_four_senders_have_split_connections_and_group_sessions_beside_unicast(tmp_path: Path) -> None:
-    experiment("split", tmp_path, "--scenario", "four")
+    experiment("split", tmp_path, "--only", "four")
     summary = json.loads((tmp_path / "summary.json").read_text())
     runs = {run["method"]: run for run in summary["runs"] if run["where"] == "kernel"}
     assert runs.keys() == {"unicast", "n2n", "e2e", "group"}
@@ -130,7 +130,7 @@ def undisturbed_experiment(name: str, out: Path, *more: str) -> subprocess.Compl
 
 def test_a_server_gives_its_clients_their_targets(tmp_path: Path) -> None:
     """Three networks at once, 50 s each, with interference between 12 and 38 s."""
-    done = undisturbed_experiment("gather", tmp_path, "--scenario", "model-2", "--jobs", "3")
+    done = undisturbed_experiment("gather", tmp_path, "--only", "model-2", "--jobs", "3")
     results = json.loads(done.stdout)
     assert results == json.loads((tmp_path / "results.json").read_text())
     runs = {run["method"]: run for run in results["runs"]}

@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
+from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, add_command, failing_with
-from groupflow.cli.experiments import add_dask, add_jobs, studying
+from groupflow.cli.experiments import studying
 
 
 def register(subparsers: Subparsers) -> None:
@@ -13,8 +14,9 @@ def register(subparsers: Subparsers) -> None:
         example="groupflow sweep experiment.yaml --jobs 2",
     )  # fmt: skip
     parser.add_argument("file", type=Path, metavar="EXPERIMENT", help="file of the sweep (YAML)")
-    add_jobs(parser)
-    add_dask(parser)
+    parser.add_argument("--jobs", type=values.count, help="runs at one time (default: one a core)")
+    scheduler = "scheduler of dask, whose workers run the simulations, instead of --jobs"
+    parser.add_argument("--dask", metavar="ADDRESS", help=scheduler)
     parser.add_argument("--out", type=Path, help="folder for results (default: out/sweep/NAME of the file)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--again", action="store_true", help="also repeat runs that failed")
@@ -23,7 +25,7 @@ def register(subparsers: Subparsers) -> None:
 def _run(args: argparse.Namespace) -> int:
     """Exit codes: 0: all ran; 1: a run failed or its switches lagged; 4: the file is refused."""
     from groupflow.sim import ScenarioError
-    from groupflow.study.options import ExperimentOptions
+    from groupflow.study.experiment import StudyOptions
     from groupflow.study.sweep.form import read
     from groupflow.study.sweep.runs import sweep
 
@@ -33,6 +35,6 @@ def _run(args: argparse.Namespace) -> int:
         raise CommandError("--dask: real networks run on this machine; leave it out", USAGE)
     out = args.out or Path("out/sweep") / args.file.stem
     with studying():
-        options = ExperimentOptions("sweep", out, jobs=args.jobs, dask=args.dask, json=args.json)
+        options = StudyOptions(out, jobs=args.jobs, dask=args.dask, json=args.json)
         sweep(asked, options, again=args.again)
     return OK

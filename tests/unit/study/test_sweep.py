@@ -20,9 +20,9 @@ import yaml
 from groupflow.cli.main import main
 from groupflow.lab.controller_process import free_port
 from groupflow.sim import ScenarioError
+from groupflow.study import frame
 from groupflow.study.errors import StudyError
-from groupflow.study.options import ExperimentOptions
-from groupflow.study.reproduction import reproduce
+from groupflow.study.experiment import StudyOptions
 from groupflow.study.sweep import real
 from groupflow.study.sweep.form import quantity, read
 from groupflow.study.sweep.results import half_interval
@@ -285,7 +285,7 @@ def test_a_worker_that_dies_loses_nothing(
     assert rows(out).select(columns) == rows(tmp_path / "here").select(columns)
     assert len(journal(out)) == 18
     # Reproductions take the same workers.
-    reproduce(PAPER, ExperimentOptions("squares", tmp_path / "paper", seed=4, dask=address))
+    frame.run(PAPER, StudyOptions(tmp_path / "paper", seed=4, dask=address))
     assert claims(tmp_path / "paper") == {
         "across": True,
         "study-small-small": True,
@@ -296,10 +296,10 @@ def test_a_worker_that_dies_loses_nothing(
 @pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StudyError, match=r"--dask tcp://127.0.0.1:\d+: no scheduler answers there"):
-        reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
+        frame.run(PAPER, StudyOptions(tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(StudyError, match="pip install distributed"):
-        reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask="tcp://127.0.0.1:1"))
+        frame.run(PAPER, StudyOptions(tmp_path, dask="tcp://127.0.0.1:1"))
 
 
 def test_a_real_run_whose_switches_lagged_is_marked(

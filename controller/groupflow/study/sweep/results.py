@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import marked, save, subplots
 from groupflow.study.errors import StudyError
+from groupflow.study.experiment import StudyOptions
 from groupflow.study.files import Row, whole, write_rows
-from groupflow.study.options import ExperimentOptions
 from groupflow.study.sweep.form import METRICS, OF_NETWORK, Metric, Run, Sweep, Value, quantity
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Point:
 
 
 def write(
-    asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", options: ExperimentOptions, console: Console
+    asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", options: StudyOptions, console: Console
 ) -> None:
     """Writes all files, and prints the metrics that the sweep shows. Runs that failed are only in the Parquet
     file."""
@@ -188,9 +188,8 @@ def _plot(asked: Sweep, metric: Metric, found: Sequence[Point], path: Path) -> N
         for number, (label, line) in enumerate(lines.items()):
             xs = [point.values[at] if unit is None else _number(point.values[at]) for point in line]
             bars = [0.0 if math.isnan(point.half) else point.half for point in line]
-            colour = COLOURS[number % len(COLOURS)]
             means = [point.mean for point in line]
-            axis.errorbar(xs, means, bars, label=label, color=colour, marker="o", markersize=4, capsize=3)
+            axis.errorbar(xs, means, bars, label=label, capsize=3, **marked(number))
         axis.set_title(flow, fontsize="medium")
         axis.set_xlabel(f"{x} ({unit})" if unit not in (None, "1") else x)
         axis.grid(visible=True, alpha=0.3)

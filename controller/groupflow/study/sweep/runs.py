@@ -15,8 +15,8 @@ from rich.console import Console
 from groupflow.network import variants
 from groupflow.sim import ScenarioError
 from groupflow.study.errors import StoppedError, StudyError
+from groupflow.study.experiment import StudyOptions
 from groupflow.study.files import into
-from groupflow.study.options import ExperimentOptions
 from groupflow.study.pool import end_when_told, run_all
 from groupflow.study.sweep import results
 from groupflow.study.sweep.form import Run, Sweep
@@ -36,7 +36,7 @@ class Outcome:
     """the switches that lagged: the figures are about the machine"""
 
 
-def sweep(asked: Sweep, options: ExperimentOptions, *, again: bool = False) -> None:
+def sweep(asked: Sweep, options: StudyOptions, *, again: bool = False) -> None:
     """Runs what is unfinished, and writes the results of all. `again`: also runs that failed. Raises
     StudyError where one failed, or its switches lagged."""
     console = Console(stderr=options.json)
@@ -98,12 +98,12 @@ def _journal(out: Path) -> Generator[tuple[TextIO, dict[str, Outcome]]]:
 
 
 def _outcomes(
-    asked: Sweep, runs: Sequence[Run], options: ExperimentOptions, console: Console
+    asked: Sweep, runs: Sequence[Run], options: StudyOptions, console: Console
 ) -> Generator[Outcome]:
     if asked.form.where == "netsim":
         jobs = [partial(simulate, run, asked.name(run)) for run in runs]
         yield from run_all(
-            jobs, cores=options.jobs, dask=options.dask, console=console, what=lambda outcome: outcome.name
+            jobs, cores=options.cores, dask=options.dask, console=console, what=lambda outcome: outcome.name
         )
         return
     from groupflow.study.sweep import real
