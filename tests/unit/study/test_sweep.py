@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from groupflow.sim import ScenarioError
 from groupflow.study import frame
 from groupflow.study.errors import StudyError
 from groupflow.study.experiment import StudyOptions
-from groupflow.study.sweep import real
+from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import quantity, read
 from groupflow.study.sweep.results import half_interval
 from tests.unit.study.test_reproduction import PAPER, claims
@@ -183,6 +184,28 @@ def test_a_run_that_fails_is_recorded_and_stops_no_other(
     assert {(str(loss), window): mean for (loss, window), mean in shown.items()} == means
     assert swept(sweep_file(tmp_path, "3%"), out) == 0
     assert len(journal(out)) == 30 and rows(out).num_rows == 18
+
+
+@pytest.mark.slow
+def test_without_pyarrow_the_runs_are_in_a_csv_and_a_line_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacking(name: str) -> object:
+        return None if name in ("pyarrow", "matplotlib") else find_spec(name)
+
+    monkeypatch.setattr(results, "find_spec", lacking)
+    out = tmp_path / "out"
+    assert swept(sweep_file(tmp_path, "200%"), out, "--json") == 1
+    told = capsys.readouterr()
+    first = told.err.splitlines()[0]
+    assert "without pyarrow: results.csv takes the place of results.parquet" in first
+    assert "without matplotlib: no plots" in first
+    with (out / "results.csv").open() as file:
+        found = list(csv.DictReader(file))
+    assert len(found) == 18 and [row["state"] for row in found].count("failed") == 6
+    assert all((row["goodput"] == "") == (row["state"] == "failed") for row in found)
+    assert found[0]["traffic.a.window"] == "10.0" and (out / "summary.csv").exists()
+    assert json.loads(told.out) and not list(out.glob("*.png"))
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:

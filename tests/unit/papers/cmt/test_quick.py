@@ -179,10 +179,7 @@ def test_outcomes_are_means_by_choice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--only", "tea"], f"tea: unknown; there are {ids('cmt')}"),
-    ],
+    ("arguments", "said"), [(["--only", "tea"], f"tea: unknown; there are {ids('cmt')}")]
 )
 def test_bad_input_is_refused_in_one_line(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]

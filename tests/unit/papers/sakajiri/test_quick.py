@@ -77,10 +77,7 @@ def test_buffers_are_never_more_than_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--only", "tea"], f"tea: unknown; there are {ids('sakajiri')}"),
-    ],
+    ("arguments", "said"), [(["--only", "tea"], f"tea: unknown; there are {ids('sakajiri')}")]
 )
 def test_bad_input_is_refused_in_one_line(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
