@@ -21,7 +21,7 @@ from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import Network
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 RATE = 6_000_000
 """bit/s that six BMv2 switches and their rate agents carry on two cores"""
@@ -94,7 +94,7 @@ class Queues:
         ]
 
     def dropped(self) -> dict[str, int]:
-        """Packets that came in and did not go out, once nothing waits. Raises RunError."""
+        """Packets that came in and did not go out, once nothing waits. Raises RunFailedError."""
         before = self._held()
         for _ in range(_STILL_TRIES):
             time.sleep(_STILL_SECONDS)
@@ -102,7 +102,7 @@ class Queues:
             if self._before == before:
                 return before
             before = self._before
-        raise RunError("packets still pass the switches after the flows' end")
+        raise RunFailedError("packets still pass the switches after the flows' end")
 
     def _not_passed_on(self) -> list[int]:
         """Of the one queue without control: packets beyond its depth must have been dropped. Counts those as

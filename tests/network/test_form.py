@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-
 from groupflow.cli.command import FAILURE, REFUSED
+
 from tests.network.harness import NOBODY
 from tests.network.test_net import COMMAND, eventually, net, up
 from tests.support import exercise

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from groupflow.cli.command import FAILURE, REFUSED, USAGE
 
 from groupflow.agents.programs import find_program
-from groupflow.cli.command import FAILURE, REFUSED, USAGE
 
 HALL = """
 name: hall

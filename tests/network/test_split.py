@@ -5,9 +5,9 @@ import sys
 from typing import Any, cast
 
 import pytest
+from groupflow.cli.command import REFUSED
 
 from groupflow.agents.errors import PutOutError
-from groupflow.cli.command import REFUSED
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
 from tests.support.tokens import token_file

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-
 from groupflow.cli.command import Exit, Parser
+
 from groupflow.cli.main import build_parser, main
 
 PAGE = Path(__file__).parents[3] / "docs/reference/command-line.md"

@@ -14,12 +14,11 @@ from groupflow.cli.main import main
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
-        ("validate --help", 0, "--reuse"),
+        ("validate --help", 0, "line4-tahoe"),
         ("validate nosuch", 4, "line4-tahoe"),
         ("validate --nosuch", 2, "unrecognized"),
         ("bench --help", 0, "dispatchers"),
-        ("bench nosuch", 4, "PART nosuch: unknown; the parts are pipeline, line"),
-        ("experiment bench nosuch", 4, "PART nosuch: unknown; the parts are pipeline, line"),
+        ("bench nosuch", 4, "nosuch: unknown; there are pipeline, line"),
     ],
 )
 def test_it_answers_and_runs_nothing(

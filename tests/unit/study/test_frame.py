@@ -1,4 +1,4 @@
-"""The frame of the experiments on real networks, without a network."""
+"""The frame of experiments on real networks, without a network."""
 
 from __future__ import annotations
 
@@ -9,29 +9,38 @@ from pathlib import Path
 import pytest
 
 from groupflow.control.diffusion.thrift_client import ThriftError
-from groupflow.study.errors import RefusedError, StoppedError, StudyError
-from groupflow.study.experiment import Findings, Frame, RunError
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
+from groupflow.study.experiment import AnyStudy, Experiment, Study, StudyOptions, always
+from groupflow.study.frame import Findings, Frame, run
 
 
-def find(done: Sequence[int]) -> Findings:
+def find(_: Frame[int], done: Sequence[int]) -> Findings:
     return Findings(
         {"results.json": list(done)}, list(done), ["a table"], failed="13 is there" if 13 in done else ""
     )
 
 
-def frame(out: Path, *, as_json: bool = True) -> Frame[int]:
-    return Frame[int](ExperimentOptions(name="x", out=out, json=as_json))
+def trial(
+    out: Path,
+    *results: int,
+    then: BaseException | None = None,
+    lagging: Sequence[str] = (),
+    as_json: bool = True,
+) -> None:
+    """Runs an experiment that has these results."""
 
+    def measure(frame: Frame[int]) -> Generator[int]:
+        frame.lagging += lagging
+        yield from results
+        if then is not None:
+            raise then
 
-def runs(*results: int, then: BaseException | None = None) -> Generator[int]:
-    yield from results
-    if then is not None:
-        raise then
+    study: AnyStudy = Study("x", "", always(1))
+    run(Experiment("", [study], measure=measure, find=find), StudyOptions(out, json=as_json))
 
 
 def test_the_findings_are_written_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    frame(tmp_path / "out").run(runs(1, 2), find)
+    trial(tmp_path / "out", 1, 2)
     told = capsys.readouterr()
     assert json.loads(told.out) == json.loads((tmp_path / "out/results.json").read_text()) == [1, 2]
     assert told.err == ""
@@ -47,7 +56,7 @@ def test_the_findings_are_written_and_told(tmp_path: Path, capsys: pytest.Captur
         ((1,), RefusedError("no h1"), [], RefusedError, "no h1; 1 runs are kept"),
         (
             (1, 13),
-            RunError("h1 is gone"),
+            RunFailedError("h1 is gone"),
             ["s1: late", "s2"],
             StudyError,
             "h1 is gone; 2 runs are kept; 13 is there; CPU-bound, do not trust the figures: s1: late, s2",
@@ -63,37 +72,35 @@ def test_what_is_over_is_kept(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    trial = frame(tmp_path / "out")
-    trial.lagging += lagging
     with pytest.raises(kind) as ended:
-        trial.run(runs(*results, then=then), find)
+        trial(tmp_path / "out", *results, then=then, lagging=lagging)
     assert str(ended.value) == said
     told = capsys.readouterr()
     assert json.loads(told.out) == json.loads((tmp_path / "out/results.json").read_text()) == list(results)
 
 
 def test_tables_are_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    frame(tmp_path, as_json=False).run(runs(1), find)
+    trial(tmp_path, 1, as_json=False)
     assert capsys.readouterr().out.split("\n")[0] == "a table"
 
 
 def test_an_interrupt_before_the_first_result_finds_nothing(tmp_path: Path) -> None:
     with pytest.raises(StoppedError, match="0 runs are kept"):
-        frame(tmp_path).run(runs(then=KeyboardInterrupt()), find)
+        trial(tmp_path, then=KeyboardInterrupt())
     assert not list(tmp_path.iterdir())
 
 
 def test_a_mistake_in_an_experiment_is_raised_as_it_is_and_results_are_kept(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        frame(tmp_path).run(runs(1, then=ZeroDivisionError()), find)
+        trial(tmp_path, 1, then=ZeroDivisionError())
     assert json.loads((tmp_path / "results.json").read_text()) == [1]
 
 
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (RunError("h1 is gone"), "h1 is gone"),
-        (ExceptionGroup("", [RunError("h1 is gone")]), "h1 is gone"),
+        (RunFailedError("h1 is gone"), "h1 is gone"),
+        (ExceptionGroup("", [RunFailedError("h1 is gone")]), "h1 is gone"),
         (TimeoutError(), "no answer in time"),
         (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
     ],
@@ -102,7 +109,7 @@ def test_a_run_that_fails_says_why_in_one_line_and_others_are_kept(
     error: Exception, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(StudyError, match=f"{said}; 1 runs are kept"):
-        frame(tmp_path).run(runs(1, then=error), find)
+        trial(tmp_path, 1, then=error)
     told = capsys.readouterr()
     assert json.loads(told.out) == json.loads((tmp_path / "results.json").read_text()) == [1]
 
@@ -110,7 +117,7 @@ def test_a_run_that_fails_says_why_in_one_line_and_others_are_kept(
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StudyError, match="choose another --out"):
-        frame(tmp_path / "file" / "out").run(runs(1), find)
+        trial(tmp_path / "file" / "out", 1)
 
 
 def test_why_a_run_failed_is_said_also_where_results_cannot_be_written(tmp_path: Path) -> None:
@@ -118,4 +125,4 @@ def test_why_a_run_failed_is_said_also_where_results_cannot_be_written(tmp_path:
     with pytest.raises(
         StudyError, match=r"^h1 is gone; 1 runs are kept; .*results.json.*choose another --out"
     ):
-        frame(tmp_path).run(runs(1, then=RunError("h1 is gone")), find)
+        trial(tmp_path, 1, then=RunFailedError("h1 is gone"))

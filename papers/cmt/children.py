@@ -1,14 +1,46 @@
-"""The paper's claims on several children, which are in words, against the measurements.
+"""Hosts with several children: sent to at the same time, and one after the other.
+
+The paper gives neither rates, latencies nor sizes of packets: all of these are chosen here. A tree of equal
+hosts, all 4.8 ms from each other, without a slow host. A packet is what a host sends at once: what has come,
+at most 2 ms of its link, 5,000 bytes.
 
 The rule: sooner, or a higher rate, is by a quarter at least with each number of children (`LESS`); the rate
 is not increased if it is a twentieth more at most (`ALIKE`).
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from groupflow.study.claims import Claim
-from papers.cmt.children.plan import BULK_MBPS, CHILDREN, PACED_MBPS
-from papers.cmt.slow.outcome import Group, Outcome, Outcomes
+from groupflow.study.drawing import marked, save, subplots
+from papers.cmt.slow.runs import LINK_MBPS, Group, Outcome, Outcomes, Run
+from papers.cmt.slow.study import SIMULATION
+
+CHILDREN = (1, 2, 4, 8)
+"""children of each host; with one the tree is a chain"""
+ACCESS_MS = 2.4
+"""latency from a host to the network, one way: below the threshold, all are one cluster"""
+PACED_MBPS = 0.4
+"""a stream so slow that one child after the other has it, for the delay"""
+BULK_MBPS = 2 * LINK_MBPS
+"""more than any host's link carries, for the rate"""
+HOSTS, QUICK_HOSTS = 64, 16
+STREAM_S = 20
+
+
+def _run(hosts: int, children: int, rate_mbps: float, one_by_one: bool, seed: int) -> Run:
+    return Run(
+        "never", "wait", seed, is_slow=False, hosts=hosts, rate_mbps=rate_mbps, stream_s=STREAM_S,
+        children=children, access_ms=ACCESS_MS, one_by_one=one_by_one,
+    )  # fmt: skip
+
+
+def runs(quick: bool, seed: int) -> list[Run]:
+    """Each number of children, each way to send, each rate. Nothing is random but the hosts' names."""
+    hosts = QUICK_HOSTS if quick else HOSTS
+    cases = [(n, rate, one) for n in CHILDREN for rate in (PACED_MBPS, BULK_MBPS) for one in (False, True)]
+    return [_run(hosts, children, rate, one_by_one, seed) for children, rate, one_by_one in cases]
+
 
 LESS = 1 / 1.25
 """ratio up to which a value is clearly less: delays are sampled in steps of 10 ms"""
@@ -67,3 +99,22 @@ def rate_mbps(outcome: Outcome) -> float:
 
 def _listed(values: Mapping[int, float], unit: str) -> str:
     return ", ".join(f"{n}: {value:.3g}" for n, value in values.items()) + f" {unit}"
+
+
+def drawn(path: Path, outcomes: Outcomes) -> None:
+    """Draws a panel for the delay and one for the rate, with a line for each way to send."""
+    drawing, panels = subplots(1, 2, figsize=(9.6, 3.4))
+    for panel, rate, value, label in (
+        (panels[0], PACED_MBPS, delay_ms, "Delay of the last host [ms]"),
+        (panels[1], BULK_MBPS, rate_mbps, "Rate of the slowest host [Mbit/s]"),
+    ):
+        for one_by_one in (False, True):
+            values = by_children(outcomes, rate, one_by_one, value)
+            name = "one after the other" if one_by_one else "all at once"
+            panel.plot(list(values), list(values.values()), label=name, **marked(int(one_by_one)))
+        panel.set(xlabel="Children of each host", ylabel=label, yscale="log", xscale="log")
+        panel.legend(fontsize="small")
+    save(drawing, path)
+
+
+STUDY = SIMULATION.study("children", "several children, at once and one after the other", runs, judged, drawn)

@@ -1,12 +1,26 @@
 """The paper's claims about the tree, which are in words, against the measurements."""
 
 from collections.abc import Callable
+from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
 from groupflow.study.claims import Claim, finding
-from papers.cmt.tree.outcome import Outcomes, Shape, means
-from papers.cmt.tree.plan import CHURN_PERMILLE, Run
+from groupflow.study.drawing import COLOURS, marked, save, subplots
+from groupflow.study.experiment import Simulation
+from papers.cmt.tree.runs import (
+    CHURN_PERMILLE,
+    WAYS,
+    Outcome,
+    Outcomes,
+    Run,
+    Shape,
+    by_size,
+    by_threshold,
+    means,
+    rows,
+    run_one,
+)
 
 _Value: TypeAlias = Callable[[Shape], float]
 
@@ -20,7 +34,7 @@ REPAIRED_MS = 1000
 REACHED = 0.99
 
 
-def by_size(outcomes: Outcomes) -> list[Claim]:
+def judge_sizes(outcomes: Outcomes) -> list[Claim]:
     """Claims on trees of several sizes, then on trees whose hosts come and go. Chains are Fig. 1's subject
     (figure_1.py): here, in networks that are not the paper's, they make findings."""
     sizes = sorted({outcome.run.hosts for outcome in outcomes})
@@ -61,7 +75,7 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
     ]  # fmt: skip
 
 
-def by_threshold(outcomes: Outcomes) -> list[Claim]:
+def judge_thresholds(outcomes: Outcomes) -> list[Claim]:
     """The finding on the threshold of a cluster, for which the paper gives no value.
 
     The rule: the best is inside the range if it needs a twentieth fewer copies than either end.
@@ -142,3 +156,75 @@ def _hosts(run: Run) -> float:
 
 def _threshold(run: Run) -> float:
     return run.threshold_ms
+
+
+def draw_sizes(path: Path, outcomes: Outcomes) -> None:
+    """Draws four panels over the number of hosts: copies, delay, joins, churn."""
+    drawing, ((copies, stretch), (joins, churn)) = subplots(2, 2, figsize=(9.6, 6.4))
+    for number, way in enumerate(WAYS):
+        values = means(outcomes, lambda o, way=way: o.ways[way].copies, lambda run: run.hosts)
+        copies.plot(list(values), list(values.values()), label=way, **marked(number))
+        if way != "multicast":
+            values = means(outcomes, lambda o, way=way: o.ways[way].stretch_mean, lambda run: run.hosts)
+            stretch.plot(list(values), list(values.values()), label=way, **marked(number))
+    copies.set(xscale="log", yscale="log", xlabel="Hosts", ylabel="Copies of a packet on links")
+    copies.legend(fontsize="small")
+    stretch.set(xscale="log", yscale="log", xlabel="Hosts", ylabel="Delay over unicast's, mean")
+    messages = joins.twinx()
+    for panel, name, label, number in (
+        (joins, "join_mean_ms", "time, mean", 0),
+        (joins, "join_p95_ms", "time, one in twenty longer", 1),
+        (messages, "messages_a_join", "messages", 2),
+        (messages, "probes_a_join", "probes", 3),
+    ):
+        values = means(outcomes, lambda o, name=name: getattr(o, name), lambda run: run.hosts)
+        panel.plot(list(values), list(values.values()), label=label, **marked(number))
+    joins.set(xscale="log", xlabel="Hosts", ylabel="Time to join [ms]", ylim=(0, 3200))
+    messages.set(ylabel="Messages and probes a join", ylim=(0, 320))
+    lines = [*joins.get_lines(), *messages.get_lines()]
+    joins.legend(handles=lines, fontsize="small", loc="upper left", ncols=2)
+    for name, label, number in (
+        ("repair_median_ms", "median", 0),
+        ("repair_p95_ms", "one in twenty longer", 1),
+    ):
+        values = means(
+            [o for o in outcomes if o.churn],
+            lambda o, name=name: getattr(o.churn, name),
+            lambda run: run.hosts,
+        )
+        churn.plot(list(values), list(values.values()), label=label, **marked(number))
+    churn.set(xscale="log", xlabel="Hosts", ylabel="Without a parent [ms]", ylim=(0, None))
+    churn.legend(fontsize="small", title="10 % of the hosts a minute")
+    save(drawing, path)
+
+
+def draw_thresholds(path: Path, outcomes: Outcomes) -> None:
+    """Draws copies and delay over the threshold."""
+    drawing, copies = subplots(figsize=(5.6, 3.6))
+    stretch = copies.twinx()
+    values = means(
+        outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, lambda r: r.threshold_ms
+    )
+    copies.plot(list(values), list(values.values()), **marked(0))
+    copies.set(xscale="log", xlabel="Threshold of a cluster [ms]", ylim=(0, None))
+    copies.set_ylabel("Copies over IP multicast's", color=COLOURS[0])
+    values = means(outcomes, lambda o: o.ways["tree"].stretch_mean, lambda run: run.threshold_ms)
+    stretch.plot(list(values), list(values.values()), **marked(1))
+    stretch.set(ylim=(0, None))
+    stretch.set_ylabel("Delay over unicast's, mean", color=COLOURS[1])
+    save(drawing, path)
+
+
+SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
+    simulate=run_one,
+    group=lambda outcomes: outcomes,
+    rows=rows,
+    title=lambda run: f"a tree of {run.hosts:,} hosts",
+    cost=lambda run: run.hosts,
+)
+TREE = SIMULATION.study(
+    "tree", "trees of up to 10,000 hosts over networks of routers", by_size, judge_sizes, draw_sizes
+)
+THRESHOLD = SIMULATION.beyond(
+    "threshold", "the threshold of nearness in a cluster", by_threshold, judge_thresholds, draw_thresholds
+)

@@ -7,11 +7,31 @@ The rule: a slow host affects others no longer if in every run those that were b
 lose nothing, and all others have the stream's rate (`WHOLE`) and lose nothing.
 """
 
+from pathlib import Path
 from statistics import median
 
 from groupflow.study.claims import Claim, Kind
-from papers.cmt.slow.outcome import Group, Outcome, Outcomes, of
-from papers.cmt.slow.plan import NONE_SLOW, RATE_MBPS, SLOW_AT_S, SLOW_MBPS, STREAM_S, WIDE_MBPS
+from groupflow.study.drawing import GREY, Axes, line, save, subplots
+from groupflow.study.experiment import Simulation
+from papers.cmt.slow.runs import (
+    DEMOTIONS,
+    MODES,
+    NONE_SLOW,
+    RATE_MBPS,
+    SLOW_AT_S,
+    SLOW_MBPS,
+    STREAM_S,
+    WIDE_MBPS,
+    Group,
+    Outcome,
+    Outcomes,
+    Run,
+    behind_routers,
+    of,
+    rows,
+    run_one,
+    slow_host,
+)
 
 WHOLE = 0.99
 """share of the stream's rate that counts as all of it: some bytes are under way at the end"""
@@ -24,7 +44,7 @@ BOUND = 1.05
 MOVES = {"largest_latency": "the farthest is moved (the paper's rule)", "slowest": "the slow one is moved"}
 
 
-def slow_host(outcomes: Outcomes) -> list[Claim]:
+def judge_slow(outcomes: Outcomes) -> list[Claim]:
     """Claims in one cluster: without a slow host, with one that is never moved, and with both rules."""
     wide = of(outcomes, "slowest", "isolate", link_mbps=WIDE_MBPS)
     return [
@@ -35,7 +55,7 @@ def slow_host(outcomes: Outcomes) -> list[Claim]:
     ]
 
 
-def behind_routers(outcomes: Outcomes) -> list[Claim]:
+def judge_routers(outcomes: Outcomes) -> list[Claim]:
     """Claims in many clusters."""
     own = _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip"))
     return [*_cases(outcomes, SOON_BEHIND_ROUTERS_S), own]
@@ -122,3 +142,70 @@ def _own_goodput(outcome: Outcome) -> float:
 
 def _share(group: Group) -> float:
     return group.goodput_least / (RATE_MBPS * 1e6)
+
+
+TITLES = {
+    "never": "nobody is moved",
+    "largest_latency": "the farthest is moved",
+    "slowest": "the slow one is moved",
+}
+KINDS = (
+    ("slow", "the slow one", line(6)),
+    ("others", "others", line(0)),
+    ("below", "were below it", line(1)),
+)
+LEAST_LAG = 0.02
+"""s; smaller delays are drawn here, on a logarithmic axis"""
+
+
+def draw(path: Path, outcomes: Outcomes) -> None:
+    """Draws a column for each rule, a row for each mode, and a line for each run and kind of host."""
+    from matplotlib.lines import Line2D
+
+    modes = [mode for mode in MODES if any(o.run.mode == mode for o in outcomes)]
+    drawing, panels = subplots(
+        len(modes), len(DEMOTIONS), figsize=(9.6, 0.6 + 2.2 * len(modes)), sharex=True, sharey=True
+    )
+    for row, mode in enumerate(modes):
+        for column, demotion in enumerate(DEMOTIONS):
+            panel: Axes = panels[row][column]
+            for outcome in of(outcomes, demotion, mode):
+                _lines(panel, outcome)
+            panel.axvline(SLOW_AT_S, color=GREY, linewidth=0.6)
+            panel.set(yscale="log", ylim=(LEAST_LAG, 60))
+            if row == 0:
+                panel.set_title(TITLES[demotion], fontsize="medium")
+            if row == len(modes) - 1:
+                panel.set_xlabel("Time in the stream [s]")
+            if column == 0:
+                panel.set_ylabel(f"{mode}\nBehind the source, last [s]")
+    panels[0][0].legend(
+        handles=[Line2D([], [], label=label, **look) for _, label, look in KINDS],
+        fontsize="small",
+        loc="center right",
+    )
+    save(drawing, path)
+
+
+def _lines(panel: Axes, outcome: Outcome) -> None:
+    for kind, _, look in KINDS:
+        found = [(look.at, getattr(look, kind)) for look in outcome.looks]
+        there = [(at, max(lag, LEAST_LAG)) for at, lag in found if lag is not None]
+        panel.plot([at for at, _ in there], [lag for _, lag in there], linewidth=1.0, alpha=0.8, **look)
+
+
+SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
+    simulate=run_one,
+    group=lambda outcomes: outcomes,
+    rows=rows,
+    title=lambda run: f"a stream, moved down: {run.name}, {run.mode}",
+    cost=lambda run: run.hosts,
+)
+STUDIES = [
+    SIMULATION.study(
+        "slow", "the effect of one slow host on the others of its cluster", slow_host, judge_slow, draw
+    ),
+    SIMULATION.study(
+        "slow-routers", "the same in many clusters behind routers", behind_routers, judge_routers, draw
+    ),
+]
