@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
 from groupflow import units
 from groupflow.files import variants
 from groupflow.lab import kernel_link
+from groupflow.model.fields import Delay, FiniteRate, Help, Loss, Range, Size
+from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
+from groupflow.model.values import Name
 from groupflow.study.experiment import StudyOptions
 
 BMV2_RATE = 10_000_000
@@ -20,20 +23,22 @@ _TRUNK = ("s1", "s2")
 
 @dataclass(frozen=True)
 class Options(StudyOptions):
-    file: Path | None = None
-    """the file to send; None: `size` random bytes"""
-    size: int = DEFAULT_BYTES
-    members: int = 5
-    loss: int = DEFAULT_LOSS
-    """parts per 10^9, on every link, of a run beside the one without loss"""
-    mode: Literal["e2e", "n2n"] = "e2e"
-    policy: Literal["strict", "isolate"] = "strict"
-    rate: int | None = None
-    """bit/s of every link; None: the topology's"""
-    delay_ns: int | None = None
-    """delay of the link between the split agents; None: the topology's"""
-    out: Path = Path("out/demo")
-    baseline: bool = True
+    file: Annotated[Path | None, Help("file to send (default: 64 MiB of random bytes)")] = None
+    size: Annotated[Size, Help("number of random bytes to send"), Range(1)] = DEFAULT_BYTES
+    members: Annotated[int, Help("number of members of each network", "N"), Range(1, 5)] = 5
+    loss: Annotated[Loss, Help("loss of every link in the second run; 0: no second run")] = DEFAULT_LOSS
+    mode: Annotated[Mode, Help("source of acknowledgements: the receivers (e2e), or each cache (n2n)")] = (
+        "e2e"
+    )
+    policy: Annotated[
+        Policy, Help("effect of a slow receiver: all wait (strict), or its cache feeds it (isolate)")
+    ] = "strict"
+    rate: Annotated[FiniteRate | None, Help("rate of every link (default: the topology's)")] = None
+    delay_ns: Annotated[
+        Delay | None, Help("delay between the split agents (default: the topology's)"), Name("--delay")
+    ] = None
+    out: Annotated[Path, Help("folder for data and figures", "FOLDER")] = Path("out/demo")
+    baseline: Annotated[bool, Help("--no-baseline: leave TCP out")] = True
 
     @property
     def losses(self) -> tuple[int, ...]:

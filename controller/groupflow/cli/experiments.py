@@ -2,7 +2,7 @@
 `experiments`, and have their line and their options themselves."""
 
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +21,8 @@ OWN = ("demo", "bench", "validate")
 """experiments that are commands of their own"""
 _ALWAYS = ("out",)
 """options of every paper and experiment"""
+_GENERAL = ("only", "quick", "seed", "jobs", "dask")
+"""options that the demo does not have"""
 
 
 def reproduce(parser: "Parser") -> None:
@@ -36,7 +38,11 @@ def experiment(parser: "Parser") -> None:
 def demo(parser: "Parser") -> None:
     """Send a file to a whole group, and to compare, over TCP (root)."""
     found = checkout.load("experiments", "demo")
-    frame.add_model(parser, found.options, (*found.options_of_its_own(), *_ALWAYS, "switch"))
+    frame.add_model(
+        parser,
+        found.options,
+        [name for name, _, _ in frame.options_of(found.options) if name not in _GENERAL],
+    )
     parser.set_defaults(run=partial(_run, found, Path("out/demo")))
 
 
@@ -56,8 +62,7 @@ def _add_parts(parser: "Parser", name: str, placeholder: str) -> None:
     parser.add_argument(
         "only", nargs="*", metavar=placeholder, help=f"one or several of {ids} (default: all)"
     )
-    frame.add_model(parser, found.options, _ALWAYS)
-    parser.set_defaults(run=partial(_run, found, Path("out") / name))
+    _add(parser, found, _ALWAYS, Path("out") / name)
 
 
 def _add_each(parser: "Parser", folder: str, placeholder: str, out: Path) -> None:
@@ -72,9 +77,14 @@ def _add_each(parser: "Parser", folder: str, placeholder: str, out: Path) -> Non
             continue
         one = below.add_parser(name, help=_literal(found.about), formatter_class=RawDescriptionHelpFormatter)
         one.description = found.about
-        frame.add_model(one, found.options, (*found.takes, *_ALWAYS))
+        _add(one, found, (*found.takes, *_ALWAYS), out / name)
         one.epilog = "\n".join(listed(found)) if "only" in found.takes else None
-        one.set_defaults(run=partial(_run, found, out / name))
+
+
+def _add(parser: "Parser", found: "Experiment", names: Collection[str], out: Path) -> None:
+    frame.add_model(parser, found.options, names)
+    parser.usage = f"{parser.prog} [options]"
+    parser.set_defaults(run=partial(_run, found, out), out=None)
 
 
 def _refuse(error: str, _: "Parser") -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from groupflow.model.fields import Help, Range
 from groupflow.study.claims import Claim
 from groupflow.study.errors import RefusedError, StudyError
 
@@ -45,21 +46,18 @@ Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask", "switch"]
 class StudyOptions:
     """Options of papers and experiments. Behind `json`, each takes some of them: `Experiment.takes`."""
 
-    out: Path
-    """folder for data and figures"""
+    out: Annotated[Path, Help("folder for data and figures (default: in ./out)", "FOLDER")] = Path("out")
     json: bool = False
     """print the result for machines instead of a table"""
-    only: tuple[str, ...] = ()
-    """the studies to run, by their ids, in which `*` stands for any text; none: those that run by default"""
-    quick: bool = False
-    """short runs, which show that everything works, and are no verdict"""
-    seed: int = 1
-    """the first of all seeds"""
-    jobs: int | None = None
-    """runs at one time; None: one for each core"""
-    dask: str | None = None
-    """address of a dask scheduler, whose workers run the simulations"""
-    switch: Switch = "gfswitch"
+    only: Annotated[tuple[str, ...], Help("part to run, of those below; * stands for any text", "ID")] = ()
+    """none: those that run by default"""
+    quick: Annotated[bool, Help("short runs, which show that everything works, and are no verdict")] = False
+    seed: Annotated[int, Help("the first of all seeds", "N")] = 1
+    jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N"), Range(1)] = None
+    dask: Annotated[
+        str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
+    ] = None
+    switch: Annotated[Switch, Help("switch program; bmv2 runs at a rate that it can do")] = "gfswitch"
 
     @property
     def cores(self) -> int:
