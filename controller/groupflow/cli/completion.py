@@ -19,7 +19,7 @@ def show(shell: Annotated[Literal["bash", "zsh", "tcsh"], Help("the shell to com
 
 def whole(parser: ArgumentParser) -> ArgumentParser:
     """The parser with all arguments, also those that a checkout adds where there is one."""
-    from groupflow.cli.main import Parser
+    from groupflow.cli.parser import Parser
 
     if isinstance(parser, Parser):
         with suppress(Error):

@@ -14,7 +14,7 @@ from groupflow.model.fields import Help
 from groupflow.study import checkout
 
 if TYPE_CHECKING:
-    from groupflow.cli.main import Parser
+    from groupflow.cli.parser import Parser
     from groupflow.study.experiment import Experiment
 
 OWN = ("demo", "bench", "validate")
@@ -65,7 +65,7 @@ def _add_parts(parser: "Parser", name: str, placeholder: str) -> None:
     _add(parser, found, _ALWAYS, Path("out") / name)
 
 
-def _add_each(parser: "Parser", folder: str, placeholder: str, out: Path) -> None:
+def _add_each(parser: "Parser", folder: checkout.Parent, placeholder: str, out: Path) -> None:
     names = [name for name in checkout.names(folder) if name not in OWN]
     parser.found = (placeholder, names)
     below = parser.add_subparsers(metavar=placeholder, required=True, parser_class=type(parser))

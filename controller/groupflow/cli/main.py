@@ -6,7 +6,7 @@ gives the exit code. A module of the table is imported when one of its commands 
 """
 
 import sys
-from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -14,40 +14,12 @@ from typing import Any, Never
 
 from groupflow.cli import common, frame
 from groupflow.cli.common import Common
+from groupflow.cli.parser import Parser
 from groupflow.cli.table import ALONE, NOUNS, Noun, Verb
 from groupflow.errors import Error, Kind, foreseen, reason
 
 DYNAMIC = ("reproduce", "experiment", "demo", "bench", "validate")
 """commands whose arguments stand in the checkout: their function adds the arguments to a parser"""
-
-
-class Parser(ArgumentParser):
-    """Reports a usage error in one line that says where help is; adds its arguments when it is first used."""
-
-    later: "Callable[[Parser], None] | None" = None
-    found: tuple[str, Sequence[str]] = ("", ())
-    """placeholder and names of subcommands that stand in the checkout: an unknown one is not found"""
-
-    def complete(self) -> None:
-        if self.later:
-            later, self.later = self.later, None
-            later(self)
-
-    def parse_known_args(self, *args: Any, **named: Any) -> Any:
-        self.complete()
-        kind, names = self.found
-        name = next(iter(args[0] or ()), "-") if args else "-"
-        if names and not name.startswith("-") and name not in names:
-            known = ", ".join(names)
-            raise Error(f"{kind} {name}: unknown; the {kind.lower()}s are {known}", Kind.NOT_FOUND)
-        return super().parse_known_args(*args, **named)
-
-    def format_help(self) -> str:
-        self.complete()
-        return super().format_help()
-
-    def error(self, message: str) -> Never:
-        self.exit(Kind.USAGE.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -138,7 +110,7 @@ def _function(verb: Verb) -> Callable[..., Any]:
     return getattr(import_module(f"groupflow.cli.{module}"), name)
 
 
-def _run(function: Callable[..., Any], args: Any, shared: Common) -> Any:
+def _run(function: Callable[..., Any], args: Namespace, shared: Common) -> Any:
     return frame.call(function, vars(args), shared)
 
 

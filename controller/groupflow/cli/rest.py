@@ -62,10 +62,12 @@ def client(url: str) -> "httpx.Client":
         ) from None
     if url.startswith("unix:"):  # the API knows this process's user
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
-        base, more = "http://localhost", {"transport": transport}
-    else:
-        base, more = url.rstrip("/"), {"headers": headers(url), "verify": trusted}
-    return httpx.Client(base_url=f"{base}/v1", timeout=15.0, trust_env=False, **more)
+        return httpx.Client(
+            base_url="http://localhost/v1", timeout=15.0, trust_env=False, transport=transport
+        )
+    return httpx.Client(
+        base_url=f"{url.rstrip('/')}/v1", headers=headers(url), timeout=15.0, trust_env=False, verify=trusted
+    )
 
 
 def check(response: "httpx.Response") -> None:

@@ -1,4 +1,4 @@
-"""`groupflow session` and `groupflow member`: sessions of a running controller, over its REST API."""
+"""`groupflow session` and `groupflow session join`: sessions of a running controller, over its REST API."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings
-from groupflow.model.values import SessionId
+from groupflow.model.values import SessionId, Span
 
 SESSION_COLUMNS = (
     *("id", "mode", "policy", "window", "senders", "receivers", "listeners", "address", "expires"),
@@ -160,7 +160,7 @@ def watch(
     common: Common,
     session: Session,
     *,
-    interval: Annotated[float, Help("seconds between two looks", "SECONDS"), Range(0.05, 3600)] = 1.0,
+    interval: Annotated[Span, Help("time between two questions to the controller")] = 1.0,
 ) -> None:
     """Follow a TCP session's streams and receipts, until Ctrl-C."""
     seen: set[tuple[str, int, str]] = set()

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_name
@@ -22,6 +22,7 @@ from groupflow.model.values import Secret, SessionId
 from groupflow.tree.members import TreeOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
 
+Host = TypeVar("Host", bound=TreeOptions)
 Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]
 
 
@@ -36,7 +37,7 @@ def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
     return run_transfer(_checked(options, pin), common)
 
 
-def _checked(options: Any, pin: Pin) -> Any:
+def _checked(options: Host, pin: Pin) -> Host:
     """The options of a host, with the certificate of the other side. Raises UsageError."""
     if options.edges == "datagrams" and options.slow != "skip":
         raise UsageError(
@@ -71,7 +72,7 @@ def island(
     outward: Annotated[bool, Help("from the session, whose sender is in the island, to the tree")] = False,
 ) -> int:
     """Hand a tree's stream to a session, whose switches replicate it; or the other way."""
-    shared = vars(_checked(host, pin))
+    shared: dict[str, Any] = vars(_checked(host, pin))
     member: dict[str, Any] = {"session": session, "name": host.name, "token": session_token, "iface": iface}
     if outward:
         receiving: RoleOptions = RecvOptions(start="start", **member)
