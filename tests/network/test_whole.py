@@ -9,7 +9,7 @@ import pytest
 
 from groupflow.files import variants
 from tests.network.harness import MIB, Lab, MakeLab, sha256
-from tests.support.api import ctl
+from tests.support.api import command
 from tests.support.programs import running, until
 
 BUFFER = 4_000_000
@@ -17,7 +17,7 @@ BUFFER = 4_000_000
 
 async def printed(capsys: pytest.CaptureFixture[str], lab: Lab, *words: str) -> str:
     capsys.readouterr()
-    assert await ctl(lab.controller.url, *words) == 0
+    assert await command(lab.controller.url, *words) == 0
     return capsys.readouterr().out
 
 

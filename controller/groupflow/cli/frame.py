@@ -178,7 +178,8 @@ def _body(given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
         value = values.get(name)
         if value is not None:
             key = hint.note(Key)
-            found[key.name if key else name] = None if value == NONE else value
+            cleared = value == NONE and name in given.clearable
+            found[key.name if key else name] = None if cleared else value
     return found
 
 
@@ -220,6 +221,8 @@ def _add_option(
 def _add_positional(parser: argparse.ArgumentParser, name: str, hint: Hint, default: Any) -> None:
     settings = _settings(hint, default)
     settings.setdefault("metavar", name.upper())
+    if "choices" in settings:
+        settings["help"] += f": {', '.join(settings['choices'])}"
     if get_origin(hint.kind) is tuple and hint.note(Written) is None:
         note = hint.note(Help)
         rest = argparse.REMAINDER if note.placeholder == "COMMAND" else "+" if default is REQUIRED else "*"
@@ -299,8 +302,7 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
 
 
 def _value(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A `type` for argparse, which refuses a text for which `parse` raises ValueError, with that error's "
-    "text."""
+    """A `type` for argparse, which refuses a text for which `parse` raises ValueError, in that error's words."""
 
     def read(text: str) -> Any:
         try:

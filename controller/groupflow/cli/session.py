@@ -12,7 +12,7 @@ from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings
-from groupflow.model.values import SessionId, Span
+from groupflow.model.values import Interval, Name, Seconds, SessionId
 
 SESSION_COLUMNS = (
     *("id", "mode", "policy", "window", "senders", "receivers", "listeners", "address", "expires"),
@@ -76,9 +76,7 @@ def create(
     session: Annotated[SessionId | None, Help("number of the session (default: a free one)")] = None,
     *,
     lifetime: Annotated[
-        int | None,
-        Help("seconds after which the session ends by itself (default: it does not)", "SECONDS"),
-        Range(1),
+        Seconds | None, Help("time after which the session ends by itself (default: it does not)"), Range(1)
     ] = None,
     tcp_port: Ports = (),
     settings: Annotated[Row, Given(SessionSettings)],
@@ -160,7 +158,7 @@ def watch(
     common: Common,
     session: Session,
     *,
-    interval: Annotated[Span, Help("time between two questions to the controller")] = 1.0,
+    interval: Annotated[Interval, Help("time between two questions to the controller")] = 1.0,
 ) -> None:
     """Follow a TCP session's streams and receipts, until Ctrl-C."""
     seen: set[tuple[str, int, str]] = set()
@@ -191,7 +189,9 @@ def create_member(
     *,
     name: Annotated[str, Help("name of the member (default: the host's)")] = "",
     start: Annotated[
-        Literal["now", "start"], Help("first byte of a stream under way: the next one, or the first of all")
+        Literal["now", "start"],
+        Help("first byte of a stream under way: the next one, or the first of all"),
+        Name("--from"),
     ] = "now",
 ) -> None:
     """Make a program that listens on a host a member of a TCP session."""

@@ -81,6 +81,18 @@ SPAN = Written(
 )  # fmt: skip
 Span: TypeAlias = Annotated[float, SPAN]
 """seconds"""
+
+
+def _interval(text: object) -> float:
+    seconds = units.parse_delay(text) / 10**9
+    if not seconds:
+        raise units.UnitError(f"{text!r} will not do; write a time above 0, as in '1s'")
+    return seconds
+
+
+INTERVAL = Written(_interval, SPAN.cure, _TEXT, "TIME", SPAN.show)
+Interval: TypeAlias = Annotated[float, INTERVAL]
+"""seconds, above 0"""
 FRACTION_MS = Written(
     lambda text: units.parse_delay(text) / 10**6, "a time with its unit, as in '5ms'", _TEXT, "TIME",
     lambda ms: units.format_delay(round(ms * 10**6)),

@@ -1,4 +1,4 @@
-"""The REST API and `groupflow ctl`, over a real socket."""
+"""The REST API and the command, over a real socket."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import pytest
 from groupflow.agents.api_token import headers
 from groupflow.cli.main import main
 from groupflow.control.api.server import ApiError, listen
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO, TOPOLOGY
 
@@ -150,31 +150,31 @@ async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFi
             {"sender": "h1", "start": "s1", "end": "h2"},
             {"sender": "h1", "start": "s1", "end": "h3"},
         ]
-        assert await ctl(url, "place", "--session", "7", "--agents", "1", "--candidates", "s2", "--json") == 0
+        assert await command(url, "place", "--session", "7", "--agents", "1", "--candidates", "s2", "--json") == 0
         assert json.loads(capsys.readouterr().out)["agents"] == []
-        assert await ctl(url, "place", "--session", "7", "--agents", "9") == 4
+        assert await command(url, "place", "--session", "7", "--agents", "9") == 4
         assert capsys.readouterr().err.startswith("groupflow: 9 agents are more than the 3 switches")
-        assert await ctl(url, "place", "--session", "8", "--agents", "1") == 4
+        assert await command(url, "place", "--session", "8", "--agents", "1") == 4
         assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.slow
-async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, _, url):
-        assert await ctl(url, "session", "create", "8", "--mode", "n2n") == 0
+        assert await command(url, "session", "create", "8", "--mode", "n2n") == 0
         assert w.token(8) in capsys.readouterr().out
-        assert await ctl(url, "session", "list", "--json") == 0
+        assert await command(url, "session", "list", "--json") == 0
         assert [session["id"] for session in json.loads(capsys.readouterr().out)] == [7, 8]
-        assert await ctl(url, "session", "set", "8", "--policy", "isolate") == 0
+        assert await command(url, "session", "set", "8", "--policy", "isolate") == 0
         assert "isolate" in capsys.readouterr().out
-        assert await ctl(url, "session", "show", "7") == 0
+        assert await command(url, "session", "show", "7") == 0
         shown = capsys.readouterr().out
         assert "h3" in shown and "SOURCE" in shown and "c1" in shown
-        assert await ctl(url, "member", "list", "7") == 0
+        assert await command(url, "member", "list", "7") == 0
         assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["7", "1", "h1", "sender"]
-        assert await ctl(url, "member", "delete", "7", "2") == 0
-        assert await ctl(url, "session", "delete", "8") == 0
-        assert await ctl(url, "token", "7", "--role", "receiver") == 0
+        assert await command(url, "member", "delete", "7", "2") == 0
+        assert await command(url, "session", "delete", "8") == 0
+        assert await command(url, "token", "7", "--role", "receiver") == 0
         assert capsys.readouterr().out.strip() == w.token(7, "receiver")
         for words in (
             ["switch", "list"],
@@ -183,35 +183,35 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
             ["agent", "list"],
             ["counters", "s1"],
         ):
-            assert await ctl(url, *words) == 0
-        assert await ctl(url, "switch", "show", "s1", "--table", "streams") == 0
+            assert await command(url, *words) == 0
+        assert await command(url, "switch", "show", "s1", "--table", "streams") == 0
 
 
 @pytest.mark.slow
-async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
-        assert await ctl(url, "member", "set", "7", "2", "--target", "4mbit") == 4
+        assert await command(url, "member", "set", "7", "2", "--target", "4mbit") == 4
         assert "set its policy to isolate first" in capsys.readouterr().err
         await w.running.manager.change(7, policy="isolate")
         given = ("--target", "4mbit", "--minimum", "1mbit", "--priority", "2")
-        assert await ctl(url, "member", "set", "7", "2", *given) == 0
+        assert await command(url, "member", "set", "7", "2", *given) == 0
         w.running.sharing.round()
         shown = (await client.get("/sessions/7/members")).json()[1]
         wanted = {"target_bps": 4_000_000, "minimum_bps": 1_000_000, "priority": 2}
         assert shown.items() >= wanted.items() and shown["share_bps"] > 9_000_000
         capsys.readouterr()
         for words in (("status",), ("session", "show", "7"), ("member", "list")):
-            assert await ctl(url, *words) == 0
+            assert await command(url, *words) == 0
             assert "4000kbit" in capsys.readouterr().out, words
         broken: dict[str, Any] = {"broken": object()}
         w.running.gathering.policies = {**w.running.gathering.policies, **broken}
         await w.running.gathering.configure(policy="broken")
         w.running.sharing.round()
-        assert await ctl(url, "status") == 0
+        assert await command(url, "status") == 0
         assert "sharing problem: link of h2: the policy failed" in capsys.readouterr().out
-        assert await ctl(url, "member", "set", "7", "2", "--minimum", "none", "--json") == 0
+        assert await command(url, "member", "set", "7", "2", "--minimum", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["minimum_bps"] is None
-        assert await ctl(url, "member", "set", "7", "2", "--target", "none", "--json") == 0
+        assert await command(url, "member", "set", "7", "2", "--target", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["target_bps"] is None
         bad = await client.patch("/sessions/7/members/2", json={"target_bps": 0})
         assert (bad.status_code, "target_bps" in bad.json()["error"]) == (422, True)
@@ -231,16 +231,16 @@ CTL_ERRORS: list[tuple[list[str], int, str]] = [
 ]
 
 
-async def test_ctl_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (_, _client, url):
         for words, code, message in CTL_ERRORS:
-            assert await ctl(url, *words) == code, words
+            assert await command(url, *words) == code, words
             captured = capsys.readouterr()
             assert (captured.out, captured.err[: len(message)]) == ("", message), words
             assert captured.err.count("\n") == 1, words
 
 
-def test_ctl_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--api", "http://127.0.0.1:1", "session", "list"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("groupflow: no controller at http://127.0.0.1:1 (") and error.count("\n") == 1

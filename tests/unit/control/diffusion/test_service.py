@@ -14,7 +14,7 @@ from groupflow.control.diffusion.plan import FASTEST, FIRST
 from groupflow.errors import Error, InvalidError, Kind
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.world import World, world
 
 H1_TO_H4 = FlowRequest("flow", "h1", "h4", protocol="udp", dst_port=5001)
@@ -173,11 +173,11 @@ def hop_registers(w: World, switch: str, cell: int, **values: int) -> None:
 
 
 @pytest.mark.slow
-async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
 
         async def run(*words: str) -> Any:
-            assert await ctl(url, "diffusion", *words) == 0
+            assert await command(url, "diffusion", *words) == 0
             return capsys.readouterr()
 
         shown = await run("install", "--flow", "h1", "h4", "--protocol", "tcp", "--d", "1.6")
@@ -212,11 +212,11 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
         (["install"], 2, "groupflow flow create: one of the arguments --flow --session --link"),
     ],
 )
-async def test_ctl_fails_in_one_line(
+async def test_the_command_fails_in_one_line(
     words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with served() as (_w, _client, url):
-        assert await ctl(url, "diffusion", *words) == code
+        assert await command(url, "diffusion", *words) == code
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.startswith(message) and captured.err.count("\n") == 1
 
