@@ -1,4 +1,4 @@
-"""TCP sessions over the REST API, and as the command shows them."""
+"""TCP sessions over the REST API, and as the commands show them."""
 
 import asyncio
 import json
@@ -111,7 +111,7 @@ async def test_the_command_creates_and_shows(tmp_path: Path, capfd: pytest.Captu
     async with served(tmp_path) as (subject, _, url):
         line = "session create 7 --tcp-port 5000 --tcp-port 5001 --cache 1MiB --congestion cubic"
         line += " --replies merge --resume"
-        assert await command(url, *line.split(), "--agents", "s1,s2", "--send-buffer", "8192") == 0
+        assert await command(url, *line.split(), "--agents", "s1", "--agents", "s2", "--send-buffer", "8192") == 0
         out = capfd.readouterr().out
         assert "10.200.0.1:5000 10.200.0.1:5001" in out
         settings = subject.world.running.manager.get(7).record.tcp
@@ -129,7 +129,7 @@ async def test_the_command_creates_and_shows(tmp_path: Path, capfd: pytest.Captu
         assert await command(url, "session", "stats", "7", "--json") == 0
         told = json.loads(capfd.readouterr().out)
         assert told["streams"][0]["receipts"][0]["bytes"] == 1234
-        assert await command(url, "agents") == 0
+        assert await command(url, "agent", "list") == 0
         assert "c1.split.sock" in capfd.readouterr().out
         assert await command(url, "session", "list") == 0
         assert "10.200.0.1" in capfd.readouterr().out
@@ -146,17 +146,17 @@ async def test_the_command_lets_the_controller_choose_agents_and_changes_setting
             assert tcp is not None
             return asdict(tcp)
 
-        assert await command_line(url, "session create 7 --tcp-port 5000 --agents 1 --congestion cubic") == 0
+        assert await command_line(url, "session create 7 --tcp-port 5000 --budget 1 --congestion cubic") == 0
         out = capfd.readouterr().out
         (chosen,) = settings()["agents"]
         assert settings()["budget"] == 1 and ["agents", chosen] in [line.split() for line in out.splitlines()]
         await subject.listener("h4", 9004)
-        assert await command_line(url, "session set 7 --agents 1 --cache 1MiB --resume") == 0
+        assert await command_line(url, "session set 7 --budget 1 --cache 1MiB --resume") == 0
         near = settings()
         assert (near["agents"], near["cache_bytes"], near["resume"]) == (("s2",), 1 << 20, True)
         await until(lambda: subject.branches("c2") == ["h4"], "where its member is")
         assert subject.branches("c1") == ["no session"]
-        assert await command_line(url, "session set 7 --agents s1,s2 --no-resume") == 0
+        assert await command_line(url, "session set 7 --agents s1 --agents s2 --no-resume") == 0
         named = settings()
         assert (named["agents"], named["budget"], named["resume"]) == (("s1", "s2"), 0, False)
         answer = await client.patch("/sessions/7", json={"tcp": {"congestion": None}})
@@ -183,7 +183,7 @@ async def test_the_command_places_the_agents_of_a_tcp_session(
         for port in (9001, 9002):
             await client.post("/sessions/7/members", json={"host": "h4", "port": port, "name": f"p{port}"})
         assert len(subject.world.running.manager.get(7).listeners) == 2
-        assert await command_line(url, "agent place --session 7 --agents 1 --candidates s1,s2 --json") == 0
+        assert await command_line(url, "agent place --session 7 --agents 1 --candidate s1 --candidate s2 --json") == 0
         assert json.loads(capfd.readouterr().out)["agents"] == ["s2"]
 
 
@@ -194,7 +194,7 @@ async def test_what_the_command_watches_as_json_is_a_line_a_change(
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         await subject.listener("h4")
-        watching = asyncio.create_task(command(url, "session", "watch", "7", "--json", "--interval", "0.05"))
+        watching = asyncio.create_task(command(url, "session", "watch", "7", "--json", "--interval", "50ms"))
         out = ""
 
         def told(word: str) -> bool:
@@ -219,7 +219,7 @@ async def test_the_command_watches_until_the_controller_is_gone(
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         await subject.listener("h4")
-        watching = asyncio.create_task(command(url, "session", "watch", "7", "--interval", "0.05"))
+        watching = asyncio.create_task(command(url, "session", "watch", "7", "--interval", "50ms"))
         c2 = subject.agents["c2"]
         c2.tell("receipt", 7, stream="ab", member=1, bytes=1234)
         c2.tell("member_failed", 7, stream="ab", member=9, text="went away")
@@ -243,10 +243,10 @@ async def test_the_command_watches_until_the_controller_is_gone(
     ("line", "text"),
     [
         ("session create --cache 1MiB", "give it, too"),
-        ("session create --tcp-port 0", "'0' is no port"),
+        ("session create --tcp-port 0", "'0' will not do; write a whole number from 1 to 65535"),
         ("session create --tcp-port 1 --cache lots", "'lots' is no size"),
-        ("session create --tcp-port 1 --agents 0", "the number of agents is 0"),
-        ("session watch 7 --interval 0", "'0' is out of range"),
+        ("session create --tcp-port 1 --budget -1", "'-1' will not do; write a whole number from 0 on"),
+        ("session watch 7 --interval 0", "'0' will not do; write a time above 0"),
     ],
 )
 def test_a_command_line_that_will_not_do(line: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
