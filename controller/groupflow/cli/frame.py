@@ -131,7 +131,7 @@ def call(function: Callable[..., Any], given: Mapping[str, Any], hidden: Any) ->
         if kind is type(hidden):
             value = hidden
         elif wanted:
-            value = _body(wanted, given)
+            value = _body(wanted, given, hints)
         elif is_dataclass(kind):
             value = filled(kind, given)
         else:
@@ -171,11 +171,11 @@ def _add_given(parser: argparse.ArgumentParser, given: Given, others: Mapping[st
         _add_option(parser, name, optional, None, clearable=name in given.clearable)
 
 
-def _body(given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
+def _body(given: Given, values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """The given fields by their keys, with None for the word `none`."""
     found: dict[str, Any] = {}
     for name, hint, _ in options_of(given.model):
-        value = values.get(name)
+        value = None if name in others else values.get(name)
         if value is not None:
             key = hint.note(Key)
             cleared = value == NONE and name in given.clearable

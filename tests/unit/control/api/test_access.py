@@ -176,7 +176,7 @@ async def test_another_user_is_not_let_in_at_a_socket_that_is_open_to_all(open_f
 def test_an_address_beyond_this_machine_wants_tls(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = ["controller", "run", "--topology", "star", "--api", "0.0.0.0:0", *words]
+    run = ["controller", "run", "--topology", "star", "--listen", "0.0.0.0:0", *words]
     assert main(run) == 2
     said = capsys.readouterr().err
     assert ("go together" if words else "other machines reach it; pass --tls-cert") in said, said
