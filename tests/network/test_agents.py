@@ -43,7 +43,7 @@ class Agents:
 
     async def serve(self, *words: str) -> Program:
         """Starts one of the three."""
-        program = await self.start(*words, "--controller", self.control.url, "--json")
+        program = await self.start(*words, "--api", self.control.url, "--json")
         await until("ready", lambda: "ready" in program.events)
         return program
 
@@ -51,7 +51,7 @@ class Agents:
         return await self.serve(*self._bone("rim"))
 
     async def hub(self) -> Program:
-        fast = ("--rate", "100mbit", "--join-ms", "100", "--result-ms", "300", "--grace-ms", "50")
+        fast = ("--rate", "100mbit", "--join-time", "100ms", "--answer-time", "300ms", "--grace", "50ms")
         return await self.serve(*self._bone("hub"), *fast)
 
     async def dispatcher(self) -> Program:
@@ -166,7 +166,7 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
         )
         assert found["rim"]["ordered"]["bytes"] == BYTES
         capsys.readouterr()
-        assert await command(control.url, "agents") == 0
+        assert await command(control.url, "agent", "list") == 0
         page = capsys.readouterr().out
         assert "rim1" in page and f"{BYTES} bytes" in page and "250kbit" in page and "1 hosts" in page
 
