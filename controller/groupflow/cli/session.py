@@ -31,6 +31,8 @@ AGENT_COLUMNS = (
 STREAM_COLUMNS = ("stream", "peer", "switch", "outcome", "receipts", "failed")
 BRANCH_COLUMNS = ("stream", "switch", "to", "member", "state", "sent", "acked", "lag")
 RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
+CLEARABLE = ("congestion", "send_buffer", "receive_buffer")
+"""settings of TCP that `none` gives back to the kernel"""
 
 Session: TypeAlias = Annotated[SessionId, Help("number of the session")]
 Member: TypeAlias = Annotated[int, Help("number of the member", "MEMBER")]
@@ -80,7 +82,7 @@ def create(
     ] = None,
     tcp_port: Ports = (),
     settings: Annotated[Row, Given(SessionSettings)],
-    tcp: Annotated[Row, Given(TcpSettings)],
+    tcp: Annotated[Row, Given(TcpSettings, clearable=CLEARABLE)],
 ) -> None:
     """Create a session and print its token."""
     if tcp and not tcp_port:
@@ -105,7 +107,7 @@ def change(
     session: Session,
     *,
     settings: Annotated[Row, Given(SessionSettings, changes=True)],
-    tcp: Annotated[Row, Given(TcpSettings, changes=True)],
+    tcp: Annotated[Row, Given(TcpSettings, clearable=CLEARABLE, changes=True)],
 ) -> None:
     """Change a session while it runs."""
     body = settings | ({"tcp": tcp} if tcp else {})

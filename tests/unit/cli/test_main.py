@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -66,7 +67,11 @@ def test_every_command_has_a_summary_and_an_example_and_every_option_a_help() ->
                 assert action.dest not in ("command", "uses", "run"), "main's own"
 
 
-def test_the_examples_are_command_lines_that_the_parser_takes() -> None:
+def test_the_examples_are_command_lines_that_the_parser_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token").write_text("c0ffee")
     for name, verb in commands():
         if verb.function.startswith("experiments:") and verb.name != "sweep":
             continue  # of a checkout

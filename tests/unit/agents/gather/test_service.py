@@ -142,16 +142,16 @@ def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.Cap
 @pytest.mark.parametrize(
     ("said", "passed"),
     [
-        (["--tls-pin", "ab12"], ["--tls-pin", "ab12"]),
+        (["--tls-pin", 32 * "ab"], ["--tls-pin", 32 * "ab"]),
         (["--tls-ca", "ca.pem", "--tls-name", "hub"], ["--tls-ca", "ca.pem", "--tls-name", "hub"]),
         (["--plain"], ["--plain"]),
-        ([], ["--tls-pin", "cd34"]),
+        ([], ["--tls-pin", 32 * "cd"]),
     ],
 )
 def test_how_the_server_is_known(
     told: Path, said: list[str], passed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GROUPFLOW_TLS_PIN", "cd34")
+    monkeypatch.setenv("GROUPFLOW_TLS_PIN", 32 * "cd")
     line = [
         "gather",
         "send",
@@ -164,6 +164,12 @@ def test_how_the_server_is_known(
     ]
     assert main([*line, *said]) == 0
     assert [word for word in json.loads(told.read_text())["arguments"][5:] if word != "--json"] == passed
+
+
+def test_a_fingerprint_that_is_none_is_refused(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--tls-pin", "ab12"]
+    assert main(line) == 2
+    assert capfd.readouterr().err == "groupflow: --tls-pin ab12: it must be 64 hexadecimal digits\n"
 
 
 def test_nothing_goes_unencrypted_unless_it_is_said(told: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -174,6 +174,19 @@ async def test_the_command_lets_the_controller_choose_agents_and_changes_setting
         assert answer.status_code == 400 and "give agents or a budget" in answer.json()["error"]
 
 
+async def test_none_gives_a_setting_back_to_the_kernel(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path) as (subject, _, url):
+        line = "session create 7 --tcp-port 5000 --congestion cubic --send-buffer 8KiB --receive-buffer 8KiB"
+        assert await command_line(url, line) == 0
+        assert await command_line(url, "session set 7 --congestion none --send-buffer none") == 0
+        settings = subject.world.running.manager.get(7).record.tcp
+        assert settings is not None
+        kept = (settings.congestion, settings.send_buffer, settings.receive_buffer)
+        assert kept == (None, None, 8192)
+
+
 async def test_the_command_places_the_agents_of_a_tcp_session(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
