@@ -44,7 +44,10 @@ def test_the_demo_without_its_file() -> None:
 
 def test_send_without_its_file(pair: Lab) -> None:
     host = pair.network.hosts["ma1"].launcher()
-    one_line(run(*GROUPFLOW, "session", "send", "7", "--file", "/nonexistent", host=host), "/nonexistent: no such file")
+    one_line(
+        run(*GROUPFLOW, "session", "send", "7", "--file", "/nonexistent", host=host),
+        "/nonexistent: no such file",
+    )
 
 
 WORDS = {"wrong token": "the token does not let", "unknown session": "no session 16000000"}

@@ -96,7 +96,9 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         assert second.said.count("\n") == 1
         assert clients["cam1"]["window"] and clients["cam3"]["window"]
         assert await command(control.url, "gather", "set", "--policy", "none") == 0
-        assert await command(control.url, "client", "set", "cam1", "--target", "30mbit", "--priority", "7") == 0
+        assert (
+            await command(control.url, "client", "set", "cam1", "--target", "30mbit", "--priority", "7") == 0
+        )
 
         def windows() -> list[int | None]:
             return [each["window"] for each in server.events["round"]["clients"]]

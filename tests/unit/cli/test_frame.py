@@ -204,7 +204,9 @@ def test_positional_parameters_are_arguments(capsys: pytest.CaptureFixture[str])
     assert parser.usage == "groupflow it [options] KIND [SESSION]"
     assert "kind of it: cat, dog" in parser.format_help()
     assert refusal(positional, "", capsys) == "the following arguments are required: KIND"
-    assert refusal(positional, "cow", capsys).startswith("argument KIND: invalid choice: 'cow' (choose from 'cat'")
+    assert refusal(positional, "cow", capsys).startswith(
+        "argument KIND: invalid choice: 'cow' (choose from 'cat'"
+    )
     assert refusal(positional, "cat 0", capsys).startswith("argument SESSION: '0' is no session;")
 
 
@@ -247,7 +249,10 @@ def test_each_field_of_a_model_with_a_help_is_an_option(capsys: pytest.CaptureFi
     assert given(model, "1 --dir d --host a --host b --wait 1.5s") == full
     assert refusal(model, "1", capsys) == "the following arguments are required: --dir"
     assert refusal(model, "1 --dir d --other 3", capsys) == "unrecognized arguments: --other 3"
-    assert refusal(model, "1 --dir d --wait 1us", capsys) == "argument --wait: '1us' is finer than 1ms; write a longer time"
+    assert (
+        refusal(model, "1 --dir d --wait 1us", capsys)
+        == "argument --wait: '1us' is finer than 1ms; write a longer time"
+    )
 
 
 def test_a_parameter_takes_the_place_of_the_field_of_its_name() -> None:
@@ -271,7 +276,9 @@ def test_a_secret_is_in_a_file_or_the_environment(tmp_path: Path, monkeypatch: p
     file.write_text("\n")
     with pytest.raises(frame.TokenError, match=r"token: the file is empty; write the token into it$"):
         given(model, f"1 --dir d --token-file {file}")
-    with pytest.raises(frame.TokenError, match=r"^--token-file c0ffee: no such file .*; it takes a file, no token$"):
+    with pytest.raises(
+        frame.TokenError, match=r"^--token-file c0ffee: no such file .*; it takes a file, no token$"
+    ):
         given(model, "1 --dir d --token-file c0ffee")
     assert "decade" not in parser_of(model).format_help()
 
@@ -285,7 +292,9 @@ def test_a_secret_that_must_be_there_is_missed_in_words(monkeypatch: pytest.Monk
 
     function.__annotations__["options"] = Needy
     monkeypatch.delenv("GROUPFLOW_TOKEN", raising=False)
-    with pytest.raises(UsageError, match=r"^the token is missing: name its file with --token-file, or set \$GROUPF"):
+    with pytest.raises(
+        UsageError, match=r"^the token is missing: name its file with --token-file, or set \$GROUPF"
+    ):
         given(function, "")
 
 
@@ -337,7 +346,10 @@ def test_the_given_fields_are_the_body_of_a_request(line: str, body: Body) -> No
 
 def test_a_field_may_be_required_and_only_some_are_cleared(capsys: pytest.CaptureFixture[str]) -> None:
     assert refusal(create, "x", capsys) == "the following arguments are required: --target"
-    assert given(create, "x --target 2kbit --minimum none") == ("x", {"target_bps": 2000, "minimum_bps": None})
+    assert given(create, "x --target 2kbit --minimum none") == (
+        "x",
+        {"target_bps": 2000, "minimum_bps": None},
+    )
     assert refusal(create, "x --target none", capsys).startswith("argument --target: 'none' cannot be read;")
 
 

@@ -37,7 +37,10 @@ def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, obje
 def test_a_server_makes_a_token_and_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as (process, ready):
         where = f"127.0.0.1:{ready['port']}"
-        assert main(["probe", "run", where, "--token-file", token_file(str(ready["token"])), *QUICK, "--json"]) == 0
+        assert (
+            main(["probe", "run", where, "--token-file", token_file(str(ready["token"])), *QUICK, "--json"])
+            == 0
+        )
         told = json.loads(capsys.readouterr().out)
         assert told["buffer"] in {8192, 16384, 32768, 65536} and told["connections"] in {1, 2}
         assert told["bps"] > 1e6 and told["in_flight"] > 0 and len(told["cells"]) in {4, 5}

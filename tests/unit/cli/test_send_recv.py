@@ -45,7 +45,22 @@ def test_recv_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
     gfagent(f"{JOINED}; {COMPLETE}")
     output = tmp_path / "out.bin"
     assert (
-        main(["session", "recv", "7", "--output", str(output), "--from", "start", "--iface", "e0", "--name", "x"]) == 0
+        main(
+            [
+                "session",
+                "recv",
+                "7",
+                "--output",
+                str(output),
+                "--from",
+                "start",
+                "--iface",
+                "e0",
+                "--name",
+                "x",
+            ]
+        )
+        == 0
     )
     assert (tmp_path / "arguments").read_text().split() == [
         *("recv", "--name", "x", "--bind-iface", "e0", "--session", "7"),
@@ -93,7 +108,11 @@ def test_lost_members_are_named_with_their_own_exit_code(
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (["session", "send", "7", "--file", "/nonexistent/f"], 4, "/nonexistent/f: no such file; name a file to send"),
+        (
+            ["session", "send", "7", "--file", "/nonexistent/f"],
+            4,
+            "/nonexistent/f: no such file; name a file to send",
+        ),
         (["session", "send", "7", "--file", "/tmp"], 4, "/tmp: not a regular file; name a file to send"),
         (["session", "send", "0"], 2, "'0' is no session; write a number from 1 to 16777215"),
         (["session", "send", "x", "--file", "/etc/hostname"], 2, "'x' is no session"),
@@ -106,7 +125,11 @@ def test_lost_members_are_named_with_their_own_exit_code(
         ),
         (["session", "recv", "7", "--output", "/tmp"], 4, "/tmp: is a folder; name a file"),
         (["session", "join", "7"], 2, "the following arguments are required: --listen"),
-        (["session", "join", "7", "--listen", "0"], 2, "'0' will not do; write a whole number from 1 to 65535"),
+        (
+            ["session", "join", "7", "--listen", "0"],
+            2,
+            "'0' will not do; write a whole number from 1 to 65535",
+        ),
     ],
 )
 def test_bad_input_is_one_line(

@@ -104,11 +104,7 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
             "groupflow agent place: argument --size: '5MB' is no size",
         ),
         (("--topology", "none.yaml", *ASK[2:], "--agents", "1"), 4, "groupflow: none.yaml: no such file"),
-        (
-            ("--session", "7", "--sender", "h1", "--agents", "1"),
-            2,
-            "groupflow: --sender and --member belong",
-        ),
+        (("--session", "7", "--sender", "h1", "--agents", "1"), 2, "groupflow: --sender and --member belong"),
         (("--agents", "1"), 2, "groupflow: --topology or --session is missing; give one of them"),
     ],
 )

@@ -228,7 +228,9 @@ async def test_what_is_no_controller_is_told(told: Path, caplog: pytest.LogCaptu
 
 
 @pytest.mark.slow
-async def test_the_command_adds_changes_and_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_adds_changes_and_removes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with served() as (w, client, url):
         registered = w.running.gathering.tuner.registered
         assert await command(url, "client", "create", "cam1", "--target", "1mbit") == 4

@@ -147,7 +147,12 @@ async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFi
             {"sender": "h1", "start": "s1", "end": "h2"},
             {"sender": "h1", "start": "s1", "end": "h3"},
         ]
-        assert await command(url, "agent", "place", "--session", "7", "--agents", "1", "--candidate", "s2", "--json") == 0
+        assert (
+            await command(
+                url, "agent", "place", "--session", "7", "--agents", "1", "--candidate", "s2", "--json"
+            )
+            == 0
+        )
         assert json.loads(capsys.readouterr().out)["agents"] == []
         assert await command(url, "agent", "place", "--session", "7", "--agents", "9") == 4
         assert capsys.readouterr().err.startswith("groupflow: 9 agents are more than the 3 switches")
@@ -184,7 +189,9 @@ async def test_the_command_shows_and_changes(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-async def test_the_command_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_changes_and_shows_the_targets_of_a_receiver(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     async with served() as (w, client, url):
         assert await command(url, "member", "set", "7", "2", "--target", "4mbit") == 4
         assert "set its policy to isolate first" in capsys.readouterr().err
@@ -223,7 +230,11 @@ COMMAND_ERRORS: list[tuple[list[str], int, str]] = [
     (["switch", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
     (["session", "show", "x"], 2, "groupflow session show: argument SESSION: 'x' is no session; write a"),
     (["session", "create", "--mode", "x"], 2, "groupflow session create: argument --mode: invalid choice"),
-    (["session", "create", "--cache", "1MiB"], 2, "groupflow: settings of TCP sessions need --tcp-port; give"),
+    (
+        ["session", "create", "--cache", "1MiB"],
+        2,
+        "groupflow: settings of TCP sessions need --tcp-port; give",
+    ),
     (["nothing"], 2, "groupflow: argument COMMAND: invalid choice: 'nothing'"),
     (["session", "nothing"], 2, "groupflow session: argument VERB: invalid choice: 'nothing'"),
 ]
@@ -245,7 +256,9 @@ def test_the_command_without_a_controller_says_what_to_do(capsys: pytest.Capture
     assert "groupflow controller run" in error
 
 
-@pytest.mark.parametrize("words", [[], ["session"], ["session", "create"], ["controller", "run"], ["controller", "watch"]])
+@pytest.mark.parametrize(
+    "words", [[], ["session"], ["session", "create"], ["controller", "run"], ["controller", "watch"]]
+)
 def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--help"]) == 0
     text = capsys.readouterr().out
@@ -268,11 +281,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
     ("changes", "code", "message"),
     [
         ({"topology": "none.yaml"}, 4, "groupflow: none.yaml: no such file or directory"),
-        (
-            {"p4": str(P4INFO)},
-            4,
-            f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
-        ),
+        ({"p4": str(P4INFO)}, 4, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
         ({"p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
@@ -298,7 +307,9 @@ def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
         port = taken.getsockname()[1]
         assert main(run_arguments(tmp_path, {"listen": f"127.0.0.1:{port}"})) == 1
         error = capsys.readouterr().err
-        assert "address already in use; choose another address with --listen" in error and error.count("\n") == 1
+        assert (
+            "address already in use; choose another address with --listen" in error and error.count("\n") == 1
+        )
         with pytest.raises(ApiError):
             listen("127.0.0.1", port)
 

@@ -111,7 +111,10 @@ async def test_the_command_creates_and_shows(tmp_path: Path, capfd: pytest.Captu
     async with served(tmp_path) as (subject, _, url):
         line = "session create 7 --tcp-port 5000 --tcp-port 5001 --cache 1MiB --congestion cubic"
         line += " --replies merge --resume"
-        assert await command(url, *line.split(), "--agents", "s1", "--agents", "s2", "--send-buffer", "8192") == 0
+        assert (
+            await command(url, *line.split(), "--agents", "s1", "--agents", "s2", "--send-buffer", "8192")
+            == 0
+        )
         out = capfd.readouterr().out
         assert "10.200.0.1:5000 10.200.0.1:5001" in out
         settings = subject.world.running.manager.get(7).record.tcp
@@ -196,7 +199,10 @@ async def test_the_command_places_the_agents_of_a_tcp_session(
         for port in (9001, 9002):
             await client.post("/sessions/7/members", json={"host": "h4", "port": port, "name": f"p{port}"})
         assert len(subject.world.running.manager.get(7).listeners) == 2
-        assert await command_line(url, "agent place --session 7 --agents 1 --candidate s1 --candidate s2 --json") == 0
+        assert (
+            await command_line(url, "agent place --session 7 --agents 1 --candidate s1 --candidate s2 --json")
+            == 0
+        )
         assert json.loads(capfd.readouterr().out)["agents"] == ["s2"]
 
 
@@ -274,7 +280,8 @@ async def test_members_are_registered_over_the_api_and_stay(
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         assert (
-            await command(url, *["member", "create", "7", "h2", "9000", "--name", "one", "--from", "start"]) == 0
+            await command(url, *["member", "create", "7", "h2", "9000", "--name", "one", "--from", "start"])
+            == 0
         )
         assert "one" in capfd.readouterr().out
         made = await client.post("/sessions/7/members", json={"host": "h2", "port": 9001})
