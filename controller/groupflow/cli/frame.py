@@ -302,7 +302,7 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
 
 
 def _value(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A `type` for argparse, which refuses a text for which `parse` raises ValueError, in that error's words."""
+    """A `type` for argparse, which refuses a text in the words of the ValueError that `parse` raises."""
 
     def read(text: str) -> Any:
         try:

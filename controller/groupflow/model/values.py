@@ -38,6 +38,13 @@ def _url(text: object) -> str:
     return str(text)
 
 
+def _share(text: object) -> float:
+    try:
+        return units.parse_loss(text) / units.PARTS
+    except units.UnitError:
+        raise units.UnitError(f"{text!r} is no share; write a percentage like 10%") from None
+
+
 def _at(address: tuple[str, int]) -> str:
     return f"{address[0]}:{address[1]}"
 
@@ -50,7 +57,7 @@ LISTEN = Written(
 )
 TO = Written(lambda text: units.parse_address(str(text)), "HOST:PORT", _TEXT, "HOST:PORT", _at)
 SHARE = Written(
-    lambda text: units.parse_loss(text) / units.PARTS, "a percentage like 10%", _TEXT, "PERCENT",
+    _share, "a percentage like 10%", _TEXT, "PERCENT",
     lambda share: f"{100 * share:g}%",
 )  # fmt: skip
 

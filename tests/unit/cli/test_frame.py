@@ -114,21 +114,32 @@ def test_an_option_is_read_by_its_type(kind: Any, default: Any, line: str, value
     [
         (int, "--it x", "argument --it: 'x' will not do; write a whole number"),
         (float, "--it x", "argument --it: 'x' will not do; write a number"),
-        (Annotated[int, Range(1, 7)], "--it 8", "argument --it: '8' will not do; write a whole number from 1 to 7"),
-        (Annotated[int, Range(0)], "--it -1", "argument --it: '-1' will not do; write a whole number from 0 on"),
+        (
+            Annotated[int, Range(1, 7)], "--it 8",
+            "argument --it: '8' will not do; write a whole number from 1 to 7",
+        ),
+        (
+            Annotated[int, Range(0)], "--it -1",
+            "argument --it: '-1' will not do; write a whole number from 0 on",
+        ),
         (tuple[Port, ...], "--it 0", "argument --it: '0' will not do; write a whole number from 1 to 65535"),
-        (Literal["one", "two"], "--it three", "argument --it: invalid choice: 'three' (choose from 'one', 'two')"),
+        (
+            Literal["one", "two"], "--it three",
+            "argument --it: invalid choice: 'three' (choose from 'one', 'two')",
+        ),
         (tuple[str, str], "--it a", "argument --it: expected 2 arguments"),
         (Size, "--it 5MB", "argument --it: '5MB' is no size; write a number of bytes, or like 64MiB"),
         (
             Annotated[Size, Range(4096, 1 << 20)], "--it 1",
             "argument --it: '1' will not do; write a size, as in '64MiB' from 4KiB to 1MiB",
         ),
-        (FiniteRate, "--it 5", "argument --it: '5' cannot be read; write a number with bit, kbit, mbit or gbit, or"
-         " 'unlimited'"),
+        (
+            FiniteRate, "--it 5",
+            "argument --it: '5' cannot be read; write a number with bit, kbit, mbit or gbit, such as 50mbit",
+        ),
         (
             FiniteRate, "--it unlimited",
-            "argument --it: 'unlimited' is no rate here; write a number with bit, kbit, mbit or gbit",
+            "argument --it: 'unlimited' cannot be read; write a number with bit, kbit, mbit or gbit, such as 50mbit",
         ),
         (Seconds, "--it 5", "argument --it: '5' cannot be read; write a number with ns, us, ms or s"),
         (Seconds, "--it 5ms", "argument --it: '5ms' is finer than 1s; write a longer time"),
@@ -137,7 +148,7 @@ def test_an_option_is_read_by_its_type(kind: Any, default: Any, line: str, value
             "argument --it: '0s' will not do; write a time with its unit, as in '3s' from 1s on",
         ),
         (Interval, "--it 0", "argument --it: '0' will not do; write a time above 0, as in '1s'"),
-        (Share, "--it x", "argument --it: 'x' is no loss; write a fraction from 0 to 1 or a percentage like 1%"),
+        (Share, "--it x", "argument --it: 'x' is no share; write a percentage like 10%"),
         (SessionId, "--it 0", "argument --it: '0' is no session; write a number from 1 to 16777215"),
         (Url, "--it h:1", "argument --it: 'h:1' is no URL; write one like http://10.0.0.1:9580"),
         (FarAddress, "--it h:0", "argument --it: 'h:0' is no address; write HOST:PORT"),
@@ -396,7 +407,7 @@ def test_a_common_option_of_which_a_command_has_no_use_is_refused() -> None:
 def test_options_that_exclude_each_other() -> None:
     assert one_of(a_b=None, c=3) == "c" and at_most_one(a_b="x", c=()) == "a_b"
     assert at_most_one(a=None, b=False) is None
-    with pytest.raises(UsageError, match="^--a-b and --c exclude each other; leave one out$"):
+    with pytest.raises(UsageError, match=r"^--a-b and --c exclude each other; leave one out$"):
         one_of(a_b="x", c="y")
-    with pytest.raises(UsageError, match="^--a-b or --c is missing; give one of them$"):
+    with pytest.raises(UsageError, match=r"^--a-b or --c is missing; give one of them$"):
         one_of(a_b=None, c=())

@@ -120,8 +120,8 @@ print(sorted(slow & sys.modules.keys()))
         ("sim run none.yaml", 4, "none.yaml: no such file"),
         (
             "controller run --topology x.yaml --cache -1", 2,
-            "groupflow controller run: argument --cache: '-1' is no size; write a number of bytes, or like 64MiB;"
-            " see groupflow controller run --help",
+            "groupflow controller run: argument --cache: '-1' is no size; write a number of bytes, or like"
+            " 64MiB; see groupflow controller run --help",
         ),
         ("controller run --topology /none.yaml", 4, "groupflow: /none.yaml: no such file or directory"),
         (
@@ -130,17 +130,20 @@ print(sorted(slow & sys.modules.keys()))
         ),
         ("session set 7", 2, "groupflow: nothing to change; give --mode, --policy or --window"),
         ("session create 7 --lifetime 60", 2, "'60' cannot be read; write a number with ns, us, ms or s"),
-        ("agent place --topology /none.yaml --sender h1 --member h2 --agents 1", 4, "/none.yaml: no such file"),
-        ("gather send --to 127.0.0.1:1 --client c --plain --file /none", 4, "groupflow: /none: no such file;"),
-        ("gather send --to 127.0.0.1:1 --client c --plain --token-file /none", 4, "it takes a file, no token"),
-        ("tree serve --plain", 2, "the token is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN"),
+        ("agent place --topology /a.yaml --sender h1 --member h2 --agents 1", 4, "/a.yaml: no such file"),
+        ("gather send --to h:1 --client c --plain --file /none", 4, "groupflow: /none: no such file; name a"),
+        ("gather send --to h:1 --client c --plain --token-file /none", 4, "it takes a file, no token"),
+        (
+            "tree serve --plain", 2,
+            "the token is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN",
+        ),
         ("bone list --to 127.0.0.1:1", 1, "groupflow: "),
         ("switch list --api http://127.0.0.1:1", 1, "groupflow: no controller at http://127.0.0.1:1 ("),
         ("switch list --net nowhere", 4, "groupflow: no network runs"),
         ("net up fig5 --json", 2, "groupflow: --json: `groupflow net up` has no use for it; leave it out"),
         ("switch list --net", 2, "groupflow: --net: a value is missing; see groupflow --help"),
         ("", 2, "groupflow: the following arguments are required: COMMAND; see groupflow --help"),
-        ("session", 2, "groupflow session: the following arguments are required: VERB; see groupflow session"),
+        ("session", 2, "groupflow session: the following arguments are required: VERB; see groupflow"),
         ("ctl status", 2, "groupflow: argument COMMAND: invalid choice: 'ctl'"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tuning by a controller: settings, clients and policy over REST and the commands, and what a restart leaves."""
+"""Tuning by a controller: settings, clients and policy over REST and as commands, and what a restart leaves."""
 
 import asyncio
 import json
