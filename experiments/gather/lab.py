@@ -17,19 +17,16 @@ from pydantic import TypeAdapter
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.errors import ClientError
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.agents.gather.service import GatherService
 from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Policy
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.tuner import Tuner
-from groupflow.lab.controller_process import ControllerError, ControllerProcess
-from groupflow.lab.leftovers import InUseError
+from groupflow.errors import Error
+from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
-from groupflow.lab.network import Network, NetworkError, running
-from groupflow.p4rt.control_socket import ControlError
-from groupflow.processes import DaemonError
+from groupflow.lab.network import Network, running
 from groupflow.sim.gather import Sender
 from groupflow.study.errors import RunFailedError, first_of
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
@@ -43,7 +40,6 @@ TOKEN = "c0ffee"
 ENDLESS = Path("/dev/zero")
 UNBOUNDED = 256 << 20
 """bytes of receive buffers where the kernel decides, so large that they do not bound it"""
-ERRORS = (ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
 
 
 class Lab:
@@ -192,7 +188,7 @@ def main(folder: Path) -> int:
         outcome = run_lab(run, folder)
         (folder / OUTCOME).write_bytes(TypeAdapter(LabOutcome).dump_json(outcome))
         code = 0
-    except* (RunFailedError, *ERRORS) as errors:
+    except* Error as errors:
         (folder / ERROR).write_text(f"{first_of(errors)}\n")
     return code
 

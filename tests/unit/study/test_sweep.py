@@ -57,7 +57,7 @@ def sweep_file(folder: Path, more: str = "4%", text: str = SWEEP, scenario: str 
 
 
 def swept(file: Path, out: Path, *more: str) -> int:
-    return main(["sweep", str(file), "--out", str(out), "--jobs", "2", *more])
+    return main(["sim", "sweep", str(file), "--out", str(out), "--jobs", "2", *more])
 
 
 def journal(out: Path) -> list[dict[str, Any]]:
@@ -226,6 +226,7 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         sys.executable,
         "-m",
         "groupflow.cli.main",
+        "sim",
         "sweep",
         str(file),
         "--out",
@@ -299,7 +300,7 @@ def test_a_worker_that_dies_loses_nothing(
     address, (doomed, _) = workers
     file, out = sweep_file(tmp_path, scenario=LONG), tmp_path / "out"
     assert swept(file, tmp_path / "here") == 0
-    command = [sys.executable, "-m", "groupflow.cli.main", "sweep", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "groupflow.cli.main", "sim", "sweep", str(file), "--out", str(out)]
     with subprocess.Popen([*command, "--dask", address], stderr=subprocess.PIPE) as sweep:
         until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
         os.kill(doomed.pid, signal.SIGKILL)
