@@ -128,20 +128,13 @@ GIVEN = BeforeValidator(_given)
 """refuses a key without a value, of a field that is None where the key is missing"""
 
 
-def _finite_rate(value: object) -> int:
-    rate = units.parse_rate(value)
-    if rate is None:
-        raise units.UnitError("'unlimited' is no rate here; write a number with bit, kbit, mbit or gbit")
-    return rate
-
-
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
 _RATE = rf"{_NUMBER}[kKmMgG]?([bB][iI][tT]|[bB]/[sS])"
 _LOSS = number_or(0, 1.0, r"[0-9]*\.?[0-9]+([eE]-?[0-9]+)?%?")
 _COUNT = number_or(1, 1_000_000, "0*[1-9][0-9]*( ?packets?)?")
 _TIME = number_or(0, 0, rf"{_NUMBER}[nNuUmM]?[sS]")
 _ANY_RATE = text_like(f"{_RATE}|unlimited")
-FINITE_RATE = Written(_finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE))
+FINITE_RATE = Written(units.parse_finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE))
 DELAY = Written(units.parse_delay, "a time with its unit, as in '10ms'", _TIME)
 LOSS = Written(units.parse_loss, "a fraction from 0 to 1 or a percentage like 1%", _LOSS)
 BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"))
