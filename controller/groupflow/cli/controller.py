@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from groupflow.cli import command, values
 from groupflow.data import P4_JSON, P4INFO
+from groupflow.network import ports
 
-DEFAULT_API = "127.0.0.1:9580"
+DEFAULT_API = f"127.0.0.1:{ports.API}"
 
 if TYPE_CHECKING:
     import socket

@@ -23,15 +23,16 @@ from groupflow.cli.command import (
     on_stop,
 )
 from groupflow.cli.transfer import ended
+from groupflow.network import ports
 
 if TYPE_CHECKING:
     from groupflow.endpoint.events import Event
     from groupflow.endpoint.gather.director import Director
     from groupflow.endpoint.gather.options import GatherSendOptions, ServeOptions
 
-DEFAULT_API = "127.0.0.1:9590"
+DEFAULT_API = f"127.0.0.1:{ports.GATHER_API}"
 """not the controller's default: a server that gathers may run on another machine"""
-DEFAULT_LISTEN = "0.0.0.0:26490"
+DEFAULT_LISTEN = f"0.0.0.0:{ports.GATHER}"
 
 
 def register(subparsers: Subparsers) -> None:

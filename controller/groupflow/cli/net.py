@@ -22,13 +22,14 @@ from groupflow.cli.command import (
     add_group,
     failing_with,
 )
+from groupflow.network import ports
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
     from groupflow.lab.registry import Claim, Entry
     from groupflow.network.topology import Topology
 
-DEFAULT_API = ("127.0.0.1", 9580)
+DEFAULT_API = ("127.0.0.1", ports.API)
 _INSIDE = "GROUPFLOW_NETWORK"
 """the environment variable that a process in a network's own namespaces has: its inheritance, as JSON"""
 _END_SECONDS = 20.0

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
 from groupflow.cli.tables import print_pairs, print_table
+from groupflow.network import ports
 from groupflow.network.reasons import reason
 
 if TYPE_CHECKING:
     import httpx
 
-DEFAULT_API = "http://127.0.0.1:9580"
+DEFAULT_API = f"http://127.0.0.1:{ports.API}"
 
 Row = dict[str, Any]
 Rows = list[Row]

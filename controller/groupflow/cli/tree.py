@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from groupflow.cli import command, values
 from groupflow.endpoint.options import own_name
+from groupflow.network import ports
 
 if TYPE_CHECKING:
     from groupflow.tree.members import Parallel
     from groupflow.tree.options import DispatchOptions
 
-DEFAULT_LISTEN = "0.0.0.0:26495"
+DEFAULT_LISTEN = f"0.0.0.0:{ports.TREE}"
 MOST_PARALLEL = 16
 DEMOTIONS = ("slowest", "largest_latency", "never")
 

@@ -20,12 +20,10 @@ from groupflow.lab.network import Network, NetworkError, SwitchKind, processes_i
 from groupflow.lab.ownership import hand_over, make_folder
 from groupflow.lab.registry import Claim, Entry
 from groupflow.lab.schedule import scheduled
-from groupflow.network import variants
+from groupflow.network import ports, variants
 from groupflow.network.topology import Topology
 from groupflow.processes import Daemon, DaemonError
 
-API_PORT = 9580
-"""of the controller, inside the network's namespaces: the default of every command"""
 _WATCH_SECONDS = 0.5
 _RESTARTS = 5
 """of a controller that ends by itself: one that cannot run is not started for ever"""
@@ -91,7 +89,7 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
             controller = None
             if controlled:
                 controller = ControllerProcess(
-                    network, folder, API_PORT, sockets=options.sockets, record=options.record
+                    network, folder, ports.API, sockets=options.sockets, record=options.record
                 ).start()
                 _start_agents(network, folder)
             network.start_programs(folder)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from groupflow.network import ports
 from groupflow.probe.errors import ProbeError
 
-PORT = 26495
+PORT = ports.PROBE
 KIB, MIB = 1 << 10, 1 << 20
 BUFFERS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 CONNECTIONS = (1, 2, 4, 8, 16)

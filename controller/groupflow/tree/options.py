@@ -4,7 +4,8 @@ import json
 import re
 from dataclasses import dataclass, field
 
-DEFAULT_PORT = 26495
+from groupflow.network import ports
+
 TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
 _MOST = 65_535
 
@@ -25,7 +26,7 @@ class DispatchOptions:
 
     token: str = field(repr=False)
     """hexadecimal digits, the same at every host of the tree"""
-    listen: tuple[str, int] = ("0.0.0.0", DEFAULT_PORT)
+    listen: tuple[str, int] = ("0.0.0.0", ports.TREE)
     name: str = "tree"
     """name of the tree in the store"""
     plain: bool = False

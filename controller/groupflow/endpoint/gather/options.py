@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groupflow.endpoint.options import RoleOptions, flag
+from groupflow.network import ports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class ServeOptions(RoleOptions):
     clients: Path | None = None
     """JSON list of the clients that may send; None: stdin brings the list"""
     max_clients: int | None = None
-    listen: str = "0.0.0.0:26490"
+    listen: str = f"0.0.0.0:{ports.GATHER}"
     out: Path | None = None
     """folder for streams; None: they are counted and thrown away"""
     tls: tuple[Path, Path] | None = field(default=None, metadata=flag(None))
