@@ -2,12 +2,20 @@
 
 import argparse
 import json
-import os
-import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
+from groupflow.cli.command import (
+    FAILURE,
+    OK,
+    REFUSED,
+    CommandError,
+    Parser,
+    Run,
+    Subparsers,
+    add_command,
+    failing_with,
+)
 from groupflow.cli.tables import print_pairs, print_table
 from groupflow.network import ports
 from groupflow.network.reasons import reason
@@ -59,25 +67,19 @@ def call(
 def client(url: str) -> "httpx.Client":
     import httpx
 
-    from groupflow.endpoint.api_token import headers
-
-    authority = os.environ.get("GROUPFLOW_API_CA") or None
-    try:
-        trusted = ssl.create_default_context(cafile=authority)
-    except OSError as error:
-        raise CommandError(
-            f"GROUPFLOW_API_CA {authority}: {reason(error)}; name a certificate, PEM"
-        ) from None
+    from groupflow.endpoint.api_token import headers, trusted
+    from groupflow.endpoint.errors import ClientError
 
     if url.startswith("unix:"):  # the API knows this process's user
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
         return httpx.Client(
             base_url="http://localhost/v1", timeout=15.0, trust_env=False, transport=transport
         )
-    return httpx.Client(
-        base_url=f"{url.rstrip('/')}/v1", headers=headers(url), timeout=15.0, trust_env=False,
-        verify=trusted,
-    )  # fmt: skip
+    base = f"{url.rstrip('/')}/v1"
+    with failing_with(ClientError):
+        return httpx.Client(
+            base_url=base, headers=headers(url), timeout=15.0, trust_env=False, verify=trusted()
+        )
 
 
 def check(response: "httpx.Response") -> None:

@@ -228,6 +228,7 @@ def host_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_serve(args: argparse.Namespace) -> int:
+    from groupflow.endpoint.errors import ClientError
     from groupflow.store.interface import StoreError
     from groupflow.tree.errors import TreeError
     from groupflow.tree.options import DispatchOptions
@@ -243,7 +244,10 @@ def run_serve(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise command.CommandError(str(error), command.USAGE) from None
     command.log_to_stderr()
-    with command.failing_with(TreeError, StoreError), command.failing_with(ValueError, code=command.REFUSED):
+    with (
+        command.failing_with(TreeError, StoreError, ClientError),
+        command.failing_with(ValueError, code=command.REFUSED),
+    ):
         asyncio.run(_serve(options, args))
     return command.OK
 
