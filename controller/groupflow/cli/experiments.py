@@ -29,9 +29,7 @@ def register(subparsers: command.Subparsers) -> None:
         ("bench", "measure how fast switches, agents and netsim are on this machine", "split tree"),
         ("validate", "compare netsim's TCP with that of ns-2", "line4 --reuse"),
     ):
-        parser = command.add_command(
-            subparsers, name, summary, example=f"groupflow {name} {example}".replace("%", "%%")
-        )
+        parser = command.add_command(subparsers, name, summary, example=f"groupflow {name} {example}")
         parser.later = partial(_add_one, name)
 
 
