@@ -182,7 +182,7 @@ def _enter(args: argparse.Namespace, claim: "Claim") -> Never:
     """Takes the API's address, then goes on in namespaces of the network's own."""
     from groupflow.control.api.server import ApiError, listen
     from groupflow.endpoint import api_token
-    from groupflow.lab import namespaces
+    from groupflow.lab.network import run_again
     from groupflow.lab.registry import FOLDER
 
     asked: tuple[str, int] | None = args.api
@@ -210,7 +210,7 @@ def _enter(args: argparse.Namespace, claim: "Claim") -> Never:
     inherited = {"claim": claim.descriptor, "claims": str(claims), "sockets": sockets, "url": url}
     inherited["token"] = token and str(token)
     with api_token.forgotten(token, os.environ.get(api_token.VARIABLE, "")):  # if it cannot go on
-        namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *sockets])
+        run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *sockets])
 
 
 def _started(up: "Running") -> str:
