@@ -53,16 +53,9 @@ class ControllerProcess:
         topology = folder / "topology.yaml"
         topology.write_text(variants.render(network.topology), encoding="utf-8")
         self.url = f"http://127.0.0.1:{port or free_port()}"
-        command = [
-            sys.executable,
-            "-m",
-            "groupflow.cli.main",
-            "controller",
-            "run",
-            "--topology",
-            str(topology),
-        ]
-        command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
+        command = [sys.executable, "-m", "groupflow.cli.main", "controller", "run"]
+        command += ["--topology", str(topology), "--store", str(folder / "store.sqlite")]
+        command += ["--api", self.url.removeprefix("http://")]
         for descriptor in sockets:
             command += ["--api", f"fd:{descriptor}"]
         if network.kind == "gfswitch":

@@ -88,7 +88,7 @@ class Network:
 
     def restart(self, name: str) -> None:
         """Starts a killed switch again."""
-        self.switches[name].restart()
+        self.switches[name].launch()
         self._reservation.add_process(self.switches[name].daemon.pid)
 
     def change_link(self, one: str, other: str, change: str) -> None:
