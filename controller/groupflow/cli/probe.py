@@ -56,7 +56,7 @@ def _measure_arguments(parser: command.Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from groupflow.probe.model import ProbeError, RefusedError
+    from groupflow.probe.errors import ProbeError, RefusedError
 
     if args.serve == (args.host is not None):
         raise command.CommandError(
@@ -103,7 +103,7 @@ def _probe(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> ProbeOptions:
-    from groupflow.probe.model import ProbeError
+    from groupflow.probe.errors import ProbeError
 
     adapted, buffers = args.buffers == (), args.buffers or BUFFERS
     with command.failing_with(ProbeError, code=command.USAGE):

@@ -4,19 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from groupflow.network import ports
-
-
-class ProbeError(Exception):
-    """A path could not be measured, or a server cannot serve."""
-
-
-class RefusedError(ProbeError):
-    """The far side does not serve this client: trying again without a change will not help."""
-
-
-class BusyError(ProbeError):
-    """The far side measures with another client."""
-
+from groupflow.probe.errors import ProbeError
 
 PORT = ports.PROBE
 KIB, MIB = 1 << 10, 1 << 20

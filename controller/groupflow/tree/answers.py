@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from groupflow.probe.client import measure
-from groupflow.probe.model import Cell, ProbeError, ProbeOptions
+from groupflow.probe.errors import ProbeError
+from groupflow.probe.model import Cell, ProbeOptions
 from groupflow.tree.connection import host_name
 from groupflow.tree.forest import Forest
 from groupflow.tree.options import DispatchOptions

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import Any
 
 from groupflow.endpoint.events import Event
-from groupflow.probe.model import ProbeError
+from groupflow.probe.errors import ProbeError
 from groupflow.probe.server import ServeOptions, Server
 from groupflow.tree.errors import TreeError
 from groupflow.tree.questions import ask
