@@ -13,7 +13,7 @@ _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s":
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
 _SIZE_UNITS = {None: 1, "B": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_SIZE = re.compile(r"([0-9]+) ?(B|bytes|KiB|MiB|GiB)?")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(B|bytes|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
@@ -26,11 +26,18 @@ class UnitError(InvalidError):
 
 def parse_rate(value: object) -> int | None:
     """Bits per second; None for `unlimited`. Raises UnitError."""
-    if value == "unlimited":
-        return None
-    rate = _quantity(value, _RATE_SPELLINGS, "write a number with bit, kbit, mbit or gbit, or 'unlimited'")
+    return None if value == "unlimited" else _rate(value, ", or 'unlimited'")
+
+
+def parse_finite_rate(value: object) -> int:
+    """Bits per second. Raises UnitError."""
+    return _rate(value, ", such as 50mbit")
+
+
+def _rate(value: object, more: str) -> int:
+    rate = _quantity(value, _RATE_SPELLINGS, f"write a number with bit, kbit, mbit or gbit{more}")
     if not 1 <= rate <= 10**15:
-        raise UnitError(f"{value!r} is no rate; write one from 1bit to 1000000gbit, or 'unlimited'")
+        raise UnitError(f"{value!r} is no rate; write one from 1bit to 1000000gbit{more}")
     return rate
 
 
@@ -73,11 +80,11 @@ def parse_bytes(value: object) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes, e.g. `64MiB`. A bare number needs no unit. Raises UnitError."""
+    """Bytes, e.g. `64MiB`, or as `format_size` writes them. A bare number needs no unit. Raises UnitError."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UnitError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
-    return int(match[1]) * _SIZE_UNITS[match[2]]
+    return round(Decimal(match[1]) * _SIZE_UNITS[match[2]])
 
 
 def parse_port(text: str, lowest: int = 1) -> int:

@@ -21,7 +21,7 @@ from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store
 from groupflow.store.memory import MemoryStore
 from tests.support.fake_switch import FakeSwitch
-from tests.support.waiting import until
+from tests.support.waiting import quiet, until
 from tests.support.wire import Received
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
@@ -108,13 +108,12 @@ class World:
 
     async def settle(self) -> None:
         """Waits until nothing is under way."""
-        for _ in range(3):
-            await until(lambda: all(switch.idle for switch in self.switches.values()), "packet-ins handled")
-            await asyncio.sleep(0.002)
+        for _ in range(3):  # a request may change switches, which may answer
+            await quiet()
             await self.running.control.idle()
             for device in self.running.devices.values():
                 await device.settled()
-            await asyncio.sleep(0.002)
+        await quiet()
 
     async def advance(self, seconds: float, *, alive: "tuple[FakeHost, ...]" = ()) -> None:
         """Lets time pass, while some hosts report that they are alive, then sweeps."""
