@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-from experiments.bench.figure import Figure
-from experiments.bench.processors import used_s
+from experiments.bench.tools import Figure, used_s
 from groupflow.endpoint import api_token
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import running

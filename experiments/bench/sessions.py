@@ -7,13 +7,13 @@ import asyncio
 import time
 from contextlib import ExitStack
 
-from experiments.bench.figure import Figure
-from experiments.bench.frames import request_frame
+from experiments.bench.tools import Figure
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.endpoint.programs import find_program
+from groupflow.lab.frames import request_frame
 from groupflow.network import variants
 from groupflow.network.topology import Topology
 from groupflow.p4rt.program import Program
