@@ -47,7 +47,7 @@ lint = types='.venv/bin/basedpyright --level error' \
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
 
-.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement figures validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -129,6 +129,9 @@ bench: setup  ## measure throughput, join times, rounds of tuning on this machin
 
 placement: setup  ## draw what split agents cost against their number: out/placement
 	$(GROUPFLOW) experiment placement --out out/placement
+
+figures: setup  ## make the pictures of docs/img again; some 4 hours, most for `range` and the network ones (root): ONLY="amcb"
+	$(PYTHON) scripts/figures.py $(ONLY)
 
 validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)
 	$(GROUPFLOW) validate

@@ -127,7 +127,7 @@ def _run_one(
     traced = sim.Traced(request(args), args.switch) if args.trace else None
     results = sim.run(scenario, progress, out=out, threads=threads, record=args.record, traced=traced)
     if args.plots:
-        from groupflow.sim.plots import plot
+        from groupflow.study.plots import plot
 
         plot(results)
     return results
