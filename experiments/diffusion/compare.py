@@ -68,5 +68,5 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
                 ylabel="packets waiting, mean",
             )
             if shown:
-                axis.legend(fontsize="small")
+                axis.legend()
     save(figure, path)

@@ -98,8 +98,8 @@ def _draw_model(name: str, path: Path, found: Outcomes) -> None:
         for number, client in enumerate(SHOWN):
             line(axis, outcomes[0], (client,), f"Terminal {client[1]}", **look(number))
         targets(axis, outcomes[0])
-        axis.set_title(f"{NAMES[case.method]}, {case.tcp}", fontsize="medium")
+        axis.set_title(f"{NAMES[case.method]}, {case.tcp}")
         axis.label_outer()
-    axes[0][0].legend(fontsize="x-small", ncols=2)
-    drawing.suptitle(f"{name.replace('-', ' ').capitalize()}, kernel TCP under Mininet", fontsize="medium")
+    axes[0][0].legend(ncols=2)
+    drawing.suptitle(f"{name.replace('-', ' ').capitalize()}, kernel TCP under Mininet")
     save(drawing, path)

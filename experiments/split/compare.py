@@ -90,7 +90,6 @@ def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
             names = [f"{LABELS[method]}\nto {3 * members}" for method, members in places]
             axis.set_xticks(range(len(places)), names, fontsize="small")
             axis.set(title=f"{label} ({CONTROLS[tcp]})")
-            axis.title.set_fontsize("medium")
     handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(PLACES), fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(PLACES))
     save(figure, path)

@@ -171,7 +171,7 @@ def draw(path: Path, outcomes: Outcomes) -> None:
             panel.set_xticks(range(len(values)), [name.upper() for name in values])
     copies.set_ylabel("Copies, acknowledgements too")
     later.set_ylabel("Later than by unicast [ms]")
-    copies.legend(fontsize="small")
+    copies.legend()
     save(drawing, path)
 
 

@@ -27,9 +27,8 @@ def _draw(path: Path, draw: Callable[[Axes], None]) -> Path:
     figure, axes = subplots(figsize=(6.4, 4.0))
     draw(axes)
     axes.set_xlabel(_TIME)
-    axes.grid(visible=True, alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
+        axes.legend()
     save(figure, path)
     return path
 

@@ -44,7 +44,7 @@ def _draw(path: Path, points: Points) -> None:
     figure, axes = subplots(1, 2, figsize=(10, 4.0), sharey=True)
     for axis, (reading, said) in zip(axes, READINGS.items(), strict=True):
         figures.panel(axis, FIG12, _read(reading, points))
-        axis.set_title(f"Fig. 12, Dmax of {said}", fontsize="medium")
+        axis.set_title(f"Fig. 12, Dmax of {said}")
     save(figure, path)
 
 

@@ -124,7 +124,7 @@ def _draw(path: Path, points: Points) -> None:
     for axis in axes[0]:  # last, because it fixes the axis
         axis.set_ylim(bottom=0)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     save(figure, path)
 
 

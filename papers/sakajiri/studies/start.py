@@ -43,7 +43,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     axis.set(
         ylabel="High priority [Mb/s]", ylim=(0, 2.4), title="Table II (lines), by when connections are tuned"
     )
-    axis.legend(fontsize="x-small")
+    axis.legend()
     save(figure, path)
 
 

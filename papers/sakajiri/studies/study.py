@@ -39,8 +39,7 @@ def bars(title: str, spans: Mapping[str, When]) -> Callable[[Path, Outcomes], No
                 range(len(CLIENTS)), [f"Terminal {client[1]}" for client in CLIENTS], fontsize="small"
             )
             axis.set(title=name, ylabel="Throughput [Mb/s]")
-            axis.grid(alpha=0.25, axis="y")
-        axes[0, 0].legend(fontsize="x-small")
+        axes[0, 0].legend()
         figure.suptitle(title)
         save(figure, path)
 
