@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from experiments.tree.service import address, dispatchers
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.endpoint.errors import AgentError
 from groupflow.endpoint.options import RecvOptions, SendOptions
 from groupflow.lab.measure import link_bytes, usage
+from groupflow.lab.trees import address, dispatchers
 from groupflow.lab.waiting import until
 from groupflow.network import variants
 from groupflow.tree.island import Island

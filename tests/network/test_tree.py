@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from experiments.tree import repair, service
-from experiments.tree.stream import Source, Subscriber
+from experiments.tree import repair
 from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.lab.trees import Source, Subscriber, address, dispatchers
 from groupflow.lab.waiting import until
 from groupflow.network import variants
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
@@ -63,8 +63,8 @@ async def test_a_slow_and_a_killed_subscriber_cost_the_others_nothing(make_lab: 
     async with AsyncExitStack() as stack:
         network = stack.enter_context(make_lab(star)).network
         at = {name: host.launcher() for name, host in network.hosts.items()}
-        token, to = secrets.token_hex(16), service.address(network, repair.SOURCE)
-        await stack.enter_async_context(service.dispatchers(at[repair.SOURCE], token, plain=True))
+        token, to = secrets.token_hex(16), address(network, repair.SOURCE)
+        await stack.enter_async_context(dispatchers(at[repair.SOURCE], token, plain=True))
         shared: dict[str, Any] = {"to": to, "token": token, "slow": "isolate"}
         sending = TreeSendOptions(name=repair.SOURCE, members=len(SUBSCRIBERS), **shared)
         source = AgentProcess(sending, launcher=at[repair.SOURCE], piped_input=True)

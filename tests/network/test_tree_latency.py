@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from experiments.tree.service import address, processes
-from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.endpoint.agent_process import AgentProcess
+from groupflow.lab.trees import Source, Subscriber, address, finish, processes
 from groupflow.lab.waiting import until
 from groupflow.network import variants
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
