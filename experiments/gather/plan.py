@@ -81,11 +81,6 @@ def _runs(cases: Iterable[Case], scale: Scale, seed: int) -> list[Run]:
     return [Run(case, seed, scale) for case in dict.fromkeys(cases)]
 
 
-PAPERS = [_model(name) for name in MODELS]
-STUDIES = [*PAPERS, *(_study(each) for each in SIMULATED if each not in (start.STUDY, thresholds.STUDY))]
-"""netsim's but for those with TCPs that this kernel lacks, and with gamma and xi, which the server keeps"""
-
-
 def _draw_model(name: str, path: Path, found: Outcomes) -> None:
     tcps = list(dict.fromkeys(case.tcp for case in found))
     methods = list(dict.fromkeys(case.method for case in found))
@@ -103,3 +98,8 @@ def _draw_model(name: str, path: Path, found: Outcomes) -> None:
     axes[0][0].legend(ncols=2)
     drawing.suptitle(f"{name.replace('-', ' ').capitalize()}, kernel TCP under Mininet")
     save(drawing, path)
+
+
+PAPERS = [_model(name) for name in MODELS]
+STUDIES = [*PAPERS, *(_study(each) for each in SIMULATED if each not in (start.STUDY, thresholds.STUDY))]
+"""netsim's but for those with TCPs that this kernel lacks, and with gamma and xi, which the server keeps"""
