@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.bench.frames import request_frame
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.control.split.service import SplitOptions
 from groupflow.files import topology
+from groupflow.lab.frames import request_frame
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program

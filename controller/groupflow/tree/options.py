@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow.errors import UsageError
+from groupflow.model import ports
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
 from groupflow.tree.members import DELAY_BOUND

@@ -86,7 +86,21 @@ def test_the_page_has_every_exit_code() -> None:
         (["sim", "run", "x.yaml", "--next", "3"], 2),
         (["controller", "run", "--topology", "x.yaml", "--cache-bytes", "-1"], 2),
         (["controller", "run", "--topology", "/nonexistent.yaml"], 4),
-        (["switch", "bmv2-agent", "s1", "--thrift", "127.0.0.1:1", "--iface", "x", "--refresh", "0s"], 2),
+        (
+            [
+                "switch",
+                "switch",
+                "bmv2-agent",
+                "s1",
+                "--thrift",
+                "127.0.0.1:1",
+                "--iface",
+                "x",
+                "--refresh",
+                "0s",
+            ],
+            2,
+        ),
         (["session", "set", "7"], 2),
         (
             [
