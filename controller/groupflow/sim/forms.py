@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import BeforeValidator, Field, PlainValidator
 
 from groupflow import units
-from groupflow.control.diffusion.coefficients import parse_number
 from groupflow.files import forms
 from groupflow.files import topology as network
 from groupflow.files.forms import Form, default, number
@@ -73,8 +72,8 @@ _NUMBER = {"type": ["number", "string"]}
 _PAIR = {"type": "array", "items": DELAY.schema, "minItems": 2, "maxItems": 2}
 _DOWNS = Written(_downs, "pairs of times, such as [[1s, 1.5s]]", {"type": "array", "items": _PAIR})
 _THRESHOLD = Written(_threshold, "packets, as in '40 packets'", PACKETS.schema["anyOf"][1])
-_D = Written(lambda value: parse_number(str(value), "D"), "a number such as 0.1", _NUMBER)
-_ALPHA = Written(lambda value: parse_number(str(value), "alpha"), "a number such as 0.9", _NUMBER)
+_D = Written(lambda value: units.parse_number(str(value), "D"), "a number such as 0.1", _NUMBER)
+_ALPHA = Written(lambda value: units.parse_number(str(value), "alpha"), "a number such as 0.9", _NUMBER)
 _TIME = "a time such as 1ms"
 _HOST = "the name of a host"
 _AnyThreshold: TypeAlias = Annotated[int | None, _THRESHOLD]
