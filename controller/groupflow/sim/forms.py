@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import Field, PlainValidator
 
 from groupflow import units
 from groupflow.files import forms
@@ -28,8 +28,6 @@ from groupflow.model.fields import (
 )
 from groupflow.model.topology import LinkSpec
 from groupflow.sim.model import Pattern, Profile, Variant
-
-LAST_DEVICE_ID = 0xFFFF
 
 
 def _downs(value: object) -> tuple[tuple[int, int], ...]:
@@ -52,11 +50,6 @@ def _threshold(value: object) -> int:
         cure = f"write a number with its unit, as in '{max(value, 1)} packets'"
         raise units.UnitError(f"{value!r} cannot be read; {cure}")
     return units.parse_packets(value)
-
-
-def _blank(value: object) -> object:
-    """`s1:` is a switch of which nothing is said."""
-    return {} if value is None else value
 
 
 def _flag(*, otherwise: bool) -> Any:
@@ -113,19 +106,11 @@ class QueueForm(Form):
 
 
 class SwitchForm(network.SwitchForm):
-    """A switch; the reader adds the numbers that the file leaves out."""
-
     kind: Literal["p4", "fifo", "agent"] = "p4"
-    device_id: int = Field(default_factory=int, ge=1, le=LAST_DEVICE_ID, description="a number to 65535")
-    grpc: network.Grpc = Field(default_factory=str)
     queues: list[QueueForm] = Field([], description="`- {port: 1, queue: 0, set: rate=1000pps}`")
     ecn: _AnyThreshold = None
     xoff: _AnyThreshold = None
     xon: _AnyThreshold = None
-
-
-class HostForm(network.HostForm):
-    ip: network.Address = Field(default_factory=lambda: network.read_address("10.0.0.1/24"))
 
 
 class MessagesForm(Form):
@@ -212,8 +197,6 @@ class DiffusionForm(Form):
     hosts: _AnyTime = None
 
 
-_SWITCH = BeforeValidator(_blank, json_schema_input_type=SwitchForm | None)
-_HOST_OR_BLANK = BeforeValidator(_blank, json_schema_input_type=HostForm | None)
 _FLOW = PlainValidator(_flow, json_schema_input_type=TcpForm | UdpForm)
 
 
@@ -221,9 +204,15 @@ class ScenarioForm(network.NetworkForm):
     """A scenario of `groupflow sim run`."""
 
     name: str = Field("scenario", description="a word")
-    switches: Mapping[network.Name, Annotated[SwitchForm, _SWITCH]] = Field({}, description="`s1: {}`")
-    hosts: Mapping[network.Name, Annotated[HostForm, _HOST_OR_BLANK]] = Field({}, description="`h1:`")
-    links: Sequence[LinkForm] = Field((), description="`- {ends: [h1, s1]}` for each link")
+    switches: Annotated[Mapping[network.Name, SwitchForm], network.nodes(SwitchForm)] = Field(
+        {}, description="a list of names"
+    )
+    hosts: Annotated[Mapping[network.Name, network.HostForm], network.nodes(network.HostForm)] = Field(
+        {}, description="a list of names"
+    )
+    links: Sequence[Annotated[LinkForm, network.link(LinkForm)]] = Field(
+        (), description="`- [h1, s1]` for each link"
+    )
     topology: str = Field("", description="the path of a topology's file, or a name like fig5")
     traffic: Mapping[str, Annotated[TcpForm | UdpForm, _FLOW]] = Field({}, description="`a: {kind: tcp}`")
     duration: Delay = Field(gt=0, description=_TIME)
