@@ -70,9 +70,9 @@ class View:
         keys = keys_of(self.model)
 
         def show(value: Any) -> Any:
-            if type(value) is not self.model:
+            if not isinstance(value, self.model):
                 return value
-            return {keys[name]: each for name, each in vars(value).items()}
+            return {key: getattr(value, name) for name, key in keys.items()}
 
         form = _form(self.model, f"{self.model.__name__}View", lambda inner: Annotated[Any, View(inner)])
         return core_schema.no_info_before_validator_function(show, handler.generate_schema(form | None))
