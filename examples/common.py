@@ -9,10 +9,10 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from groupflow.agents.errors import ClientError
-from groupflow.cli import values
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions
@@ -42,11 +42,14 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
         "--tls-pin", metavar="HEX", default=known, required=known is None,
         help="the fingerprint that it prints (or $GROUPFLOW_TLS_PIN)",
     )  # fmt: skip
-    values.add_token(parser, "the tree's token")
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="file with the tree's token (or $GROUPFLOW_TOKEN)"
+    )
 
 
 def tree_of(args: argparse.Namespace) -> Tree:
-    return Tree(args.to, args.tls_pin, args.token)
+    token = args.token_file.read_text().strip() if args.token_file else os.environ.get("GROUPFLOW_TOKEN", "")
+    return Tree(args.to, args.tls_pin, token)
 
 
 @asynccontextmanager

@@ -1,13 +1,13 @@
 """The papers that `groupflow reproduce` runs in netsim: each folder has the parts that are its paper's own.
 
-A paper is a folder with a module `reproduction` that has a `PAPER`. This one, of two lossy links, is whole:
+A paper is a folder with a module `reproduction` that has an `EXPERIMENT`. This one is whole:
 
     import random
     from dataclasses import asdict, dataclass
 
     from groupflow.study.claims import Claim
     from groupflow.study.drawing import save, subplots
-    from groupflow.study.paper import Paper, Simulation, Study, by_case, seeded
+    from groupflow.study.experiment import Experiment, Simulation, by_case, seeded
 
     @dataclass(frozen=True)
     class Run:  # can be hashed and pickled; `seeded` and `by_case` need `case`, which the paper varies
@@ -42,13 +42,12 @@ A paper is a folder with a module `reproduction` that has a `PAPER`. This one, o
         save(figure, path)
 
     ROUNDS = Simulation(simulate, by_case, rows, title=str, cost=lambda run: run.case)
-    FIGURE = Study(
+    FIGURE = ROUNDS.study(
         "figure-1",  # name of its files, different for each study of the paper
         "rounds of repair on a lossy link",
-        ROUNDS,
         seeded(lambda quick: (0.01, 0.3), lambda case, seed, quick: Run(case, seed), seeds=5, quick_seeds=2),
         judge,
         draw,
     )
-    PAPER = Paper("repair in rounds", default=lambda quick: [FIGURE], studies={})
+    EXPERIMENT = Experiment("repair in rounds", [FIGURE])
 """

@@ -1,4 +1,4 @@
-"""The page docs/results/coverage.md, made by `.venv/bin/python -m papers.coverage` from coverage.yaml."""
+"""The page out/coverage.md, made by `.venv/bin/python -m papers.coverage` from coverage.yaml."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 TABLE = Path(__file__).with_name("coverage.yaml")
 ROOT = TABLE.parents[1]
-PAGE = ROOT / "docs/results/coverage.md"
+PAGE = ROOT / "out/coverage.md"
 
 Status: TypeAlias = Literal["faithful", "deviates", "virtual", "missing"]
 MEANS: Mapping[Status, str] = {
@@ -75,7 +75,7 @@ def page(papers: Mapping[str, Covered]) -> str:
     lines = [
         "# Coverage of the five papers",
         "",
-        "*Results: each mechanism, parameter, figure, claim and wish of a paper, its place and its test.*",
+        "*Each mechanism, parameter, figure, claim and wish of a paper, its place and its test.*",
         "",
         "Made from `papers/coverage.yaml` by `.venv/bin/python -m papers.coverage`. A status says what is",
         "there, not whether its results are the paper's: the page of each paper has the claims that hold and",
@@ -89,7 +89,7 @@ def page(papers: Mapping[str, Covered]) -> str:
         "",
         f"| paper | {' | '.join(MEANS)} | all |",
         f"|---|{'---|' * (len(MEANS) + 1)}",
-        *(_numbers(f"[{covered.title}]({paper}.md)", covered.items) for paper, covered in papers.items()),
+        *(_numbers(f"{covered.title} ({paper})", covered.items) for paper, covered in papers.items()),
         _numbers("all", every),
     ]
     for covered in papers.values():
@@ -111,4 +111,5 @@ def _row(item: Item) -> str:
 
 
 if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(read()), encoding="utf-8")

@@ -137,6 +137,14 @@ def format_loss(loss: int) -> str:
     return format((Decimal(loss) / PARTS).normalize(), "f")
 
 
+def write_size(count: int) -> str:
+    """The shortest exact text that `parse_size` reads back, e.g. `64MiB`."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if count and count % _SIZE_UNITS[unit] == 0:
+            return f"{count // _SIZE_UNITS[unit]}{unit}"
+    return str(count)
+
+
 def format_size(count: float) -> str:
     """Bytes for a reader, rounded: `66.9 MiB`."""
     for scale, unit, digits in ((1 << 30, "GiB", 2), (1 << 20, "MiB", 1), (1 << 10, "KiB", 1)):

@@ -20,14 +20,13 @@ from experiments.bench.processors import ended_s, memory_bytes, used_s
 from experiments.bench.programs import example
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.events import Event
-from groupflow.agents.gather.director import Message
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.agents.gather.service import GatherService
 from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Readings, Setting, Settings
-from groupflow.control.gather.tuner import Tuner
+from groupflow.control.gather.tuner import Message, Tuner
 from groupflow.processes import program
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 _CLIENTS, _CONNECTIONS = 1000, 4
 _KBIT = 32
@@ -107,7 +106,9 @@ async def _crowd() -> list[Figure]:
                 said, _ = await load.communicate()
             memory = memory_bytes(service.agent.pid, "VmHWM")
     if not spans or said.split()[:1] != [b"%d" % _CLIENTS]:
-        raise RunError(f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections")
+        raise RunFailedError(
+            f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections"
+        )
     note = f"{_CLIENTS} clients, {_CONNECTIONS} TLS connections each, all windows change; {_MOST_MS:g} wanted"
     late = round(statistics.quantiles(spent, n=100)[98], 2)
     return [

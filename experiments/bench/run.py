@@ -2,7 +2,6 @@
 measured, the file has the names of the others, so that an interrupted run leaves earlier results alone."""
 
 import os
-from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -26,9 +25,9 @@ from experiments.bench import (
     veth,
 )
 from experiments.bench.figure import Figure
-from groupflow.study.errors import RefusedError, StudyError
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.errors import StudyError
+from groupflow.study.experiment import Experiment, Study, always
+from groupflow.study.frame import Findings, Frame
 
 PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "pipeline": lambda _: pipeline.figures(),
@@ -46,36 +45,27 @@ PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "transfer": lambda out: transfer.figures(out / "transfer"),
     "page": lambda out: page.figures(out / "page"),
 }
+LEFT_OUT = "transfers, the page and packets over veth need root: use sudo"
 AS_ROOT = ("veth", "chain", "attack", "transfer", "page")
 Measured: TypeAlias = tuple[str, list[Figure]]
 """a part and its figures"""
 
 
-def add_options(parser: ArgumentParser) -> None:
-    listed = ", ".join(PARTS)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {listed} (default: all)")
-
-
-def run(args: Namespace) -> None:
-    """Raises StudyError where a part that needs root was left out."""
-    wanted: list[str] = args.parts or list(PARTS)
-    if unknown := [name for name in wanted if name not in PARTS]:
-        raise RefusedError(f"PART {unknown[0]}: unknown; the parts are {', '.join(PARTS)}")
-    frame = Frame[Measured](ExperimentOptions(args.name, args.out, json=args.json))
-    able = [name for name in wanted if name not in AS_ROOT or os.geteuid() == 0]
-    left = "" if able == wanted else "transfers, the page and packets over veth need root: use sudo"
-    frame.run(_measure(able, frame), lambda parts: find(left, parts))
+def measure(frame: Frame[Measured]) -> Generator[Measured]:
+    """Without root, all parts that need none."""
+    able = _able(frame.runs)
     if not able:
-        raise StudyError(left)
-
-
-def _measure(parts: Sequence[str], frame: Frame[Measured]) -> Generator[Measured]:
-    for name in parts:
+        raise StudyError(LEFT_OUT)
+    for name in able:
         frame.console.print(f"{name} ...")
         yield name, PARTS[name](frame.options.out)
 
 
-def find(left: str, parts: Sequence[Measured]) -> Findings:
+def _able(parts: Sequence[str]) -> list[str]:
+    return [name for name in parts if name not in AS_ROOT or os.geteuid() == 0]
+
+
+def find(frame: Frame[Measured], parts: Sequence[Measured]) -> Findings:
     names = [name for name, _ in parts]
     name = "results" if set(names) == set(PARTS) else "-".join(names)
     figures = [figure for _, measured in parts for figure in measured]
@@ -83,11 +73,14 @@ def find(left: str, parts: Sequence[Measured]) -> Findings:
     for figure in figures:
         table.add_row(figure.name, f"{figure.value:,}", figure.unit, figure.note)
     form = [figure._asdict() for figure in figures]
+    left = "" if _able(frame.runs) == frame.runs else LEFT_OUT
     return Findings({f"{name}.json": form}, form, [table], failed=left)
 
 
 EXPERIMENT = Experiment(
     "throughput of switches, agents and netsim, join times and rounds of tuning on this machine",
-    run,
-    add_options=add_options,
+    [Study(name, "", always(name)) for name in PARTS],
+    takes=("only",),
+    measure=measure,
+    find=find,
 )

@@ -20,7 +20,7 @@ from groupflow.model.topology import Topology
 from groupflow.p4rt.program import Program
 from groupflow.processes import Daemon
 from groupflow.store.memory import MemoryStore
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 _SESSIONS = 1000
 _MEMBERS = ("ma1", "mb1", "mb2", "mc1", "md1")  # the first one sends
@@ -84,7 +84,7 @@ async def _measure() -> list[Figure]:
         install = time.perf_counter() - start
         joined = sum(len(controller.manager.get(number).members) for number in range(1, _SESSIONS + 1))
         if joined < _SESSIONS * len(_MEMBERS):
-            raise RunError(f"only {joined} of {_SESSIONS * len(_MEMBERS)} members joined")
+            raise RunFailedError(f"only {joined} of {_SESSIONS * len(_MEMBERS)} members joined")
 
         await asyncio.to_thread(switches["s1"].stop)
         await _until(controller, "down", "s1")

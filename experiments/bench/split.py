@@ -29,7 +29,7 @@ from experiments.bench.programs import example
 from groupflow.agents.programs import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.processes import Daemon
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 _CPUS = sorted(os.sched_getaffinity(0))
 _COPIES = 4
@@ -79,7 +79,7 @@ def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
                 answers.append(json.loads(lines.readline()))
     for answer in answers:
         if not answer["ok"]:
-            raise RunError(f"gfagent refused: {answer['error']}")
+            raise RunFailedError(f"gfagent refused: {answer['error']}")
     return answers
 
 
@@ -155,7 +155,7 @@ def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
         after, end, cpu = _received(members), time.perf_counter(), cpu_ns(pid) - cpu
     count = after - before
     if count <= 0:
-        raise RunError(f"nothing came through {contender.name}")
+        raise RunFailedError(f"nothing came through {contender.name}")
     # The connections of the next round must not be taken for these.
     _wait_until_idle(members)
     return _Round(count * 8 / 1e9 / (end - start), cpu / count)
@@ -165,7 +165,7 @@ def _wait_until_idle(members: Sequence[str]) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while _received(members):
         if time.monotonic() > deadline:
-            raise RunError("connections to members stay open after their sender has gone")
+            raise RunFailedError("connections to members stay open after their sender has gone")
         time.sleep(0.02)
 
 
@@ -233,7 +233,7 @@ def memory(sessions: int = _SESSIONS) -> float:
                 left -= len(connection.recv(left))
         (stats,) = _ask(control, {"op": "stats"})
         if stats["streams"] != sessions:
-            raise RunError(f"the agent has {stats['streams']} streams of {sessions}")
+            raise RunFailedError(f"the agent has {stats['streams']} streams of {sessions}")
         return (memory_bytes(process.pid, "VmRSS") - stats["cache_used"]) / 1e6
 
 

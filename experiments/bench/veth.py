@@ -34,7 +34,7 @@ from groupflow.lab.waiting import until
 from groupflow.p4rt.program import Program
 from groupflow.p4rt.runtime_file import write_entries
 from groupflow.processes import Daemon
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from groupflow.units import parse_address
 
 _ROOT = Path(__file__).parents[2]
@@ -154,7 +154,7 @@ async def set_up(address: str, copies: int) -> None:
     program = Program.load(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
     encoded = encode_updates(forwarding_entries(copies), P4Schema(program.p4info))
     if not await until(lambda: accepts(*parse_address(address)), _DEADLINE_SECONDS):
-        raise RunError(f"no switch listens at {address} after {_DEADLINE_SECONDS:g} s")
+        raise RunFailedError(f"no switch listens at {address} after {_DEADLINE_SECONDS:g} s")
     await write_entries(address, DEVICE_ID, program, [u for u in encoded if isinstance(u, p4r.Update)])
 
 

@@ -1,10 +1,10 @@
 """The cases, for real packets and for netsim, and the figures that compare them."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from experiments.common.nearness import Nearness
-from groupflow.agents.bone.options import METHODS, REPAIRS, Method, Repair
+from groupflow.agents.bone.options import Method, Repair
 from groupflow.files import variants
 from groupflow.model.topology import Topology
 
@@ -86,7 +86,7 @@ class Comparison(Nearness):
         return abs(self.kernel - self.netsim) <= 2 * self.spread / self.runs**0.5
 
 
-ALL = tuple(Case(method, repair) for method in METHODS for repair in REPAIRS)
+ALL = tuple(Case(method, repair) for method in get_args(Method) for repair in get_args(Repair))
 FEW = (Case("scheduled", "go-back-n"), Case("scheduled", "selective"), Case("unicast", "selective"))
 
 

@@ -27,7 +27,7 @@ from groupflow.agents.bone.options import HubOptions, RimOptions
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 PORT = 26500
 LIMIT_S = 300.0
@@ -37,7 +37,7 @@ LIMIT_S = 300.0
 def execute(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]:
     """Every case, as often as planned; lines about switches that lagged behind go to `lagging`.
 
-    Needs root. Raises RunError, ClientError and the errors of `running`.
+    Needs root. Raises RunFailedError, ClientError and the errors of `running`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     with running(topology(), folder / "logs") as network:
@@ -77,10 +77,10 @@ async def _transfer(
             async with asyncio.timeout(LIMIT_S):
                 sent = await hub.wait_for("sent")
         except TimeoutError:
-            raise RunError(f"{case.title}: not sent within {LIMIT_S:g} s; see {place}") from None
+            raise RunFailedError(f"{case.title}: not sent within {LIMIT_S:g} s; see {place}") from None
     wrong = [rim for rim in RIMS if not (f := place / rim / "file").exists() or f.read_bytes() != data]
     if wrong and case.method != "unscheduled":  # there, a lost report counts as silence, which means success
-        raise RunError(f"{case.title}: {', '.join(wrong)} did not get the file")
+        raise RunFailedError(f"{case.title}: {', '.join(wrong)} did not get the file")
     return Transfer(
         where="kernel",
         case=case,

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
-from functools import partial
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -11,17 +10,12 @@ from rich.table import Table
 from experiments.bone import plan as planned
 from experiments.bone import real, simulated
 from experiments.bone.plan import Comparison, Plan, Transfer
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import Experiment, Study
+from groupflow.study.frame import Findings, Frame
 
 
-def run(options: ExperimentOptions) -> None:
-    plan = planned.quick(options.seed) if options.quick else planned.full(options.seed)
-    frame = Frame[Transfer](options)
-    frame.run(_transfers(plan, frame), partial(find, plan, frame.lagging))
-
-
-def _transfers(plan: Plan, frame: Frame[Transfer]) -> Generator[Transfer]:
+def measure(frame: Frame[Transfer]) -> Generator[Transfer]:
+    (plan,) = frame.runs
     for transfer in real.execute(plan, frame.options.out / "runs", frame.lagging):
         frame.console.print(f"{transfer.case.title}: {transfer.seconds:.1f} s, {transfer.again:.0%} again")
         yield transfer
@@ -45,7 +39,8 @@ def compare(plan: Plan, transfers: Sequence[Transfer]) -> list[Comparison]:
     return found
 
 
-def find(plan: Plan, lagging: Sequence[str], transfers: Sequence[Transfer]) -> Findings:
+def find(frame: Frame[Transfer], transfers: Sequence[Transfer]) -> Findings:
+    plan: Plan = frame.runs[0]
     compared = compare(plan, transfers)
     form: dict[str, Any] = {
         "size": plan.size,
@@ -53,7 +48,7 @@ def find(plan: Plan, lagging: Sequence[str], transfers: Sequence[Transfer]) -> F
         "beside_netsim": [
             asdict(each) | {"difference": each.difference, "plausible": each.plausible} for each in compared
         ],
-        "cpu_bound": list(lagging),
+        "cpu_bound": frame.lagging,
     }
     table = Table("sent", "quantity", "real packets", "netsim", "a run's spread", "differs by")
     for each in compared:
@@ -65,4 +60,16 @@ def find(plan: Plan, lagging: Sequence[str], transfers: Sequence[Transfer]) -> F
     return Findings({"results.json": form}, form, [table, summary])
 
 
-EXPERIMENT = Experiment("files to three caches in rounds, over a satellite link between P4 switches", run)
+EXPERIMENT = Experiment(
+    "files to three caches in rounds, over a satellite link between P4 switches",
+    [
+        Study(
+            "bone",
+            "each way to send, on real packets and in netsim",
+            lambda quick, seed: [planned.quick(seed) if quick else planned.full(seed)],
+        )
+    ],
+    takes=("quick", "seed"),
+    measure=measure,
+    find=find,
+)

@@ -19,7 +19,7 @@ from experiments.bone.plan import (
 )
 from groupflow import sim
 from groupflow.sim import bone
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 MS, SECOND = 10**6, 10**9
 LIMIT_S = 600
@@ -28,13 +28,13 @@ SIZES = (64, 1344)
 
 
 def execute(plan: Plan) -> Generator[Transfer]:
-    """Every case, as often as planned. Raises RunError where a transfer does not end."""
+    """Every case, as often as planned. Raises RunFailedError where a transfer does not end."""
     for case in plan.cases:
         for number in range(plan.simulated_runs):
             results = sim.run(scenario(plan, case, plan.seed * 1000 + number))
             sent = results.bones["bone"]
             if not sent.done:
-                raise RunError(f"{case.title}: not sent within {LIMIT_S} s of simulated time")
+                raise RunFailedError(f"{case.title}: not sent within {LIMIT_S} s of simulated time")
             yield Transfer(
                 where="netsim",
                 case=case,

@@ -14,7 +14,7 @@ from groupflow.lab.network import Network
 from groupflow.lab.waiting import until
 from groupflow.model.topology import LinkSpec, Topology
 from groupflow.processes import Daemon
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 MAX_SECONDS = 20.0
 """A baseline that would take longer gets a smaller file."""
@@ -77,7 +77,7 @@ async def run(
     network: Network, sender: str, receivers: Sequence[str], file: Path, folder: Path, todo: Plan
 ) -> float:
     """Sends the first `todo.file_bytes` of `file`, kept in `folder`. Returns the seconds from the first byte
-    sent to the last that the slowest receiver had. Raises RunError, DaemonError."""
+    sent to the last that the slowest receiver had. Raises RunFailedError, DaemonError."""
     part = folder / "baseline.bin"
     expected = await asyncio.to_thread(_cut, file, part, todo.file_bytes)
     words = ["serve", PORT, part, len(receivers), *([] if todo.pace is None else [todo.pace])]
@@ -94,14 +94,14 @@ async def run(
             return not any(fetcher.alive for fetcher in fetchers)
 
         if not await until(over, limit):
-            raise RunError(
+            raise RunFailedError(
                 f"the TCP baseline did not finish in {limit:.0f} s; see the logs, or use --no-baseline"
             )
         over()
         results = [samples(fetcher)[0] for fetcher in fetchers]
         for fetcher, result in zip(fetchers, results, strict=True):
             if result["sha256"] != expected:
-                raise RunError(f"the file of {fetcher.name} differs from the sender's")
+                raise RunFailedError(f"the file of {fetcher.name} differs from the sender's")
         return max(result["finished"] for result in results) - samples(server)[0]["started"]
 
 

@@ -35,8 +35,8 @@ def picture(title: str, draw: Callable[[Any, bool], None], wide: Point, narrow: 
 
 def _svg(title: str, size: Point, kind: str, draw: Callable[[Any], None]) -> str:
     matplotlib: Any = import_module("matplotlib")
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title + kind}):
-        figure = blank(size)
+    with matplotlib.rc_context():
+        figure = blank(size, _STYLE | {"svg.hashsalt": title + kind})
         draw(figure)
         drawn = vector(figure)
     drawn = drawn[drawn.index("<svg") + 4 :].replace(' version="1.1"', "", 1)

@@ -3,30 +3,31 @@
 import logging
 import os
 import signal
-from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from typing import TypeAlias
 
 from rich.text import Text
 
-from experiments.demo import page
-from experiments.demo.options import DEFAULT_LOSS, Options, add_options, read
-from experiments.demo.pace import measure
+from experiments.demo import pace, page
+from experiments.demo.options import DEFAULT_LOSS, Options
 from experiments.demo.progress import result_table
 from experiments.demo.results import Report
 from groupflow.lab import kernel_link
 from groupflow.model.topology import Topology
 from groupflow.study.errors import RefusedError, StudyError
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import Experiment, Study, always
+from groupflow.study.frame import Findings, Frame
+
+Done: TypeAlias = tuple[Report, Topology]
 
 
-def run(args: Namespace) -> None:
-    options = read(args)
+def measure(frame: Frame[Done]) -> Generator[Done]:
+    options = frame.options
+    assert isinstance(options, Options)
     check(options)
     logging.basicConfig(level=logging.WARNING, format="demo: %(message)s")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: everything is taken down
-    frame = Frame[tuple[Report, Topology]](ExperimentOptions(args.name, options.out, json=args.json))
-    frame.run(measure(options, frame.console), lambda done: find(options, done))
+    yield from pace.measure(options, frame.console)
 
 
 def check(options: Options) -> None:
@@ -44,10 +45,10 @@ def check(options: Options) -> None:
         raise StudyError("root is needed to make network namespaces; use sudo")
 
 
-def find(options: Options, done: Sequence[tuple[Report, Topology]]) -> Findings:
+def find(frame: Frame[Done], done: Sequence[Done]) -> Findings:
     """The last report has all the runs that it is about."""
     report, topology = done[-1]
-    file, form = options.out / "report.html", report.to_json()
+    file, form = frame.options.out / "report.html", report.to_json()
     file.write_text(page.render(report, topology), encoding="utf-8")
     shown = [result_table(report), Text(f"report: {file}", overflow="ignore", no_wrap=True)]
     return Findings({"report.json": form}, form, shown, failed="; ".join(report.problems()))
@@ -55,6 +56,9 @@ def find(options: Options, done: Sequence[tuple[Report, Topology]]) -> Findings:
 
 EXPERIMENT = Experiment(
     "a file to a whole group over Fig. 5 of the split connection paper and over TCP, without loss and with",
-    run,
-    add_options=add_options,
+    [Study("demo", "one network, without loss and with", always("demo"))],
+    takes=("switch",),
+    measure=measure,
+    find=find,
+    options=Options,
 )

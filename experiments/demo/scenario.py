@@ -33,7 +33,7 @@ from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
 from groupflow.p4rt.control_socket import ControlError
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from groupflow.units import format_size
 
 _SAMPLE_SECONDS = 0.1
@@ -54,7 +54,7 @@ class Scenario:
         self._logs = options.out / "logs"
 
     def run(self) -> Generator[Report]:
-        """Yields the report after each run. Raises RunError and the errors of the parts that it starts."""
+        """Yields the report after each run. Raises RunFailedError and the errors of its parts."""
         self._prepare()
         file = self._file()
         parameters, runs = self._parameters(file), list[Run]()
@@ -80,7 +80,7 @@ class Scenario:
         needed = count * (len(self.receivers) + 2)
         free = shutil.disk_usage(self.options.out).free
         if needed > free:
-            raise RunError(
+            raise RunFailedError(
                 f"{self.options.out}: {needed >> 20} MiB needed, {free >> 20} MiB free; set OUT elsewhere"
             )
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.diffusion.result import METHODS, Plan, Result
-from groupflow.study.drawing import save, subplots
+from groupflow.study.drawing import bar, save, subplots
 
-COLOURS = {"gfswitch": "#1f4e79", "bmv2": "#5b8c5a", "netsim": "#d08a2e"}
+PLACES = ("gfswitch", "netsim", "bmv2")
 
 
 def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:
@@ -22,9 +22,14 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
             for place, result in enumerate(shown):
                 offset = (place - (len(shown) - 1) / 2) * width
                 means = result.mean_queues(plan.settled_s)
-                colour = COLOURS[result.where]
                 label = f"{result.where}: {result.dropped} dropped"
-                axis.bar(np.arange(len(means)) + offset, means, width * 0.95, color=colour, label=label)
+                axis.bar(
+                    np.arange(len(means)) + offset,
+                    means,
+                    width * 0.95,
+                    label=label,
+                    **bar(PLACES.index(result.where)),
+                )
             axis.set_xticks(range(len(switches)), switches)
             axis.set(
                 title=f"{control}, {name if method != 'tcp' else 'without DFC'}",

@@ -20,7 +20,7 @@ from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 SCRIPT = Path(__file__).with_name("tcp_flow.py")
 SEGMENT_BYTES = 1448
@@ -28,7 +28,7 @@ _READY_SECONDS = 10.0
 
 
 def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path, kind: SwitchKind) -> Result:
-    """One run, from an empty network. Needs root. Raises RunError and the errors of `running`."""
+    """One run, from an empty network. Needs root. Raises RunFailedError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
     with running(topology, logs, kind) as network, ExitStack() as stack:
         controller = ControllerProcess(network, logs).start()
@@ -81,7 +81,7 @@ def _follow(
     while due or any(sender.alive for sender in sending.values()):
         elapsed = time.time() - start
         if elapsed > plan.seconds + _READY_SECONDS:
-            raise RunError("a sender did not end in time")
+            raise RunFailedError("a sender did not end in time")
         while due and elapsed >= due[0].start_s:
             network.start_daemon(sending[due.pop(0).name])
         watch.sample()
@@ -142,6 +142,6 @@ def _goodput(samples: Sequence[Mapping[str, float]], start: float, plan: Plan) -
     """Bits per second that arrived from the time when all flows were there."""
     settled = [s for s in samples if s["time"] - start >= plan.settled_s]
     if len(settled) < 2:
-        raise RunError("a flow delivered nothing while all flows were there")
+        raise RunFailedError("a flow delivered nothing while all flows were there")
     first, last = settled[0], settled[-1]
     return (last["bytes"] - first["bytes"]) * 8 / (last["time"] - first["time"])

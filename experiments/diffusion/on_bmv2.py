@@ -21,7 +21,7 @@ from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import Network
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 RATE = 6_000_000
 """bit/s that six BMv2 switches and their rate agents carry on two cores"""
@@ -51,8 +51,8 @@ def slowed(topology: Topology) -> Topology:
 def start_agents(network: Network, controller: ControllerProcess, logs: Path) -> None:
     """Starts a rate agent beside every switch. Raises DaemonError."""
     for switch in network.topology.switches.values():
-        words = ["bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
-        words += ["--interface", bmv2.tick_interfaces(switch)[1], "--api", controller.url, "--refresh", "0.5"]
+        words = ["switch", "bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
+        words += ["--iface", bmv2.tick_interfaces(switch)[1], "--api", controller.url, "--refresh", "500ms"]
         command = [sys.executable, "-m", "groupflow.cli.main", *words]
         daemon = Daemon(f"rate agent of {switch.name}", command, logs / f"agent-{switch.name}.log")
         network.start_daemon(daemon)
@@ -94,7 +94,7 @@ class Queues:
         ]
 
     def dropped(self) -> dict[str, int]:
-        """Packets that came in and did not go out, once nothing waits. Raises RunError."""
+        """Packets that came in and did not go out, once nothing waits. Raises RunFailedError."""
         before = self._held()
         for _ in range(_STILL_TRIES):
             time.sleep(_STILL_SECONDS)
@@ -102,7 +102,7 @@ class Queues:
             if self._before == before:
                 return before
             before = self._before
-        raise RunError("packets still pass the switches after the flows' end")
+        raise RunFailedError("packets still pass the switches after the flows' end")
 
     def _not_passed_on(self) -> list[int]:
         """Of the one queue without control: packets beyond its depth must have been dropped. Counts those as

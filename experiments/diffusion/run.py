@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -17,8 +16,8 @@ from experiments.diffusion.result import METHODS, Plan, Result
 from groupflow.files import variants
 from groupflow.lab.network import SwitchKind
 from groupflow.model.topology import Topology
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import Experiment, Study, StudyOptions
+from groupflow.study.frame import Findings, Frame
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
 FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)
@@ -26,16 +25,13 @@ QUICK = Plan(FLOWS, seconds=8.0, settled_s=4.0, window_packets=200)
 CONTROLS = ("reno", "cubic")
 
 
-def run(options: ExperimentOptions) -> None:
-    plan = QUICK if options.quick else FULL
-    topology = variants.named("chain")
-    if options.switch == "bmv2":
-        topology = on_bmv2.slowed(topology)
-    frame = Frame[Result](options)
-    frame.run(_results(plan, topology, frame), partial(find, plan, topology, options.out))
+def _topology(options: StudyOptions) -> Topology:
+    chain = variants.named("chain")
+    return on_bmv2.slowed(chain) if options.switch == "bmv2" else chain
 
 
-def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[Result]:
+def measure(frame: Frame[Result]) -> Generator[Result]:
+    topology, (plan,) = _topology(frame.options), frame.runs
     kinds: tuple[SwitchKind, ...] = ("gfswitch", "bmv2") if frame.options.switch == "bmv2" else ("gfswitch",)
     for control in CONTROLS[:1] if frame.options.quick else CONTROLS:
         for method in METHODS:
@@ -48,7 +44,8 @@ def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[
             yield simulated.run(topology, plan, control, method)
 
 
-def find(plan: Plan, topology: Topology, out: Path, results: Sequence[Result]) -> Findings:
+def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
+    plan, topology, out = frame.runs[0], _topology(frame.options), frame.options.out
     comparisons = compare(plan, results)
     _write_queues(out / "queues.csv", results)
     figure.draw(out / "diffusion.png", plan, list(topology.switches)[:-1], results)
@@ -110,5 +107,15 @@ def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compari
 
 
 EXPERIMENT = Experiment(
-    "diffusion-type flow control and kernel TCP on six switches in a line", run, on_bmv2=True
+    "diffusion-type flow control and kernel TCP on six switches in a line",
+    [
+        Study(
+            "diffusion",
+            "TCP alone, with the control, and with hosts that shape",
+            lambda quick, _: [QUICK if quick else FULL],
+        )
+    ],
+    takes=("quick", "switch"),
+    measure=measure,
+    find=find,
 )

@@ -12,9 +12,8 @@ from experiments.gather.labs import title
 from groupflow.sim.model import Variant
 from groupflow.study.pool import run_all
 from papers.sakajiri.claims import after, before, during, whole
-from papers.sakajiri.outcome import Outcome, Span
+from papers.sakajiri.outcome import SIMULATION, Outcome, Span
 from papers.sakajiri.paper import HIGH, LOW, Run, Tcp
-from papers.sakajiri.simulation import SIMULATION
 
 VARIANTS: dict[Tcp, Variant] = {"reno": "sack", "cubic": "cubic"}
 """Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without"""

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from groupflow.study.drawing import COLOURS, save, subplots
-from papers.sakajiri.figures import line, targets
+from groupflow.study.drawing import line as look
+from groupflow.study.drawing import save, subplots
+from papers.sakajiri.figures import SHOWN, line, targets
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import NAMES
-
-SHOWN = ("t0", "t1", "t3", "t4")
-"""the paper's choice: two clients of low, two of high priority"""
 
 
 def model(name: str, path: Path, found: Outcomes) -> None:
@@ -20,8 +18,8 @@ def model(name: str, path: Path, found: Outcomes) -> None:
     )  # fmt: skip
     for case, outcomes in found.items():
         axis = axes[tcps.index(case.tcp)][methods.index(case.method)]
-        for client, colour in zip(SHOWN, COLOURS, strict=False):
-            line(axis, outcomes[0], (client,), f"Terminal {client[1]}", color=colour)
+        for number, client in enumerate(SHOWN):
+            line(axis, outcomes[0], (client,), f"Terminal {client[1]}", **look(number))
         targets(axis, outcomes[0])
         axis.set_title(f"{NAMES[case.method]}, {case.tcp}", fontsize="medium")
         axis.label_outer()

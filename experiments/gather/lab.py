@@ -28,7 +28,7 @@ from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.sim.gather import Sender
-from groupflow.study.errors import first_of
+from groupflow.study.errors import RunFailedError, first_of
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
 from papers.sakajiri.paper import MEGABIT, Run
@@ -40,11 +40,6 @@ TOKEN = "c0ffee"
 ENDLESS = Path("/dev/zero")
 UNBOUNDED = 256 << 20
 """bytes of receive buffers where the kernel decides, so large that they do not bound it"""
-ERRORS = (Error,)
-
-
-class LabError(Exception):
-    """A run did not go as planned. One line."""
 
 
 class Lab:
@@ -58,7 +53,7 @@ class Lab:
         self._heard, self._rival_heard = Recorder(), Recorder()
 
     async def measure(self) -> LabOutcome:
-        """From the first client's start to the run's end. Raises LabError, AgentError, EventError."""
+        """From the first client's start to the run's end. Raises RunFailedError, AgentError, EventError."""
         run, started = self._run, time.monotonic()
         async with AsyncExitStack() as stack:
             await (await stack.enter_async_context(self._service())).ready()
@@ -81,7 +76,7 @@ class Lab:
         basic = measure(run, rounds, hops, time.monotonic() - started)
         missing = {sender.client.name for sender in self._senders} - basic.series.keys()
         if missing:
-            raise LabError(f"{', '.join(sorted(missing))}: the server got no data from them")
+            raise RunFailedError(f"{', '.join(sorted(missing))}: the server got no data from them")
         return LabOutcome(
             run=run,
             series=basic.series,
@@ -131,7 +126,7 @@ class Lab:
                 if ended.done():
                     ended.result()  # raises AgentError
                     if not leaves:
-                        raise LabError(f"{sender.client.name}: ended before the run was over")
+                        raise RunFailedError(f"{sender.client.name}: ended before the run was over")
             finally:
                 ended.cancel()
                 await asyncio.gather(ended, return_exceptions=True)
@@ -178,7 +173,7 @@ async def _until(when: float) -> None:
 
 
 def run_lab(run: Run, logs: Path) -> LabOutcome:
-    """Carries out one run, from an empty network. Needs root. Raises LabError and the errors of `running`."""
+    """Carries out one run, from an empty network, as root. Raises RunFailedError, the errors of `running`."""
     with running(topology(run), logs) as network:
         ControllerProcess(network, logs).start()
         set_packets(network)
@@ -193,7 +188,7 @@ def main(folder: Path) -> int:
         outcome = run_lab(run, folder)
         (folder / OUTCOME).write_bytes(TypeAdapter(LabOutcome).dump_json(outcome))
         code = 0
-    except* (LabError, *ERRORS) as errors:
+    except* Error as errors:
         (folder / ERROR).write_text(f"{first_of(errors)}\n")
     return code
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
 from groupflow.processes import Daemon, DaemonError
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 
 def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Generator[LabOutcome]:
-    """Outcomes as they come. Raises RunError; however it ends, it leaves no network behind."""
+    """Outcomes as they come. Raises RunFailedError; however it ends, it leaves no network behind."""
     waiting = deque(in_order(runs))
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar, ExitStack() as stack:
@@ -80,13 +80,13 @@ class _Running:
         return min(time.monotonic() - self.since, self.run.seconds + SETUP_S)
 
     def outcome(self) -> LabOutcome:
-        """The outcome, once the process has ended. Raises RunError."""
+        """The outcome, once the process has ended. Raises RunFailedError."""
         try:
             self.daemon.check()
         except DaemonError as died:
             error = self.folder / ERROR
             cause = f"{title(self.run)}: {error.read_text().strip()}" if error.exists() else str(died)
-            raise RunError(cause) from None
+            raise RunFailedError(cause) from None
         return TypeAdapter(LabOutcome).validate_json((self.folder / OUTCOME).read_bytes())
 
     def end(self) -> None:

@@ -4,15 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import TypeAlias
 
 from groupflow.agents.events import Event
 from groupflow.control.gather.model import Setting
 from groupflow.control.gather.tuner import measurements
 from groupflow.sim.gather import Round
-from groupflow.study import part
-from papers.sakajiri.outcome import Outcome, Outcomes
-from papers.sakajiri.paper import MEGABIT, Run
+from papers.sakajiri.outcome import Outcome
+from papers.sakajiri.paper import MEGABIT
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,6 @@ class LabOutcome(Outcome):
             for end, window in zip(series.ends_s, series.windows, strict=True):
                 totals[end] += window
         return max(totals.values(), default=0)
-
-
-Part: TypeAlias = part.Part[Run, LabOutcome, Outcomes]
 
 
 @dataclass

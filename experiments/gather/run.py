@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 from rich.console import RenderableType
@@ -11,53 +10,28 @@ from rich.table import Table
 from experiments.common.nearness import WITHIN
 from experiments.gather import beside, labs, plan
 from experiments.gather.beside import Comparison
-from experiments.gather.measured import LabOutcome, Part
-from groupflow.study.errors import RefusedError, StudyError
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from experiments.gather.measured import LabOutcome
+from groupflow.study.errors import StudyError
+from groupflow.study.experiment import Experiment
+from groupflow.study.frame import Findings, Frame, claims_of
 from groupflow.study.report import shown
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import Run
 
 
-def run(options: ExperimentOptions) -> None:
+def measure(frame: Frame[Outcome]) -> Generator[Outcome]:
     """Claims that do not hold are a result, not a failure."""
-    parts = chosen(options)
     if not labs.may_run():
         raise StudyError("root is needed to make network namespaces; use sudo")
-    frame = Frame[Outcome](options)
-    frame.run(_outcomes(parts, frame), partial(find, parts))
-
-
-def _outcomes(parts: Sequence[Part], frame: Frame[Outcome]) -> Generator[Outcome]:
-    runs = list(dict.fromkeys(run for part in parts for run in part.runs))
-    options = frame.options
-    frame.console.print(forecast(runs, options.jobs))
-    with closing(labs.execute(runs, options.jobs, options.out / "logs", frame.console)) as outcomes:
+    runs, jobs, out = frame.runs, frame.options.cores, frame.options.out
+    frame.console.print(forecast(runs, jobs))
+    with closing(labs.execute(runs, jobs, out / "logs", frame.console)) as outcomes:
         for outcome in outcomes:
-            for part in parts:
-                part.add(outcome, options.out)
+            frame.take(outcome)
             frame.lagging += [f"{labs.title(outcome.run)}: {line}" for line in outcome.cpu_bound]
             yield outcome
-    with closing(beside.simulate(runs, options.jobs, frame.console)) as simulated:
+    with closing(beside.simulate(runs, jobs, frame.console)) as simulated:
         yield from simulated
-
-
-def chosen(options: ExperimentOptions) -> list[Part]:
-    """The named scenarios and studies; both models where none is named. Raises RefusedError."""
-    for name in options.scenarios:
-        if name not in plan.MODELS:
-            raise RefusedError(f"--scenario {name}: there are {', '.join(plan.MODELS)}")
-    for name in options.studies:
-        if name not in plan.STUDIES:
-            raise RefusedError(f"--study {name}: there are {', '.join(plan.STUDIES)}")
-    scenarios, studies = options.scenarios, options.studies
-    if not scenarios and not studies:
-        scenarios = tuple(plan.MODELS)
-    return [
-        *(plan.model(name, quick=options.quick, seed=options.seed) for name in dict.fromkeys(scenarios)),
-        *(plan.study(name, quick=options.quick, seed=options.seed) for name in dict.fromkeys(studies)),
-    ]
 
 
 def forecast(runs: Sequence[Run], jobs: int) -> str:
@@ -68,18 +42,18 @@ def forecast(runs: Sequence[Run], jobs: int) -> str:
     return f"{len(runs)} runs of {each}, {min(jobs, len(runs))} at once: {minutes:.0f} minutes (--jobs N)"
 
 
-def find(parts: Sequence[Part], measured: Sequence[Outcome]) -> Findings:
+def find(frame: Frame[Outcome], measured: Sequence[Outcome]) -> Findings:
     """The findings of the real network's outcomes, and of netsim's."""
     real = [each for each in measured if isinstance(each, LabOutcome)]
     compared = beside.compare(real, [each for each in measured if not isinstance(each, LabOutcome)])
-    claims = [claim for part in parts for claim in part.claims]
+    claims, mistake = claims_of(frame)
     form: dict[str, Any] = {
         "claims": [claim.form() for claim in claims],
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }
     tables = [*(_compared(compared) if compared else []), *shown(claims)]
-    return Findings({"results.json": form}, form, tables)
+    return Findings({"results.json": form}, form, tables, mistake=mistake)
 
 
 def _compared(compared: Sequence[Comparison]) -> list[RenderableType]:
@@ -116,7 +90,9 @@ def outcome_form(outcome: LabOutcome) -> dict[str, Any]:
 
 EXPERIMENT = Experiment(
     "receiver-side tuning and kernel TCP, in the network of sakajiri",
-    run,
-    scenarios=tuple(plan.MODELS),
-    studies=tuple(plan.STUDIES),
+    plan.STUDIES,
+    default=lambda _: plan.PAPERS,
+    takes=("only", "quick", "seed", "jobs"),
+    measure=measure,
+    find=find,
 )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.placement.study import Curve, Ratios
-from groupflow.study.drawing import Axes, save, subplots
+from groupflow.study.drawing import COLOURS, Axes, marked, save, subplots
 
-COLOURS = {"bytes": "#1f4e79", "time": "#b03030"}
+LOOKS = {"bytes": 0, "time": 3}
 LABELS = {"bytes": "link bytes", "time": "completion time"}
 
 
@@ -23,11 +23,11 @@ def draw(path: Path, curves: Sequence[Curve], ratios: Sequence[Ratios]) -> None:
 def _curves(axis: Axes, name: str, curves: Sequence[Curve]) -> None:
     for curve in curves:
         agents = range(len(curve.mean))
-        axis.plot(
-            agents, curve.mean, marker=".", color=COLOURS[curve.objective], label=LABELS[curve.objective]
-        )
+        axis.plot(agents, curve.mean, label=LABELS[curve.objective], **marked(LOOKS[curve.objective]))
         if curve.draws > 1:
-            axis.fill_between(agents, curve.low, curve.high, color=COLOURS[curve.objective], alpha=0.15)
+            axis.fill_between(
+                agents, curve.low, curve.high, color=COLOURS[LOOKS[curve.objective]], alpha=0.15
+            )
     axis.set(title=name, xlabel="agents at most", ylabel="cost / cost of unicast", ylim=(0, 1.05))
     axis.grid(alpha=0.25)
     axis.legend()
@@ -42,7 +42,7 @@ def _ratios(axis: Axes, all_ratios: Sequence[Ratios]) -> None:
             "--" if "several" in ratios.kind else "-",
             linewidth=2.5 if "trees" in ratios.kind else 1,
             drawstyle="steps-post",
-            color=COLOURS[ratios.objective],
+            color=COLOURS[LOOKS[ratios.objective]],
             label=f"{LABELS[ratios.objective]}, {ratios.kind}",
         )
     axis.set(

@@ -2,34 +2,27 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 
 from rich.table import Table
 
 from experiments.placement import figure
 from experiments.placement.study import Curve, Ratios, against_the_best, curves
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import Experiment, Study
+from groupflow.study.frame import Findings, Frame
 
 
-def run(options: ExperimentOptions) -> None:
-    frame = Frame[Curve | Ratios](options)
-    frame.run(_computed(frame), partial(find, options.out))
-
-
-def _computed(frame: Frame[Curve | Ratios]) -> Generator[Curve | Ratios]:
-    quick = frame.options.quick
+def measure(frame: Frame[Curve | Ratios]) -> Generator[Curve | Ratios]:
+    ((draws, agents, small),) = frame.runs
     frame.console.print("cost against agents ...")
-    yield from curves(3 if quick else 10, 4 if quick else 12)
+    yield from curves(draws, agents)
     frame.console.print("against trying all ...")
-    yield from against_the_best(10 if quick else 300)
+    yield from against_the_best(small)
 
 
-def find(out: Path, computed: Sequence[Curve | Ratios]) -> Findings:
+def find(frame: Frame[Curve | Ratios], computed: Sequence[Curve | Ratios]) -> Findings:
     found = [each for each in computed if isinstance(each, Curve)]
     ratios = [each for each in computed if isinstance(each, Ratios)]
-    figure.draw(out / "placement.png", found, ratios)
+    figure.draw(frame.options.out / "placement.png", found, ratios)
     form = {"curves": [asdict(c) for c in found], "ratios": [asdict(r) for r in ratios]}
     costs = Table("network", "objective", "cost / unicast for 0, 1, 2, ... agents")
     for curve in found:
@@ -44,4 +37,16 @@ def find(out: Path, computed: Sequence[Curve | Ratios]) -> Findings:
     return Findings({"results.json": form}, form, [costs, judged])
 
 
-EXPERIMENT = Experiment("cost of split agents against their number, beside the best there is", run)
+EXPERIMENT = Experiment(
+    "cost of split agents against their number, beside the best there is",
+    [
+        Study(
+            "placement",
+            "drawn networks; small ones, in which all placements are tried",
+            lambda quick, _: [(3, 4, 10) if quick else (10, 12, 300)],
+        )
+    ],
+    takes=("quick",),
+    measure=measure,
+    find=find,
+)

@@ -7,10 +7,10 @@ from statistics import fmean
 import numpy as np
 
 from experiments.split.plan import CONTROLS, Plan, Result, Where
-from groupflow.study.drawing import save, subplots
+from groupflow.study.drawing import bar, save, subplots
 from papers.icn2011.paper import METHODS, Method
 
-COLOURS: dict[Where, str] = {"kernel": "#1f4e79", "netsim": "#d08a2e", "netsim exact": "#ecd0a2"}
+PLACES: tuple[Where, ...] = ("kernel", "netsim", "netsim exact")
 
 LABELS: dict[Method, str] = {"unicast": "unicast", "n2n": "N2N", "e2e": "E2E"}
 
@@ -27,17 +27,17 @@ def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
     places: list[tuple[Method, int]] = [(method, members) for method in METHODS for members in plan.members]
     for row, tcp in zip(grid, plan.tcp, strict=True):
         for axis, (label, value) in zip(row, shown, strict=True):
-            for number, (where, colour) in enumerate(COLOURS.items()):
+            for number, where in enumerate(PLACES):
                 shown_here = [r for r in results if (r.where, r.case.tcp) == (where, tcp)]
                 found = {(r.case.method, r.case.members): value(r) for r in shown_here}
                 at = [place for place, key in enumerate(places) if key in found]
                 heights = [found[places[place]] for place in at]
                 offsets = np.array(at, dtype=np.float64) + 0.28 * (number - 1)
-                axis.bar(offsets, heights, 0.26, color=colour, label=where)
+                axis.bar(offsets, heights, 0.26, label=where, **bar(number))
             names = [f"{LABELS[method]}\nto {3 * members}" for method, members in places]
             axis.set_xticks(range(len(places)), names, fontsize="small")
             axis.set(title=f"{label} ({CONTROLS[tcp]})")
             axis.title.set_fontsize("medium")
     handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(COLOURS), fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(PLACES), fontsize="small")
     save(figure, path)

@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -14,27 +13,31 @@ from experiments.common.nearness import WITHIN
 from experiments.split import figure, group, kernel, simulated
 from experiments.split.compare import Comparison, compare
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import AnyStudy, Experiment, Study
+from groupflow.study.frame import Findings, Frame
 from papers.icn2011.paper import NAMES, Case
 
 
-def run(options: ExperimentOptions) -> None:
-    if options.quick:
-        plan = Plan(seconds=8.0, members=(1,), tcp=("sack",), seed=options.seed)
-    else:
-        plan = Plan(seconds=30.0, members=(1, 3), tcp=("sack", "cubic"), seed=options.seed)
-    if options.scenarios == (GROUP,):
-        plan = replace(plan, tcp=("sack",), methods=("group",), many=True)
-    elif options.scenarios == (FOUR,):
-        plan = replace(plan, tcp=("sack",), methods=(*plan.methods, "group"), members=(), many=True)
-    frame = Frame[Result](options)
-    frame.run(_results(plan, frame), partial(find, plan, options.out))
+def _split(quick: bool, seed: int) -> list[Plan]:
+    if quick:
+        return [Plan(seconds=8.0, members=(1,), tcp=("sack",), seed=seed)]
+    return [Plan(seconds=30.0, members=(1, 3), tcp=("sack", "cubic"), seed=seed)]
 
 
-def _results(plan: Plan, frame: Frame[Result]) -> Generator[Result]:
+def _group(quick: bool, seed: int) -> list[Plan]:
+    return [replace(plan, tcp=("sack",), methods=("group",), many=True) for plan in _split(quick, seed)]
+
+
+def _four(quick: bool, seed: int) -> list[Plan]:
+    return [
+        replace(plan, tcp=("sack",), methods=(*plan.methods, "group"), members=(), many=True)
+        for plan in _split(quick, seed)
+    ]
+
+
+def measure(frame: Frame[Result]) -> Generator[Result]:
     """Each case on the real network, and in netsim; in both its forms where they differ."""
-    for case in plan.cases():
+    for plan, case in ((each, case) for each in frame.runs for case in each.cases()):
         frame.console.print(f"{_title(case)}: {plan.seconds:g} s ...")
         messages = {source: simulated.message_times(plan, case, source) for source in case.sources}
         logs = (
@@ -48,8 +51,9 @@ def _results(plan: Plan, frame: Frame[Result]) -> Generator[Result]:
             yield simulated.run(plan, case, where)
 
 
-def find(plan: Plan, out: Path, results: Sequence[Result]) -> Findings:
+def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     """`members.csv` has what each received, `links.csv` what each link carried."""
+    out = frame.options.out
     comparisons = compare(results)
     rows = [
         {
@@ -74,10 +78,11 @@ def find(plan: Plan, out: Path, results: Sequence[Result]) -> Findings:
         ("from", "to", "bytes"),
         [(result, (*ends, str(count))) for result in results for ends, count in result.link_bytes.items()],
     )
-    if not plan.many:
-        figure.draw(out / "split.png", plan, results)
+    for plan in frame.runs:
+        if not plan.many:
+            figure.draw(out / "split.png", plan, results)
     told = [_form(each) for each in comparisons]
-    form = {"plan": asdict(plan), "runs": rows, "comparison": told}
+    form = {"plan": asdict(frame.runs[0]), "runs": rows, "comparison": told}
     return Findings({"summary.json": form}, told, _tables(results, comparisons))
 
 
@@ -137,9 +142,16 @@ def _form(c: Comparison) -> dict[str, object]:
     }
 
 
-GROUP, FOUR = "group", "four"
+STUDIES: list[AnyStudy] = [
+    Study("split", "unicast and split agents over kernel TCP", _split),
+    Study("group", "group sessions of one sender and of four", _group),
+    Study("four", "both, and unicast, with four senders", _four),
+]
 EXPERIMENT = Experiment(
     "split agents over kernel TCP in the network of icn2011; its group sessions; all with four senders",
-    run,
-    scenarios=(GROUP, FOUR),
+    STUDIES,
+    default=lambda _: STUDIES[:1],
+    takes=("only", "quick", "seed"),
+    measure=measure,
+    find=find,
 )

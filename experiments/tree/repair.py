@@ -15,7 +15,7 @@ from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.waiting import until
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 
 SOURCE = "h1"
@@ -47,7 +47,7 @@ class Repair:
 async def measure(
     network: Network, kills: int, *, plain: bool, edges: Edges = "stream", death: Death = "killed"
 ) -> list[Repair]:
-    """Kills hosts one after the other. Raises RunError, ClientError."""
+    """Kills hosts one after the other. Raises RunFailedError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
         count = kills + 1 if death == "with_dispatcher" else 1
@@ -86,7 +86,7 @@ async def measure(
         repairs = await _kill(source, subscribers, kills, service, death, encrypted=not plain)
         over_tcp = [each.options.name for each in subscribers if each.packets == 0]
         if edges == "quic" and over_tcp:
-            raise RunError(f"{', '.join(over_tcp)}: no data came over QUIC")
+            raise RunFailedError(f"{', '.join(over_tcp)}: no data came over QUIC")
         return repairs
 
 
@@ -110,7 +110,9 @@ async def _kill(
             victim = await _victim(list(reading), service, death)
             orphans = [each for each in reading if each.host in victim.children]
             if not orphans:
-                raise RunError(f"the hosts below {victim.options.name} have left: there is nothing to repair")
+                raise RunFailedError(
+                    f"the hosts below {victim.options.name} have left: there is nothing to repair"
+                )
             task = reading.pop(victim)
             if death == "with_dispatcher":
                 await service.kill_owner()
@@ -126,7 +128,7 @@ async def _kill(
         for each, task in reading.items():
             await asyncio.wait_for(finish(each, task), _PATIENCE_S)
             if each.received != stream.sent:
-                raise RunError(f"{each.options.name} has {each.received} of {stream.sent} bytes")
+                raise RunFailedError(f"{each.options.name} has {each.received} of {stream.sent} bytes")
     return repairs
 
 
@@ -135,7 +137,7 @@ async def _victim(subscribers: list[Subscriber], service: Processes, death: Deat
     heads = await service.heads() if death == "head" else None
     able = [each for each in subscribers if each.children and (heads is None or each.host in heads)]
     if not able:
-        raise RunError("no host serves others: there is nothing to repair")
+        raise RunFailedError("no host serves others: there is nothing to repair")
     return max(able, key=lambda each: len(each.children))
 
 
@@ -143,7 +145,7 @@ async def _settled(subscribers: list[Subscriber]) -> None:
     """Waits until all receive, with up-to-date reports of their children."""
     since = time.monotonic()
     if not await until(lambda: all(_is_steady(each, since) for each in subscribers), _PATIENCE_S):
-        raise RunError("not all hosts receive the stream")
+        raise RunFailedError("not all hosts receive the stream")
 
 
 def _is_steady(subscriber: Subscriber, since: float) -> bool:
@@ -160,7 +162,7 @@ async def _served_again(orphans: list[Subscriber], at: float) -> float:
         return last > at + 0.2 and time.monotonic() > at + 2.0
 
     if not await until(served, _PATIENCE_S):
-        raise RunError("not all hosts whose parent was killed have another")
+        raise RunFailedError("not all hosts whose parent was killed have another")
     return max(_longest_silence(each, at) for each in orphans)
 
 

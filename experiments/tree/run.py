@@ -14,8 +14,8 @@ from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import running
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import Experiment, Study
+from groupflow.study.frame import Findings, Frame
 
 KILLS = 3
 """in one run; then too few are left that serve others"""
@@ -29,31 +29,26 @@ KINDS: Mapping[str, tuple[bool, Death]] = {
     "killed, with its dispatcher": (False, "with_dispatcher"),
 }
 """whether edges are plain, and how hosts die"""
-RUNS = {True: 1, False: 5}
-"""quick, or not; of each kind"""
+RUNS, QUICK_RUNS = 5, 1
+"""of each kind"""
 
 
-def run(options: ExperimentOptions) -> None:
-    frame = Frame[Repair](options)
-    frame.run(_repairs(frame), find)
-
-
-def _repairs(frame: Frame[Repair]) -> Generator[Repair]:
+def measure(frame: Frame[Repair]) -> Generator[Repair]:
     logs = frame.options.out / "logs"
     with running(variants.named("star"), logs) as network:
         ControllerProcess(network, logs).start()
-        for number in range(RUNS[frame.options.quick]):
+        for number in frame.runs:
             for name, (plain, death) in KINDS.items():
                 health = HealthCheck(network)
                 kills = HEADS if death == "head" else KILLS
                 found = asyncio.run(repair.measure(network, kills, plain=plain, death=death))
                 shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
-                frame.console.print(f"run {number + 1}, {name}: {shown}")
+                frame.console.print(f"run {number}, {name}: {shown}")
                 frame.lagging += health.lagging()
                 yield from found
 
 
-def find(repairs: Sequence[Repair]) -> Findings:
+def find(_: Frame[Repair], repairs: Sequence[Repair]) -> Findings:
     """The longest silence of those below one that died."""
     table = Table("", "deaths", "median", "longest")
     for name, (plain, death) in KINDS.items():
@@ -69,4 +64,16 @@ def find(repairs: Sequence[Repair]) -> Findings:
     return Findings({"repairs.json": form}, form, shown, failed=verdict if late else "")
 
 
-EXPERIMENT = Experiment("a clustered tree of hosts, of which some are killed", run)
+EXPERIMENT = Experiment(
+    "a clustered tree of hosts, of which some are killed",
+    [
+        Study(
+            "tree",
+            "the time without data below a host that dies",
+            lambda quick, _: list(range(1, 1 + (QUICK_RUNS if quick else RUNS))),
+        )
+    ],
+    takes=("quick",),
+    measure=measure,
+    find=find,
+)

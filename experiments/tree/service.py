@@ -14,7 +14,7 @@ from typing import Any
 from groupflow.lab.network import Network
 from groupflow.processes import program
 from groupflow.store.sqlite import SqliteStore
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from groupflow.tree.shares import Shares
 
 PORT = 26495
@@ -43,7 +43,7 @@ class Processes:
         """by port"""
 
     async def start(self, stack: AsyncExitStack, *, plain: bool) -> None:
-        """Starts one more process. Raises RunError."""
+        """Starts one more process. Raises RunFailedError."""
         port = PORT + len(self._running)
         words = ["serve", "--token-file", str(self._token), "--listen", f"0.0.0.0:{port}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
@@ -53,14 +53,14 @@ class Processes:
         async with asyncio.timeout(_PATIENCE_S):
             line = (await process.stdout.readline()).decode()
         if '"ready"' not in line:
-            raise RunError("the dispatchers did not start")
+            raise RunFailedError("the dispatchers did not start")
         self.pin = json.loads(line)["tls_pin"]
         drain = asyncio.create_task(process.stdout.read())
         stack.push_async_callback(asyncio.wait, [drain])
         stack.callback(drain.cancel)
 
     async def tree(self) -> dict[str, Any]:
-        """The tree as `groupflow tree show` has it. Raises RunError."""
+        """The tree as `groupflow tree show` has it. Raises RunFailedError."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
         words = ["show", "--to", f"127.0.0.1:{PORT}", "--token-file", str(self._token), *known, "--json"]
         async with program(self._launcher, [*_TREE, *words]) as process:
@@ -70,15 +70,15 @@ class Processes:
         try:
             return json.loads(text)
         except json.JSONDecodeError:
-            raise RunError("the dispatchers do not tell the hosts of the tree") from None
+            raise RunFailedError("the dispatchers do not tell the hosts of the tree") from None
 
     async def heads(self) -> set[str]:
-        """The hosts, except the source, that are heads of their clusters. Raises RunError."""
+        """The hosts, except the source, that are heads of their clusters. Raises RunFailedError."""
         tree = await self.tree()
         return {host["host"] for host in tree["hosts"] if host["is_head"]} - {tree["source"]}
 
     async def kill_owner(self) -> None:
-        """Kills the process that runs most of the dispatchers. Raises RunError."""
+        """Kills the process that runs most of the dispatchers. Raises RunFailedError."""
         database = await SqliteStore.open(self._store)
         try:
             shares = Shares(database, "trees/tree/", lease=1.0)
@@ -87,7 +87,7 @@ class Processes:
             await database.close()
         found = Counter(owner for owner in shares.owners.values() if owner in shares.processes)
         if not found:
-            raise RunError("no process runs a dispatcher")
+            raise RunFailedError("no process runs a dispatcher")
         port = int(shares.processes[found.most_common(1)[0][0]].address.rpartition(":")[2])
         self._running[port].kill()
 

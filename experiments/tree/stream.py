@@ -9,7 +9,7 @@ from typing import cast
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 from groupflow.tree.members import TreeRecvOptions
 
 _PERIOD = 65_521
@@ -46,11 +46,11 @@ class Subscriber(AgentProcess):
         return self.arrivals[-1].bytes if self.arrivals else 0
 
     async def read(self) -> None:
-        """Reads to the end of the stream, or of the host. Raises RunError."""
+        """Reads to the end of the stream, or of the host. Raises RunFailedError."""
         while chunk := await self.data_out.read(1 << 16):
             at, start = time.monotonic(), self.received
             if chunk != stream(start, start + len(chunk)):
-                raise RunError(f"{self.options.name}: byte {start} or one after it is not the stream's")
+                raise RunFailedError(f"{self.options.name}: byte {start} or one after it is not the stream's")
             self.arrivals.append(Arrival(at, start + len(chunk)))
 
     @property
@@ -94,9 +94,9 @@ class Source:
 
 
 async def finish(subscriber: Subscriber, reading: asyncio.Task[None]) -> None:
-    """Waits until the subscriber has everything. Raises AgentError, RunError."""
+    """Waits until the subscriber has everything. Raises AgentError, RunFailedError."""
     await reading
     try:
         await subscriber.finish()
     except AgentError as error:
-        raise RunError(f"{subscriber.options.name}: {error}") from None
+        raise RunFailedError(f"{subscriber.options.name}: {error}") from None

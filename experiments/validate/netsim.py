@@ -16,19 +16,17 @@ def build() -> None:
         subprocess.run([*_cargo(runner), "--no-run"], cwd=_WORKSPACE, check=True)
 
 
-def exact(scenario: Scenario, out: Path, first: str, *, reuse: bool) -> Path:
+def exact(scenario: Scenario, out: Path, first: str) -> Path:
     """Samples on the exact line; of an arrival and a departure at the same instant, `first` goes first."""
     path = out / f"{scenario.name}.{first}"
-    if not (reuse and path.exists()):
-        _cargo_run("tcp_line", scenario, path, first)
+    _cargo_run("tcp_line", scenario, path, first)
     return path
 
 
-def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
+def run(scenario: Scenario, out: Path) -> Path:
     """Samples on netsim."""
     path = out / f"{scenario.name}.netsim"
-    if not (reuse and path.exists()):
-        _cargo_run("tcp_netsim", scenario, path)
+    _cargo_run("tcp_netsim", scenario, path)
     return path
 
 

@@ -27,11 +27,10 @@ def install() -> None:
         raise StudyError("ns-2 is missing: `apt-get install ns2` failed (it needs root)")
 
 
-def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
+def run(scenario: Scenario, out: Path) -> Path:
     """Samples of a run."""
     path = out / f"{scenario.name}.ns2"
-    if not (reuse and path.exists()):
-        _ns(scenario, path)
+    _ns(scenario, path)
     return path
 
 

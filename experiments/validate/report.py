@@ -1,15 +1,11 @@
-"""The tables in docs/results/validation.md."""
+"""The tables of netsim beside ns-2."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from experiments.validate.compare import Pair, Row
-from groupflow.study.errors import StudyError
-
-_DOCUMENT = Path(__file__).parents[2] / "docs/results/validation.md"
 
 HEADINGS = (
     "scenario",
@@ -72,12 +68,11 @@ def late_cells(table: Sequence[Row]) -> list[list[str]]:
     return [[*_names(row), *_differences(row.late)] for row in table if row.late is not None]
 
 
-def write(table: Sequence[Row], ns2_seconds: float, our_seconds: float) -> None:
-    """Replaces the tables between the document's markers."""
-    document = _replaced(_DOCUMENT.read_text(), "table", _markdown(HEADINGS, [cells(row) for row in table]))
-    document = _replaced(document, "late", _markdown(LATE_HEADINGS, late_cells(table)))
+def write(table: Sequence[Row], ns2_seconds: float, our_seconds: float, out: Path) -> None:
+    """Writes the tables, from which docs/results/validation.md has its figures, into `tables.md`."""
     cost = f"ns-2: {ns2_seconds:.1f} s of CPU. netsim, one thread: {our_seconds:.1f} s, its samples included."
-    _DOCUMENT.write_text(_replaced(document, "cost", cost))
+    tables = [_markdown(HEADINGS, [cells(row) for row in table]), _markdown(LATE_HEADINGS, late_cells(table))]
+    (out / "tables.md").write_text("\n\n".join([*tables, cost]) + "\n")
 
 
 def _names(row: Row) -> list[str]:
@@ -96,11 +91,3 @@ def _differences(pair: Pair) -> tuple[str, str, str, str]:
 def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     rows = [headings, ["---"] * len(headings), *lines]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def _replaced(document: str, name: str, text: str) -> str:
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    if not pattern.search(document):
-        raise StudyError(f"{_DOCUMENT.name} has no place for the {name}: {begin} ... {end}")
-    return pattern.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", document)

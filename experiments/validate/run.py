@@ -1,6 +1,5 @@
-"""`groupflow validate [--reuse] [SCENARIO...]`: prints and writes docs/results/validation.md's tables."""
+"""`groupflow validate [SCENARIO...]`: prints and writes docs/results/validation.md's tables."""
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,42 +10,25 @@ from rich.table import Table
 from experiments.validate import netsim, ns2, report
 from experiments.validate.compare import Pair, Row, pairs
 from experiments.validate.scenarios import Scenario, scenarios
-from groupflow.study.errors import RefusedError
-from groupflow.study.experiment import Experiment, Findings, Frame
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import Experiment, Study, always
+from groupflow.study.frame import Findings, Frame
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="beginning of a name (default: all)")
-    parser.add_argument("--reuse", action="store_true", help="take the runs that are in --out")
-
-
-def run(args: Namespace) -> None:
-    """All scenarios renew docs/results/validation.md.
-
-    Raises StudyError where the endpoints, on exact time, are not ns-2's.
-    """
-    every = list(scenarios())
-    wanted = [each for each in every if each.name.startswith(tuple(args.scenarios or [""]))]
-    if not wanted:
-        raise RefusedError(f"no scenario begins so; there are {', '.join(each.name for each in every)}")
-    frame = Frame[list[Row]](ExperimentOptions(args.name, args.out, json=args.json))
-    frame.run(_compared(wanted, frame, args.reuse), find)
-
-
-def _compared(wanted: Sequence[Scenario], frame: Frame[list[Row]], reuse: bool) -> Generator[list[Row]]:
+def measure(frame: Frame[list[Row]]) -> Generator[list[Row]]:
+    """All scenarios renew docs/results/validation.md."""
     ns2.install()
     netsim.build()
-    out, table = frame.options.out, list[Row]()
+    wanted, out, table = frame.runs, frame.options.out, list[Row]()
     for scenario in track(wanted, "scenarios", console=frame.console):
-        table += (rows := _rows(scenario, out, reuse))
+        table += (rows := _rows(scenario, out))
         yield rows
-    if len(wanted) == len(list(scenarios())):
+    if len(wanted) == len(frame.experiment.studies):
         timed = next(scenario for scenario in wanted if scenario.name == "line4-tahoe")
         report.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out))
 
 
-def find(compared: Sequence[Sequence[Row]]) -> Findings:
+def find(_: Frame[list[Row]], compared: Sequence[Sequence[Row]]) -> Findings:
+    """It fails where the endpoints, on exact time, are not ns-2's."""
     table = [row for rows in compared for row in rows]
     form: list[dict[str, Any]] = [report.form(row) for row in table]
     apart = ", ".join(f"{row.scenario.name} {row.flow + 1}" for row in table if row.exact.differs)
@@ -58,24 +40,24 @@ def find(compared: Sequence[Sequence[Row]]) -> Findings:
     return Findings({"flows.json": form}, form, shown, failed)
 
 
-def _rows(scenario: Scenario, out: Path, reuse: bool) -> list[Row]:
-    theirs = ns2.run(scenario, out, reuse=reuse)
-    ours = netsim.run(scenario, out, reuse=reuse)
+def _rows(scenario: Scenario, out: Path) -> list[Row]:
+    theirs = ns2.run(scenario, out)
+    ours = netsim.run(scenario, out)
     found = pairs(scenario, theirs, ours)
-    first, exact = _exact(scenario, theirs, out, reuse)
+    first, exact = _exact(scenario, theirs, out)
     late: list[Pair | None] = [None] * len(found)
     if any(pair.differs for pair in found):
-        late = list(pairs(scenario, netsim.exact(scenario, out, "departures", reuse=reuse), ours))
+        late = list(pairs(scenario, netsim.exact(scenario, out, "departures"), ours))
     return [
         Row(scenario, index, exact[index], first, found[index], late[index]) for index in range(len(found))
     ]
 
 
-def _exact(scenario: Scenario, theirs: Path, out: Path, reuse: bool) -> tuple[str, list[Pair]]:
+def _exact(scenario: Scenario, theirs: Path, out: Path) -> tuple[str, list[Pair]]:
     """The exact line, with ties as in ns-2: arrivals first, unless floating-point time reverses them."""
     tried: list[tuple[str, list[Pair]]] = []
     for first in ("arrivals", "departures"):
-        found = pairs(scenario, theirs, netsim.exact(scenario, out, first, reuse=reuse))
+        found = pairs(scenario, theirs, netsim.exact(scenario, out, first))
         tried.append((first, found))
         if all(pair.apart < 0.01 for pair in found):
             break
@@ -90,5 +72,9 @@ def _shown(headings: tuple[str, ...], lines: list[list[str]]) -> Table:
 
 
 EXPERIMENT = Experiment(
-    "netsim's TCP beside that of ns-2, which this installs; some ten minutes", run, add_options=add_options
+    "netsim's TCP beside that of ns-2, which this installs; some ten minutes",
+    [Study(each.name, each.title, always(each)) for each in scenarios()],
+    takes=("only",),
+    measure=measure,
+    find=find,
 )

@@ -1,14 +1,17 @@
 """Measurements of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TypeAlias
 
 from groupflow import sim
 from groupflow.study.errors import RunFailedError
+from groupflow.study.experiment import Simulation, by_case, seeded
 from groupflow.study.files import Row
-from papers.amcb.paper import TABLE, Case, Run
+from groupflow.study.pool import end_when_told
+from papers.amcb import network
+from papers.amcb.paper import NAMES, QUICK_SEEDS, SEEDS, TABLE, Case, Run
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,21 @@ def row(outcome: Outcome) -> Row:
         "paper_again_percent": cell.again_percent if cell else None,
     }
     return asdict(case) | {"seed": outcome.run.seed} | measured | paper
+
+
+def run_one(run: Run) -> Outcome:
+    """Simulates a run. Raises RunFailedError."""
+    return measure(run, sim.run(network.scenario(run), end_when_told))
+
+
+SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
+    simulate=run_one,
+    group=by_case,
+    rows=lambda outcome: [row(outcome)],
+    title=lambda run: f"{NAMES[run.case.method]}, {run.case.size:,} bytes",
+    cost=lambda run: run.case.size * run.case.rims,
+)
+
+
+def runs(cases: Callable[[bool], Iterable[Case]]) -> Callable[[bool, int], list[Run]]:
+    return seeded(cases, lambda case, seed, _: Run(case, seed), SEEDS, QUICK_SEEDS)

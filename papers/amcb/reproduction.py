@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from groupflow.study.paper import Paper, Study
+from groupflow.study.experiment import Experiment
 from papers.amcb import claims, figures, flowcharts
-from papers.amcb.outcome import Outcomes
+from papers.amcb.outcome import SIMULATION, Outcomes, runs
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, Case
-from papers.amcb.simulation import SIMULATION, runs
-from papers.amcb.studies import STUDIES
+from papers.amcb.studies import forgetting, modes, overload, rims, size
 
 
 def _cases(quick: bool) -> Iterator[Case]:
@@ -20,16 +19,11 @@ def _draw(path: Path, found: Outcomes) -> None:
     flowcharts.draw(path.with_name("bone-hub.png"), path.with_name("bone-rim.png"))
 
 
-TABLE_1 = Study(
-    "table-1",
-    "latency and retransmission by the size of the file",
-    SIMULATION,
-    runs(_cases),
-    claims.evaluate,
-    _draw,
+TABLE_1 = SIMULATION.study(
+    "table-1", "latency and retransmission by the size of the file", runs(_cases), claims.evaluate, _draw
 )
-PAPER = Paper(
-    about="round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
+EXPERIMENT = Experiment(
+    "round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
+    [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting, overload))],
     default=lambda quick: [TABLE_1],
-    studies=STUDIES,
 )

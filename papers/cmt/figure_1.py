@@ -19,9 +19,9 @@ from groupflow import sim
 from groupflow._native import tree_study
 from groupflow.files.topology import parse
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, save, subplots
-from groupflow.study.paper import Simulation, Study
-from papers.cmt.tree.plan import Run as TreeRun
+from groupflow.study.drawing import bar, save, subplots
+from groupflow.study.experiment import Simulation
+from papers.cmt.tree.runs import Run as TreeRun
 
 SENDERS: Mapping[str, Mapping[str, str]] = {
     "multicast": {},
@@ -167,7 +167,7 @@ def draw(path: Path, outcomes: Outcomes) -> None:
             (later, {to: later_ms(outcomes, way, to) for to in RECIPIENTS}),
         ):
             at = [n + 0.2 * (place - 1.5) for n in range(len(values))]
-            panel.bar(at, list(values.values()), 0.2, color=COLOURS[place], label=way)
+            panel.bar(at, list(values.values()), 0.2, label=way, **bar(place))
             panel.set_xticks(range(len(values)), [name.upper() for name in values])
     copies.set_ylabel("Copies, acknowledgements too")
     later.set_ylabel("Later than by unicast [ms]")
@@ -183,7 +183,7 @@ SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
     cost=lambda run: 1,
     folder=lambda run: f"figure-1/{run.way}",
 )
-FIGURE_1 = Study(
-    "figure-1", "Fig. 1: IP multicast, a chain and a better tree", SIMULATION,
+FIGURE_1 = SIMULATION.study(
+    "figure-1", "Fig. 1: IP multicast, a chain and a better tree",
     lambda quick, seed: [Run(way, seed) for way in SENDERS], judge, draw,
 )  # fmt: skip

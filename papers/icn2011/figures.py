@@ -1,15 +1,16 @@
 """The paper's figures 6 to 12: an index against the load, mean and standard deviation over the seeds. Lines
 beyond the paper are a group session on P4 switches, and TCP through members."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from groupflow.study.drawing import Axes, save, subplots
+from groupflow.study.drawing import Axes, marked, save, subplots
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, Method
 
-COLOURS = {"unicast": "#555555", "n2n": "#c06010", "e2e": "#1f4e79", "group": "#2e8540", "members": "#9a6fb0"}
+LOOKS: Mapping[Method, int] = {"e2e": 0, "n2n": 1, "group": 2, "members": 4, "unicast": 6}
+"""of each method, the number of its colour and marker"""
 LINES: tuple[Method, ...] = (*reversed(METHODS), *BEYOND)
 MBPS = (0.0, 104.0)
 RATIO = (0.0, 1.04)
@@ -112,7 +113,7 @@ def panel(axis: Axes, figure: Figure, points: Points) -> None:
         cases = [case for case in points if case == replace(line.case, load=case.load)]
         if not cases:
             continue  # a study of the paper's methods alone
-        curve(axis, points, cases, figure.index, line.label, COLOURS[line.case.method], dashed=line.dashed)
+        curve(axis, points, cases, figure.index, line.label, LOOKS[line.case.method], dashed=line.dashed)
     axis.set(ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
     axis.set_title(f"Fig. {figure.number}: {figure.title}", fontsize="medium")
     axis.legend(fontsize="x-small")
@@ -124,7 +125,7 @@ def curve(
     cases: Iterable[Case],
     index: Callable[[Indices], float],
     label: str,
-    colour: str,
+    look: int,
     *,
     dashed: bool = False,
     over: Callable[[Case], float] = lambda case: case.load,
@@ -136,11 +137,9 @@ def curve(
         [index(point.mean) for _, point in found],
         yerr=[index(point.spread) for _, point in found],
         label=label,
-        color=colour,
         linestyle="--" if dashed else "-",
-        marker="o" if dashed else "s",
         markerfacecolor="white" if dashed else None,
-        markersize=3.5,
+        **marked(look),
         linewidth=1.1,
         capsize=2,
     )

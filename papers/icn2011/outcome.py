@@ -8,10 +8,27 @@ from typing import TypeAlias
 
 from groupflow import sim
 from groupflow.sim.results import FlowResult
+from groupflow.study.experiment import Simulation, seeded
 from groupflow.study.files import Row
+from groupflow.study.pool import end_when_told
+from papers.icn2011 import network
 from papers.icn2011.network import AGENTS, MESSAGE, SWITCH_OF, flow_name, member_name
-from papers.icn2011.paper import FRAME_BYTES, GROUP_PAYLOAD, MEGABIT, MESSAGE_PACKETS, MSS, Case, is_near
-from papers.icn2011.plan import Run
+from papers.icn2011.paper import (
+    BEYOND,
+    FRAME_BYTES,
+    GROUP_PAYLOAD,
+    MEGABIT,
+    MESSAGE_PACKETS,
+    MSS,
+    QUICK_SECONDS,
+    QUICK_SECONDS_BEYOND,
+    QUICK_SEEDS,
+    SECONDS,
+    SEEDS,
+    Case,
+    Run,
+    is_near,
+)
 
 FULL = "queue_full"
 """reason of a lost packet. Ticks of diffusion-type flow control also end in a switch, but are no loss."""
@@ -195,3 +212,32 @@ def row(outcome: Outcome) -> Row:
     indices = {name: round(value, 6) for name, value in asdict(outcome.indices).items()}
     cost = {"packet_hops": outcome.packet_hops, "wall_s": round(outcome.wall_s, 3)}
     return {**asdict(run.case), "seed": run.seed, "simulated_s": run.seconds, **indices, **cost}
+
+
+def run_one(run: Run) -> Outcome:
+    scenario = network.scenario(run.case, seconds=run.seconds, seed=run.seed)
+    return measure(run, sim.run(scenario, end_when_told))
+
+
+SIMULATION: Simulation[Run, Outcome, Points] = Simulation(
+    simulate=run_one,
+    group=points,
+    rows=lambda outcome: [row(outcome)],
+    title=lambda run: f"{run.case.method} {run.case.load:g}",
+    cost=lambda run: run.cost,
+)
+
+
+def runs(cases: Callable[[bool], Iterable[Case]]) -> Callable[[bool, int], list[Run]]:
+    """Makes runs of the cases with the paper's number of seeds and duration; or of the short variant, in
+    which methods beyond the paper's have one seed."""
+    made = seeded(cases, lambda case, seed, quick: Run(case, seed, _seconds(case, quick)), SEEDS, QUICK_SEEDS)
+    return lambda quick, seed: [
+        run for run in made(quick, seed) if not (quick and run.case.method in BEYOND and run.seed > seed)
+    ]
+
+
+def _seconds(case: Case, quick: bool) -> float:
+    if not quick:
+        return SECONDS
+    return QUICK_SECONDS_BEYOND if case.method in BEYOND else QUICK_SECONDS

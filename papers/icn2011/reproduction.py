@@ -2,29 +2,31 @@
 
 from functools import partial
 
-from groupflow.study.paper import Paper, Study
+from groupflow.study.experiment import AnyStudy, Experiment
 from papers.icn2011 import claims, figures, findings
 from papers.icn2011.figures import Figure
-from papers.icn2011.outcome import Outcome, Points
-from papers.icn2011.plan import Run, loads
-from papers.icn2011.simulation import SIMULATION, runs
-from papers.icn2011.studies import STUDIES
+from papers.icn2011.outcome import SIMULATION, runs
+from papers.icn2011.paper import usual_loads
+from papers.icn2011.studies import agent_acks, agent_rate, cache_ratio, cubic, diffusion, fig7, window
 
 
-def _study(figure: Figure) -> Study[Run, Outcome, Points]:
-    return Study(
+def _study(figure: Figure) -> AnyStudy:
+    return SIMULATION.study(
         f"figure-{figure.number}",
         figure.title,
-        SIMULATION,
-        runs(lambda quick: figure.cases(loads(quick=quick))),
+        runs(lambda quick: figure.cases(usual_loads(quick))),
         lambda points: [*claims.evaluate(figure.number, points), *findings.evaluate(figure.number, points)],
         partial(figures.draw, figure),
     )
 
 
 FIGURES = [_study(figure) for figure in figures.FIGURES]
-PAPER = Paper(
-    about="split connections for group communication (Emina et al. 2011)",
+EXPERIMENT = Experiment(
+    "split connections for group communication (Emina et al. 2011)",
+    [
+        *FIGURES,
+        *(cache_ratio.STUDY, fig7.CONNECTIONS, agent_acks.STUDY, agent_rate.STUDY, fig7.SENDER_BUFFER),
+        *(window.STUDY, cubic.STUDY, diffusion.STUDY),
+    ],
     default=lambda quick: FIGURES,
-    studies=STUDIES,
 )

@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from groupflow.study.drawing import COLOURS, PALE, Axes, save, subplots
+from groupflow.study.drawing import COLOURS, PALE, Axes, bar, save, subplots
+from groupflow.study.drawing import line as look
 from papers.sakajiri.claims import MODEL_1, MODEL_2, over
 from papers.sakajiri.outcome import Outcome, Outcomes
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TABLE_II, TCPS, Case
 
+SHOWN = ("t0", "t1", "t3", "t4")
+"""the paper's choice: two clients of low, two of high priority"""
 SMOOTH = 10
 """rounds whose mean is one point of a line: 5 s"""
 
@@ -30,7 +33,7 @@ def line(axis: Axes, outcome: Outcome, names: Sequence[str], label: str, **style
     series = [outcome.series[name] for name in names if name in outcome.series]
     rates = [fmean(rates) for rates in zip(*(each.mbps for each in series), strict=True)]
     smooth = [fmean(rates[max(0, n - SMOOTH + 1) : n + 1]) for n in range(len(rates))]
-    axis.plot(series[0].ends_s, smooth, label=label, linewidth=1.0, **style)
+    axis.plot(series[0].ends_s, smooth, label=label, linewidth=1.2, **style)
 
 
 def targets(axis: Axes, outcome: Outcome) -> None:
@@ -46,7 +49,8 @@ def targets(axis: Axes, outcome: Outcome) -> None:
 def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes) -> None:
     """Draws averages of high and of low priority clients."""
     drawing, axis = subplots(figsize=(6.4, 3.8))
-    for (name, case), colour in zip(cases.items(), COLOURS, strict=False):
+    for number, (name, case) in enumerate(cases.items()):
+        colour = COLOURS[number]
         line(axis, found[case][0], HIGH, f"{name}, high priority", color=colour)
         line(axis, found[case][0], LOW, f"{name}, low priority", color=colour, linestyle="--")
     targets(axis, next(iter(found.values()))[0])
@@ -58,8 +62,8 @@ def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes
 def _by_terminal(case: Case, title: str, path: Path, found: Outcomes) -> None:
     """Draws Terminals 0 and 1 of low, 3 and 4 of high priority."""
     drawing, axis = subplots(figsize=(6.4, 3.8))
-    for name, colour in zip(("t0", "t1", "t3", "t4"), COLOURS, strict=False):
-        line(axis, found[case][0], (name,), f"Terminal {name[1]}", color=colour)
+    for number, name in enumerate(SHOWN):
+        line(axis, found[case][0], (name,), f"Terminal {name[1]}", **look(number))
     targets(axis, found[case][0])
     axis.set_title(title, fontsize="medium")
     axis.legend(fontsize="x-small", ncols=2)
@@ -71,8 +75,8 @@ def _table(title: str, path: Path, found: Outcomes) -> None:
     drawing, axis = subplots(figsize=(5.6, 3.6))
     for place, tcp in enumerate(TCPS):
         for names, paper, offset in ((HIGH, TABLE_II[tcp][0], -0.2), (LOW, TABLE_II[tcp][1], 0.2)):
-            colour = COLOURS[0] if names is HIGH else COLOURS[1]
-            axis.bar(place + offset, over(found[Case("both", tcp)], names), 0.36, color=colour)
+            style = bar(0 if names is HIGH else 1)
+            axis.bar(place + offset, over(found[Case("both", tcp)], names), 0.36, **style)
             axis.plot(place + offset, paper, marker="D", color="black", markersize=4)
     axis.set_xticks(range(len(TCPS)), list(TCPS.values()))
     axis.set(ylabel="Average throughput [Mb/s]", ylim=(0, 2.0))

@@ -1,13 +1,18 @@
 """Measurements of one run: throughput, connections and buffer of every client in every round."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TypeAlias
 
+from groupflow.sim import gather
 from groupflow.sim.gather import Round
+from groupflow.study.experiment import Simulation, by_case, seeded
 from groupflow.study.files import Row
-from papers.sakajiri.paper import HIGH, LOW, MEGABIT, Case, Run
+from groupflow.study.pool import end_when_told
+from papers.sakajiri import network
+from papers.sakajiri.paper import FULL, HIGH, LOW, MEGABIT, NAMES, QUICK, QUICK_SEEDS, SEEDS, Case, Run
 
 Span: TypeAlias = tuple[float, float]
 """seconds: from, until"""
@@ -124,3 +129,24 @@ def rows(outcome: Outcome) -> Iterable[Row]:
                     **case, "interference": int(run.case.interference), **link, "seed": run.seed,
                     "client": client, "until_s": span[1], **means,
                 }  # fmt: skip
+
+
+def run_one(run: Run) -> Outcome:
+    started = time.monotonic()
+    rounds, hops = gather.run(network.scenario(run), network.gathering(run), end_when_told)
+    return measure(run, rounds, hops, time.monotonic() - started)
+
+
+SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
+    simulate=run_one,
+    group=by_case,
+    rows=rows,
+    title=lambda run: NAMES[run.case.method],
+    cost=lambda run: run.seconds,
+)
+
+
+def runs(cases: Callable[[bool], Iterable[Case]], seeds: int = SEEDS) -> Callable[[bool, int], list[Run]]:
+    return seeded(
+        cases, lambda case, seed, quick: Run(case, seed, QUICK if quick else FULL), seeds, QUICK_SEEDS
+    )

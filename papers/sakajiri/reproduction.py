@@ -2,23 +2,21 @@
 
 from functools import partial
 
-from groupflow.study.paper import Paper, Study
+from groupflow.study.experiment import AnyStudy, Experiment
 from papers.sakajiri.claims import RULES
 from papers.sakajiri.figures import FIGURES, Figure
-from papers.sakajiri.outcome import Outcome, Outcomes
-from papers.sakajiri.paper import Run
-from papers.sakajiri.simulation import SIMULATION, runs
+from papers.sakajiri.outcome import SIMULATION, runs
 from papers.sakajiri.studies import STUDIES
 
 
-def _study(name: str, figure: Figure) -> Study[Run, Outcome, Outcomes]:
+def _study(name: str, figure: Figure) -> AnyStudy:
     cases = runs(lambda quick: figure.cases)
-    return Study(name, figure.title, SIMULATION, cases, RULES[name], partial(figure.draw, figure.title))
+    return SIMULATION.study(name, figure.title, cases, RULES[name], partial(figure.draw, figure.title))
 
 
 FIGURES_AND_TABLE = [_study(name, figure) for name, figure in FIGURES.items()]
-PAPER = Paper(
-    about="receiver-side tuning on a server that gathers (Sakajiri et al.)",
+EXPERIMENT = Experiment(
+    "receiver-side tuning on a server that gathers (Sakajiri et al.)",
+    [*FIGURES_AND_TABLE, *STUDIES],
     default=lambda quick: FIGURES_AND_TABLE,
-    studies=STUDIES,
 )

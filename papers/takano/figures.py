@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from groupflow.study.drawing import COLOURS, PALE, Axes, save, subplots
+from groupflow.study.drawing import COLOURS, GREY, PALE, Axes, save, subplots
 from papers.takano.outcome import Outcome
 
 SNAPSHOTS = 5
@@ -21,7 +21,7 @@ def efficiency(path: Path, tcp: Sequence[Outcome], dfc: Sequence[Outcome]) -> No
             axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.5, color=PALE)
         first = runs[0]
         axis.plot(first.time_s, first.efficiency, linewidth=0.8, color=COLOURS[0])
-        axis.axhline(0.5, linewidth=0.6, color="#888888", linestyle=":")
+        axis.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
         more = f", {len(runs)} runs" if len(runs) > 1 else ""
         axis.set(title=side + more, xlabel="time (s)", ylim=(0, 1), xlim=(0, first.case.seconds))
         axis.grid(alpha=0.25)
@@ -56,5 +56,5 @@ def _instants(tcp: Outcome) -> list[float]:
 def _snapshot(axis: Axes, outcome: Outcome, at: float) -> None:
     row = outcome.queues[int(np.searchsorted(outcome.time_s, at).clip(max=len(outcome.time_s) - 1))]
     axis.bar(np.arange(1, len(row) + 1), row, width=0.8, color=COLOURS[0])
-    axis.axhline(outcome.case.buffer, linewidth=0.6, color="#b03030", linestyle=":")
+    axis.axhline(outcome.case.buffer, linewidth=0.6, color=COLOURS[3], linestyle=":")
     axis.text(0.98, 0.8, f"{at:.3f} s", transform=axis.transAxes, ha="right")

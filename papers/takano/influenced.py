@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groupflow.study.claims import Claim
-from groupflow.study.drawing import COLOURS, save, subplots
-from groupflow.study.paper import Simulation, Study
+from groupflow.study.drawing import marked, save, subplots
+from groupflow.study.experiment import Simulation, always
 from papers.takano.paper import CASES, MEGABIT, PACKET_BYTES
 
 NAME = "figure-2"
@@ -91,14 +91,13 @@ def _within(value: float, bounds: tuple[int, int]) -> bool:
 def draw(path: Path, points: Points) -> None:
     figure, axis = subplots(figsize=(6, 4))
     speeds = [bps / MEGABIT for bps in points]
-    for colour, name, values in zip(
-        COLOURS,
-        ("control by hosts", "control by nodes"),
-        ([p.hosts for p in points.values()], [p.nodes for p in points.values()]),
-        strict=False,
-    ):
-        axis.loglog(speeds, values, marker="o", color=colour, label=name)
-    axis.set(title="Fig. 2", xlabel="network speed (Mb/s)", ylabel="packets influenced by control delay")
+    axis.loglog(speeds, [p.hosts for p in points.values()], label="control by hosts", **marked(0))
+    axis.loglog(speeds, [p.nodes for p in points.values()], label="control by nodes", **marked(1))
+    axis.set(
+        title="Fig. 2: packets sent while a control is under way",
+        xlabel="network speed (Mb/s)",
+        ylabel="packets influenced",
+    )
     axis.grid(alpha=0.25)
     axis.legend()
     save(figure, path)
@@ -112,14 +111,8 @@ def _by_speed(found: Sequence[Influenced]) -> Points:
     return {point.run.bps: point for point in found}
 
 
-def _points(quick: bool, seed: int) -> list[Speed]:
-    """All points, as they cost nothing and nothing in them is drawn."""
-    del quick, seed
-    return [Speed(bps) for bps in SPEEDS_BPS]
-
-
 COMPUTATION: Simulation[Speed, Influenced, Points] = Simulation(
     compute, _by_speed, _rows, title=lambda speed: f"Fig. 2, {speed.bps / MEGABIT:g} Mb/s", cost=lambda _: 1.0
 )
 ABOUT = "Fig. 2: packets influenced by control delay, computed"
-FIGURE_2 = Study(NAME, ABOUT, COMPUTATION, _points, judge, draw)
+FIGURE_2 = COMPUTATION.study(NAME, ABOUT, always(*map(Speed, SPEEDS_BPS)), judge, draw)

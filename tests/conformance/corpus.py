@@ -223,11 +223,11 @@ PAGE = """# Programs from outside
 *Results: p4c's own test programs for v1model on gfswitch and on BMv2: the same program, entries and packets.*
 
 Each program gets 16 packets of all kinds without entries, and the same with random entries. Fields that
-depend on time or chance, and packets after BMv2 has ended, are not compared. A table with initial entries
-gets no more, as BMv2 refuses them even where the entries are not `const`. After a restart both switches do
-the same where BMv2 keeps fields of invalid headers from earlier packets, or where a packet whose loop does
-not end holds up the others. Made by `{command}`, with
-the folders of p4c's samples.
+depend on time or chance are not compared. Packets after BMv2 has ended are not compared either. A table with
+initial entries gets no more, as BMv2 refuses them. BMv2 keeps fields of invalid headers from earlier packets;
+such programs send the same packets after a restart only.
+
+Made by `{command}`, with the folders of p4c's samples.
 
 """
 

@@ -135,9 +135,9 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
         assert found["dispatcher"]["at"].endswith(f":{dispatcher.events['ready']['port']}")
 
         # Bounds are obeyed while the processes run.
-        assert await ctl(control.url, "agents", "bound", "rim", "rim1", "--bytes", str(BYTES)) == 0
-        assert await ctl(control.url, "agents", "bound", "hub", "hub1", "--rate", f"{RATE}bit") == 0
-        assert await ctl(control.url, "agents", "bound", "dispatcher", "d1", "--hosts", "1") == 0
+        assert await ctl(control.url, "agent", "set", "rim", "rim1", "--bytes", str(BYTES)) == 0
+        assert await ctl(control.url, "agent", "set", "hub", "hub1", "--rate", f"{RATE}bit") == 0
+        assert await ctl(control.url, "agent", "set", "dispatcher", "d1", "--hosts", "1") == 0
         await agents.until("obeyed", lambda found: all_obey(found) and held(found) == (1, SIZE))
         assert agents.cached() == {"b.bin"}, "the least recently used went"
         assert rim.events["evicted"]["file"] == "a.bin"
@@ -171,7 +171,7 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
         assert "rim1" in page and f"{BYTES} bytes" in page and "250kbit" in page and "1 hosts" in page
 
         # Without a bound of the controller, each has its own.
-        assert await ctl(control.url, "agents", "bound", "rim", "rim1", "--bytes", "none") == 0
+        assert await ctl(control.url, "agent", "set", "rim", "rim1", "--bytes", "none") == 0
         await agents.until("its own", lambda found: found["rim"]["bounds"]["bytes"] == 1 << 30)
         rim.process.terminate()
         await rim.ended()
@@ -195,7 +195,7 @@ async def test_a_cache_agent_obeys_a_bound_while_a_stream_runs(make_lab: MakeLab
             session = lab.session(window=256)
             async with lab.transfer(session, lab.file(size), sender="h1") as transfer:
                 await eventually(lambda: stored() > 2 * bound, 30, "more is stored than the bound")
-                words = ("agents", "bound", "cache", name, "--bytes", str(bound))
+                words = ("agent", "set", "cache", name, "--bytes", str(bound))
                 assert await ctl(lab.controller.url, *words) == 0
                 await eventually(lambda: 0 < stored() <= bound, 10, "obeyed")
                 (await transfer.outcome(60)).assert_everyone_has_it()

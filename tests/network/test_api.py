@@ -1,4 +1,4 @@
-"""The Python API and the commands `groupflow send` and `groupflow recv`, in hosts of a real network."""
+"""The Python API, and `groupflow session send` and `recv`, in hosts of a real network."""
 
 import asyncio
 import sys

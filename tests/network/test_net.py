@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from groupflow.cli.command import FAILURE, REFUSED, USAGE
 
 from groupflow.agents.programs import find_program
-from groupflow.cli.command import FAILURE, REFUSED, USAGE
 
 HALL = """
 name: hall
@@ -120,7 +120,7 @@ def test_a_killed_controller_is_started_again_with_its_sessions(folder: Path) ->
     """Whatever ends a network, its name's file goes with it."""
     with up("hall.yaml", "--record", "hall.rec", stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        subprocess.run([*COMMAND[:-1], "ctl", "sessions", "create", "7"], check=True, capture_output=True)
+        subprocess.run([*COMMAND[:-1], "ctl", "session", "create", "7"], check=True, capture_output=True)
         pid = int(subprocess.check_output(["pgrep", "-f", "controller run --topology"]))
         os.kill(pid, signal.SIGKILL)
         told = process.stderr.readline()

@@ -103,8 +103,8 @@ def targets(lab: Lab, session: SessionAccess) -> dict[str, tuple[object, ...]]:
 
 
 async def want(lab: Lab, session: SessionAccess, name: str, *options: str) -> None:
-    command = [sys.executable, "-m", "groupflow.cli.main", "ctl", "--api", lab.controller.url]
-    command += ["members", "set", str(session.id), str(members(lab, session)[name]["id"]), *options]
+    command = [sys.executable, "-m", "groupflow.cli.main", "--api", lab.controller.url]
+    command += ["member", "set", str(session.id), str(members(lab, session)[name]["id"]), *options]
     process = await asyncio.create_subprocess_exec(*command)
     assert await process.wait() == 0
 

@@ -5,9 +5,9 @@ import sys
 from typing import Any, cast
 
 import pytest
+from groupflow.cli.command import REFUSED
 
 from groupflow.agents.errors import PutOutError
-from groupflow.cli.command import REFUSED
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
 from tests.support.tokens import token_file
@@ -73,7 +73,7 @@ async def test_members_that_are_refused_hear_why(splitting: Lab) -> None:
             ("mb1", "00" * 16, "token"),
             ("another", token, "mb1 is a member with port 9000 of mb1 already"),
         ):
-            command = [sys.executable, "-m", "groupflow.cli.main", "member", str(subject.session.id)]
+            command = [sys.executable, "-m", "groupflow.cli.main", "session", "join", str(subject.session.id)]
             command += ["--token-file", token_file(given), "--listen", "9000", "--name", name]
             done = await asyncio.to_thread(subject.lab.network.hosts["mb1"].run, command)
             assert done.returncode == REFUSED and text in done.stderr, done.stderr

@@ -99,7 +99,7 @@ async def test_the_store_is_its_owners(folder: Path) -> None:
 
 
 async def test_no_token_is_in_a_command_line() -> None:
-    """Of `groupflow recv`, which waits for a controller in vain, and of the gfagent that it starts."""
+    """`groupflow session recv` waits for a controller in vain, and has started a gfagent."""
     token = "decafbad"
     words = (
         sys.executable,

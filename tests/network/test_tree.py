@@ -1,18 +1,24 @@
 """A clustered tree of hosts around a P4 switch: hosts that serve others die while the stream runs."""
 
-import shutil
+import asyncio
+import secrets
+import signal
+import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from experiments.nats import run as nats
-from experiments.tree import repair
+from experiments.tree import repair, service
+from experiments.tree.stream import Source, Subscriber
+from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
-from groupflow.files.topology import parse
-from groupflow.model.topology import Topology
-from groupflow.tree.members import Edges
+from groupflow.lab.waiting import until
+from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MakeLab, undisturbed
 
+PATIENCE_S = 30.0
 WITH_LOSSES_S = 2.0
 """s; messages of a repair get lost, too, each at the cost of TCP's least timeout, 0.2 s: four are rare"""
 
@@ -44,21 +50,50 @@ async def test_hosts_whose_parent_dies_go_on_within_a_second_and_miss_no_byte(
     assert max(found.seconds for found in repairs) < limit
 
 
-def few(count: int) -> Topology:
-    """The slow subscriber and some of the others."""
-    topology = variants.named("fan")
-    stay = {"p", "s1", nats.SLOW, *nats.SUBSCRIBERS[: count - 1]}
-    hosts = {name: host for name, host in topology.hosts.items() if name in stay}
-    links = tuple(link for link in topology.links if {link.a.node, link.b.node} <= stay)
-    return parse(variants.render(replace(topology, hosts=hosts, links=links)), "few")
+SLOW = "h5"
+SUBSCRIBERS = (SLOW, "h2", "h3", "h4", "h2", "h3")
+"""hosts of the star, of which the first has a slow link"""
+RATE_BPS, SLOW_BPS = 2_000_000, 1_000_000
 
 
-@pytest.mark.parametrize("system", sorted(nats.SYSTEMS))
-async def test_a_slow_and_a_killed_subscriber_cost_the_others_nothing(make_lab: MakeLab, system: str) -> None:
-    if system == "nats-server" and shutil.which("nats-server", path="/usr/bin:/usr/sbin") is None:
-        pytest.skip("nats-server is not installed")
-    with make_lab(few(6)) as lab:
-        names = [name for name in nats.SUBSCRIBERS if name in lab.network.hosts]
-        outcome = await nats.one(lab.network, system, 2_000_000, 6.0, names)
-    assert (outcome.lost, outcome.fast) == (0, 4)
-    assert outcome.worst_bps > 0.9 * outcome.rate_bps > 1.5 * outcome.slow_bps
+async def test_a_slow_and_a_killed_subscriber_cost_the_others_nothing(make_lab: MakeLab) -> None:
+    star = variants.with_link(
+        variants.named("star"), SLOW, "s1", lambda spec: replace(spec, rate=SLOW_BPS, queue=50)
+    )
+    async with AsyncExitStack() as stack:
+        network = stack.enter_context(make_lab(star)).network
+        at = {name: host.launcher() for name, host in network.hosts.items()}
+        token, to = secrets.token_hex(16), service.address(network, repair.SOURCE)
+        await stack.enter_async_context(service.dispatchers(at[repair.SOURCE], token, plain=True))
+        shared: dict[str, Any] = {"to": to, "token": token, "slow": "isolate"}
+        sending = TreeSendOptions(name=repair.SOURCE, members=len(SUBSCRIBERS), **shared)
+        source = AgentProcess(sending, launcher=at[repair.SOURCE], piped_input=True)
+        await stack.enter_async_context(source)
+        hosts: list[Subscriber] = []
+        for number, name in enumerate(SUBSCRIBERS):
+            receiving = TreeRecvOptions(name=f"{name}-{number}", start="start", **shared)
+            hosts.append(await stack.enter_async_context(Subscriber(receiving, at[name])))
+            await hosts[-1].wait_for("joined")
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
+        stream, stop = Source(source.data_in), asyncio.Event()
+        running = [tasks.create_task(host.read()) for host in hosts]
+        running.append(tasks.create_task(stream.write(RATE_BPS, stop)))
+        slow, *fast = hosts
+
+        async def have(count: int) -> bool:
+            return await until(lambda: all(host.received >= count for host in fast), PATIENCE_S)
+
+        assert await have(RATE_BPS // 8 * 3), "three seconds of the stream"
+        victim = max(fast, key=lambda host: len(host.children))
+        fast.remove(victim)
+        victim.signal(signal.SIGKILL)
+        began, before, slow_before = time.monotonic(), min(host.received for host in fast), slow.received
+        assert await have(before + RATE_BPS // 8 * 3)
+        took = time.monotonic() - began
+        rates = [8 * (min(host.received for host in fast) - before), 8 * (slow.received - slow_before)]
+        stop.set()
+        assert await have(stream.sent), "none lacks a byte"
+        assert rates[0] > 0.9 * RATE_BPS * took > 1.5 * rates[1], (rates, took)
+        for task in running:
+            task.cancel()
+        await AgentProcess.stop_all([source, slow, *fast])

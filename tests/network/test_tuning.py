@@ -57,7 +57,7 @@ class TuningController(Controller):
     async def add(self, name: str, target: str, capsys: pytest.CaptureFixture[str]) -> str:
         """Adds a client. Returns its token."""
         capsys.readouterr()
-        assert await ctl(self.url, "gather", "add", name, "--target", target, "--json") == 0
+        assert await ctl(self.url, "client", "create", name, "--target", target, "--json") == 0
         return json.loads(capsys.readouterr().out)["token"]
 
 
@@ -78,7 +78,7 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         killed = await start(*control.words)
         await until("controller ready", lambda: "ready" in killed.said)
         limits = ("--link", "1gbit", "--buffer", str(BUFFER), "--policy", "buffer")
-        assert await ctl(control.url, "gather", "configure", *limits) == 0
+        assert await ctl(control.url, "gather", "set", *limits) == 0
         tokens = {name: await control.add(name, "10mbit", capsys) for name in ("cam1", "cam2")}
         words = ("gather", "serve", "--controller", control.url, "--listen", "127.0.0.1:0", "--discard")
         server = await start(*words, "--plain", "--json", GROUPFLOW_AGENT_TOKEN=AGENTS_TOKEN)
@@ -89,13 +89,13 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         tokens["cam3"] = await control.add("cam3", "20mbit", capsys)
         await until("the server knows cam3", lambda: server.events["tuned"]["clients"] == 3)
         third = await send("cam3", tokens["cam3"])
-        assert await ctl(control.url, "gather", "remove", "cam2") == 0
+        assert await ctl(control.url, "client", "delete", "cam2") == 0
         clients = await control.sending("cam1", "cam3")
         assert await second.ended() == 4
         assert "client cam2 has been taken off the server's list" in second.said
         assert second.said.count("\n") == 1
         assert clients["cam1"]["window"] and clients["cam3"]["window"]
-        assert await ctl(control.url, "gather", "configure", "--policy", "none") == 0
+        assert await ctl(control.url, "gather", "set", "--policy", "none") == 0
         assert await ctl(control.url, "gather", "set", "cam1", "--target", "30mbit", "--priority", "7") == 0
 
         def windows() -> list[int | None]:
@@ -120,7 +120,7 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         assert (clients["cam1"]["target_bps"], clients["cam1"]["priority"]) == (30_000_000, 7)
         shown = await control.get("/gather")
         assert (shown["policy"], shown["buffer"], shown["server"]) == ("none", BUFFER, "up")
-        assert await ctl(control.url, "gather", "configure", "--policy", "gentle") == 0
+        assert await ctl(control.url, "gather", "set", "--policy", "gentle") == 0
         await until("tuned again", lambda: 0 < sum(each or 0 for each in windows()) <= BUFFER)
         assert await ctl(control.url, "status") == 0
         page = capsys.readouterr().out

@@ -37,13 +37,13 @@ traffic: {flow: {kind: tcp, from: h1, to: h2, variant: reno}}
 SESSION = """
 gfswitch {switch} &
 groupflow controller run --topology star &
-until groupflow ctl switches list | grep -qw up; do sleep 0.1; done
-groupflow ctl sessions create 7 --json >session.json
+until groupflow switch list | grep -qw up; do sleep 0.1; done
+groupflow session create 7 --json >session.json
 export GROUPFLOW_TOKEN=$(python -c 'import json; print(json.load(open("session.json"))["tokens"]["join"])')
 ip netns exec c1 gfagent cache --name c1 &
-ip netns exec h2 groupflow recv 7 --output copy.bin &
+ip netns exec h2 groupflow session recv 7 --output copy.bin &
 receiver=$!
-ip netns exec h1 groupflow send 7 --file data.bin --members 1
+ip netns exec h1 groupflow session send 7 --file data.bin --members 1
 wait $receiver
 """
 

@@ -38,4 +38,4 @@ async def served(agents: str | None = None) -> AsyncGenerator[tuple[World, httpx
 
 
 async def ctl(url: str, *words: str) -> int:
-    return await asyncio.to_thread(main, ["ctl", "--api", url, *words])
+    return await asyncio.to_thread(main, ["--api", url, *words])

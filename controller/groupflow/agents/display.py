@@ -20,14 +20,17 @@ from groupflow.agents.events import Event
 class Display:
     """Shows the events of a sender or a receiver. All but JSON goes to stderr: stdout may be the data."""
 
-    def __init__(self, label: str, *, json_lines: bool, events_to_stderr: bool = False) -> None:
+    def __init__(
+        self, label: str, *, json_lines: bool, events_to_stderr: bool = False, quiet: bool = False
+    ) -> None:
         self._label = label
         self._json = sys.stderr if events_to_stderr else sys.stdout
         self._json_lines = json_lines
+        self._quiet = quiet
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task = TaskID(0)
-        if not json_lines and self._console.is_terminal:
+        if not json_lines and not quiet and self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -71,7 +74,7 @@ class Display:
         """Prints a line beside the bar, or without a bar a line of its own."""
         if self._bar is not None:
             self._bar.update(self._task, note=line)
-        else:
+        elif not self._quiet:
             self._console.print(f"{self._label}: {line}", markup=False)
 
 

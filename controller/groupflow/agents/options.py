@@ -5,12 +5,16 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias, cast
+
+from groupflow.model.fields import FiniteRate, Help, Port, Range
+from groupflow.model.values import Name, Seconds, Secret, SessionId
 
 if TYPE_CHECKING:
     from groupflow.agents.events import Event
 
 Start: TypeAlias = Literal["now", "start"]
+START = Help("first byte: of the bytes sent from now on, or the oldest that is kept")
 
 
 def flag(name: str | None) -> dict[str, str | None]:
@@ -25,13 +29,19 @@ def own_name() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleOptions:
-    """Options of a role of gfagent: each field is a flag, left out where it is None or False."""
+    """Options of a role of gfagent: each field is a flag, left out where it is None or False.
+
+    A field with a `Help` is an option of `groupflow`, too.
+    """
 
     role: ClassVar[str]
     """gfagent's subcommand"""
-    name: str
-    """the member's name, e.g. its host's"""
-    token: str = field(default="", repr=False, metadata=flag(None))  # every user can read a command line
+    name: Annotated[str, Help("name of this host in events (default: the host's own)")] = field(
+        default_factory=own_name
+    )
+    token: Annotated[str, Help("file with the token"), Secret()] = field(
+        default="", repr=False, metadata=flag(None)
+    )
 
     @property
     def data_on_stdout(self) -> bool:
@@ -60,10 +70,12 @@ class RoleOptions:
 class MemberOfSession(RoleOptions):
     """Options that all roles of sessions have."""
 
-    iface: str | None = field(default=None, metadata=flag("bind-iface"))
-    """bind to this interface and use its address; None: the first that is up"""
-    join_timeout: int | None = None
-    """seconds without an answer; None: gfagent's default"""
+    iface: Annotated[
+        str | None, Help("network interface, whose address is used (default: the first that is up)")
+    ] = field(default=None, metadata=flag("bind-iface"))
+    join_timeout: Annotated[
+        Seconds | None, Help("time without an answer after which joining fails (default: 10s)")
+    ] = None
     seed: int | None = None
     """seed of the random timers; None: from the system"""
 
@@ -71,28 +83,29 @@ class MemberOfSession(RoleOptions):
 @dataclass(frozen=True, kw_only=True)
 class SendOptions(MemberOfSession):
     role = "send"
-    session: int
-    file: Path | None = None
-    """the file to send; None: the bytes written to gfagent's stdin"""
+    session: Annotated[SessionId, Help("number of the session")]
+    file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     datagrams: bool = False
-    members: int = 1
-    """number of receivers that must have joined before the sender begins"""
-    rate: int | None = None
-    """highest rate in bit/s; None: found out"""
+    members: Annotated[
+        int, Help("number of receivers that must have joined before the stream begins", "N"), Range(1)
+    ] = 1
+    rate: Annotated[FiniteRate | None, Help("highest sending rate (default: found out)")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecvOptions(MemberOfSession):
     role = "recv"
-    session: int
-    output: Path | None = None
-    """the file to write; None: gfagent's stdout"""
+    session: Annotated[SessionId, Help("number of the session")]
+    output: Annotated[Path | None, Help("file to write (default: stdout)")] = None
     datagrams: bool = False
-    start: Start = field(default="now", metadata=flag("from"))
-    source: int | None = None
-    """member id of the sender to hear; None: the controller decides"""
-    target: int | None = None
-    """rate wanted from a session that isolates, bit/s; None: none"""
+    start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))
+    source: Annotated[
+        int | None,
+        Help("member to receive from, if several send (default: the controller decides)", "MEMBER"),
+    ] = None
+    target: Annotated[FiniteRate | None, Help("rate wanted from a session that isolates (default: none)")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +113,9 @@ class MemberOptions(MemberOfSession):
     """A member whose streams come as TCP connections, to a program that listens on its host."""
 
     role = "member"
-    session: int
-    listen: int
-    """TCP port of the program"""
-    start: Start = field(default="now", metadata=flag("from"))
+    session: Annotated[SessionId, Help("number of the session")]
+    listen: Annotated[Port, Help("TCP port where the program listens")]
+    start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))
 
 
 @dataclass(frozen=True, kw_only=True)

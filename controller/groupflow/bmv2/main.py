@@ -19,7 +19,8 @@ from groupflow.bmv2.profiles import Profiles
 from groupflow.bmv2.remote import LostError, Place, RefusedError, Remote, find
 from groupflow.bmv2.tables import Tables
 from groupflow.bmv2.values import Lines
-from groupflow.cli.command import FAILURE, INTERRUPTED, OK, REFUSED, Parser
+from groupflow.cli.parser import Parser
+from groupflow.errors import Kind
 
 PROMPT = "RuntimeCmd: "
 
@@ -165,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         remote = Remote(place)
     except RefusedError as error:
         print(f"gfswitch-cli: {error}", file=sys.stderr)
-        return REFUSED
+        return Kind.INVALID.exit_code
     known = commands(remote)
     if sys.stdin.isatty():
         edit_lines(known)
@@ -178,14 +179,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print()
     except LostError as error:
         print(f"gfswitch-cli: {error}", file=sys.stderr)
-        return FAILURE
+        return Kind.FAILED.exit_code
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return Kind.INTERRUPTED.exit_code
     except BrokenPipeError:  # the reader of the output (`| head`) has enough
         sys.stderr.close()
     finally:
         remote.close()
-    return OK
+    return 0
 
 
 def edit_lines(names: Iterable[str]) -> None:

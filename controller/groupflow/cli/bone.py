@@ -1,159 +1,59 @@
 """`groupflow bone`: a hub that sends files to many caches at once, the caches, and orders to a hub."""
 
-import argparse
 import asyncio
 import json
 import sys
 import time
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from groupflow.agents.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
-from groupflow.agents.options import own_name
-from groupflow.cli import command, values
+from groupflow.agents.bone.options import HUB_HTTP, HubOptions, RimOptions
+from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.transfer import ended
+from groupflow.errors import Error
+from groupflow.model.fields import Help
 
 if TYPE_CHECKING:
     from groupflow.agents.bone.orders import FileView
     from groupflow.agents.events import Event
 
 _POLL_S = 0.5
-_REPAIR = (
-    "packets sent again (default: %(default)s, as in the paper; recommended: selective, 174 s where "
-    "go-back-n takes 416)"
-)
-"""figures: docs/results/amcb.md, scheduled"""
+
+To: TypeAlias = Annotated[str, Help("address of the hub or rim", "IP:PORT")]
 
 
-def register(subparsers: command.Subparsers) -> None:
-    commands = command.add_group(
-        subparsers, "bone", "send files to many caches at once, in rounds, and serve them there",
-        example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit",
-    )  # fmt: skip
-    _hub_arguments(commands)
-    _rim_arguments(commands)
-    _send_arguments(commands)
-    _list_arguments(commands)
+def hub(common: Common, *, options: HubOptions) -> int:
+    """Send new files of a folder, files that a rim asks for, and ordered files, until stopped."""
+    return _run(options, common)
 
 
-def _hub_arguments(commands: command.Subparsers) -> None:
-    hub = command.add_command(
-        commands, "hub",
-        "send new files of a folder, files that a rim asks for, and ordered files, until stopped", run_hub,
-        example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit\n"
-        "         groupflow bone hub --dir outbox --session 7\n"
-        "         groupflow bone hub --dir outbox --method unicast --rim 10.0.1.1:26500",
-    )  # fmt: skip
-    add = hub.add_argument
-    add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
-    add("--all", dest="everything", action="store_true", help="also send files already in the folder")
-    add("--method", choices=METHODS, default="scheduled", help="way of sending (default: %(default)s)")
-    add("--repair", choices=REPAIRS, default=HubOptions.repair, help=_REPAIR)
-    add(
-        "--rim", dest="rims", action="append", default=[], metavar="IP:PORT",
-        help="a rim's address, for --method unicast; may be repeated",
-    )  # fmt: skip
-    add("--rate", type=values.rate, metavar="RATE", help="sending rate, with all headers (default: 1mbit)")
-    add("--packet", type=int, metavar="BYTES", help="file bytes in a packet, at first (default: 1000)")
-    add("--per-round", type=int, metavar="N", help="packets in a round (default: 64)")
-    add("--join-ms", type=int, metavar="MS", help="time for rims to join a transfer (default: 2000)")
-    add("--result-ms", type=int, metavar="MS", help="time for rims to answer a round (default: 2000)")
-    add("--grace-ms", type=int, metavar="MS", help="delay that a packet may have (default: 500)")
-    add("--patience", type=int, metavar="N", help="rounds that a rim may leave unanswered (default: 20)")
-    _common_arguments(hub, HUB_HTTP, "address where the hub takes orders")
+def rim(common: Common, *, options: RimOptions) -> int:
+    """Cache the files that a hub sends and serve them over HTTP, until stopped."""
+    return _run(options, common)
 
 
-def _rim_arguments(commands: command.Subparsers) -> None:
-    rim = command.add_command(
-        commands, "rim",
-        "cache the files that a hub sends and serve them to local clients over HTTP, until stopped", run_rim,
-        example="groupflow bone rim --dir cache --iface eth0 --max-bytes 10GiB\n"
-        "         curl -O http://127.0.0.1:26503/video.mp4",
-    )  # fmt: skip
-    add = rim.add_argument
-    add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
-    add(
-        "--max-bytes", metavar="SIZE",
-        help="bound of all files; the least recently used files are removed first (default: 1GiB)",
-    )  # fmt: skip
-    add("--hub", metavar="IP:PORT", help="the only hub that is heard (default: any)")
-    add(
-        "--miss-wait", type=int, metavar="SECONDS",
-        help="time that clients wait for the first byte of a file (default: 120)",
-    )  # fmt: skip
-    add(
-        "--client-wait", type=int, metavar="SECONDS",
-        help="time until a client that reads nothing is disconnected (default: 60)",
-    )  # fmt: skip
-    _common_arguments(rim, RIM_HTTP, "address where clients get files")
+def _run(options: HubOptions | RimOptions, common: Common) -> int:
+    log_to_stderr(max(common.level, 30) if not common.verbose else common.level)
+    return ended(_stay(replace(options, orders=common.api is not None), common))
 
 
-def _common_arguments(parser: command.Parser, http: str, purpose: str) -> None:
-    add = parser.add_argument
-    add("--http", default=http, metavar="IP:PORT", help=f"{purpose} (default: %(default)s)")
-    add("--group", metavar="IP:PORT", help="multicast group of the rims (default: 239.83.84.1:26500)")
-    add("--session", type=int, metavar="ID", help="multicast in this session, through P4 switches")
-    values.add_token(parser, "the session's token")
-    add("--name", default=own_name(), help="name in the session (default: this host's name)")
-    add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
-    add("--address", metavar="IP", help="own address (default: the interface's address)")
-    values.add_controller_argument(parser)
-    add("--json", action="store_true", help="print events as JSON lines")
-
-
-def _send_arguments(commands: command.Subparsers) -> None:
-    send = command.add_command(
-        commands, "send", "have a hub send a file of its folder", run_send,
-        example="groupflow bone send video.mp4 --wait",
-    )  # fmt: skip
-    send.add_argument("name", metavar="NAME", help="the file's name in the hub's folder")
-    send.add_argument("--at", default=HUB_HTTP, metavar="IP:PORT", help="the hub (default: %(default)s)")
-    send.add_argument("--wait", action="store_true", help="wait until the file is sent; exit 1 if it fails")
-    send.add_argument("--json", action="store_true", help="print the state of the file as JSON")
-
-
-def _list_arguments(commands: command.Subparsers) -> None:
-    listing = command.add_command(
-        commands, "list", "list the files of a hub or a rim", run_list,
-        example="groupflow bone list --at 10.0.1.1:26503",
-    )  # fmt: skip
-    listing.add_argument(
-        "--at", default=HUB_HTTP, metavar="IP:PORT", help="hub or rim (default: this host's hub, %(default)s)"
-    )
-    listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
-
-
-def run_hub(args: argparse.Namespace) -> int:
-    return _run(values.options(HubOptions, args, rims=tuple(args.rims), orders=bool(args.controller)), args)
-
-
-def run_rim(args: argparse.Namespace) -> int:
-    return _run(values.options(RimOptions, args, orders=bool(args.controller)), args)
-
-
-def _run(options: HubOptions | RimOptions, args: argparse.Namespace) -> int:
-    command.log_to_stderr("warning")
-    return ended(_stay(options, args.controller, json_lines=args.json))
-
-
-async def _stay(options: HubOptions | RimOptions, controller: str | None, *, json_lines: bool) -> None:
+async def _stay(options: HubOptions | RimOptions, common: Common) -> None:
     from groupflow.agents.agent_process import AgentProcess
     from groupflow.agents.bone.registration import bone_registered
 
     def show(event: "Event") -> None:
         if event.name == "holds":  # for the controller, each second
             return
-        if json_lines:
+        if common.json:
             print(event.json(), flush=True)
-        elif (line := describe(event)) is not None:
+        elif not common.quiet and (line := describe(event)) is not None:
             print(f"bone: {line}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()
-    command.on_stop(stop.set)
+    on_stop(stop.set)
     async with (
         AgentProcess(options, on_event=show, piped_input=options.orders) as agent,
-        bone_registered(agent, controller),
+        bone_registered(agent, common.api),
     ):
         await agent.until(stop)
 
@@ -192,22 +92,25 @@ def describe(event: "Event") -> str | None:
     return f"{event.text('file')}: sent in {seconds:.1f} s, {again:.0f} % again, {who}"
 
 
-def run_send(args: argparse.Namespace) -> int:
-    from groupflow.agents.bone.orders import OrderError, send_file
+def send(
+    common: Common,
+    name: Annotated[str, Help("name of the file in the hub's folder")],
+    *,
+    to: To = HUB_HTTP,
+    wait: Annotated[bool, Help("wait until the file is sent; exit 1 if that fails")] = False,
+) -> None:
+    """Have a hub send a file of its folder."""
+    from groupflow.agents.bone.orders import send_file
 
-    try:
-        view = send_file(args.at, args.name)
-        if args.wait:
-            view = _watch(args.at, view)
-    except OrderError as error:
-        raise command.CommandError(str(error), command.FAILURE if error.found else command.REFUSED) from None
-    if args.json:
+    view = send_file(to, name)
+    if wait:
+        view = _watch(to, view)
+    if common.json:
         print(json.dumps(asdict(view)))
     else:
         print(f"bone: {view.name}: {view.state}", file=sys.stderr)
     if view.state == "failed":
-        raise command.CommandError(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")
-    return command.OK
+        raise Error(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")
 
 
 def _watch(at: str, view: "FileView") -> "FileView":
@@ -228,15 +131,13 @@ def _watch(at: str, view: "FileView") -> "FileView":
     return view
 
 
-def run_list(args: argparse.Namespace) -> int:
-    from groupflow.agents.bone.orders import OrderError, list_files
-
-    with command.failing_with(OrderError):
-        listing = list_files(args.at)
-    if args.json:
-        print(json.dumps(asdict(listing)))
-        return command.OK
+def list_all(common: Common, *, to: To = HUB_HTTP) -> None:
+    """List the files of a hub or a rim."""
+    from groupflow.agents.bone.orders import list_files
     from groupflow.cli.tables import print_table
 
-    print_table(map(asdict, listing.files), ["name", "size", "state", "sha256", "error"])
-    return command.OK
+    listing = list_files(to)
+    if common.json:
+        print(json.dumps(asdict(listing)))
+    else:
+        print_table(map(asdict, listing.files), ["name", "size", "state", "sha256", "error"])

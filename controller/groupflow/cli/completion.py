@@ -1,37 +1,31 @@
 """`groupflow completion`: a shell script that completes commands and options."""
 
-import argparse
 from argparse import ArgumentParser
 from contextlib import suppress
-from typing import cast
+from typing import Annotated, Literal, cast
 
-from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
-
-
-def register(subparsers: Subparsers) -> None:
-    parser = add_command(
-        subparsers, "completion", "print the script with which a shell completes commands and options", run,
-        example='eval "$(groupflow completion bash)"',
-    )  # fmt: skip
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell to complete in")
+from groupflow.errors import Error
+from groupflow.model.fields import Help
 
 
-def run(args: argparse.Namespace) -> int:
+def show(shell: Annotated[Literal["bash", "zsh", "tcsh"], Help("the shell to complete in")]) -> None:
+    """Print the script with which a shell completes commands and options."""
     import shtab
 
     from groupflow.cli.main import build_parser
 
-    print(shtab.complete(_whole(build_parser()), args.shell))
-    return OK
+    print(shtab.complete(whole(build_parser()), shell))
 
 
-def _whole(parser: ArgumentParser) -> ArgumentParser:
-    """With the arguments that a checkout adds, where there is one."""
+def whole(parser: ArgumentParser) -> ArgumentParser:
+    """The parser with all arguments, also those that a checkout adds where there is one."""
+    from groupflow.cli.parser import Parser
+
     if isinstance(parser, Parser):
-        with suppress(CommandError):
+        with suppress(Error):
             parser.complete()
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if isinstance(action.choices, dict):
             for each in cast("dict[str, ArgumentParser]", action.choices).values():
-                _whole(each)
+                whole(each)
     return parser

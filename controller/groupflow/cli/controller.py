@@ -1,116 +1,119 @@
-"""`groupflow controller`: runs the controller of a network."""
+"""`groupflow controller run` and `watch`: the controller of a network, and its events."""
 
-import argparse
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import localtime, strftime
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from groupflow.cli import command, values
+from groupflow import units
+from groupflow.cli.access import Certificate
+from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.rest import Row, api_of, check, client, unreachable
 from groupflow.data import P4_JSON, P4INFO
-
-DEFAULT_API = "127.0.0.1:9580"
+from groupflow.errors import UnavailableError, UsageError
+from groupflow.model.fields import Help, Range, Size, Written, text_like
+from groupflow.model.values import Name, Secret
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
-    from typing import TypeAlias
 
-    Where: TypeAlias = tuple[str, int] | int | Path
     from groupflow.control.split.service import SplitOptions
 
-
-def register(subparsers: command.Subparsers) -> None:
-    commands = command.add_group(
-        subparsers, "controller", "run the controller of a network of switches",
-        example="groupflow controller run --topology fig5",
-    )  # fmt: skip
-    run = command.add_command(
-        commands, "run", "connect to every switch of a topology and serve its sessions, until stopped",
-        run_controller,
-        example="groupflow controller run --topology net.yaml --store groupflow.db",
-    )  # fmt: skip
-    add = run.add_argument
-    add("--topology", required=True, metavar="FILE", help="the network: YAML or a name: fig5")
-    add("--store", type=Path, metavar="FILE", help="SQLite file of the controller's state (default: none)")
-    add(
-        "--api", action="append", type=values.api, metavar="HOST:PORT",
-        help=f"address of the REST API; unix:PATH; or fd:N, a listening socket that this process inherits; "
-        f"repeatable (default: {DEFAULT_API})",
-    )  # fmt: skip
-    add("--tls-cert", type=Path, metavar="FILE", help="the API's certificate, PEM: it is served over HTTPS")
-    add("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM")
-    add(
-        "--insecure", action="store_true",
-        help="serve the API beyond this machine without TLS: its token can be read on the way",
-    )  # fmt: skip
-    for option, own, what in (
-        ("--p4info", P4INFO, "P4Info of the P4 program"),
-        ("--p4-json", P4_JSON, "the P4 program as p4c wrote it"),
-    ):
-        add(option, type=Path, default=own, metavar="FILE", help=f"{what} (default: groupflow's own)")
-    values.add_token(
-        run, "the token that agents must show", option="--agent-token-file", variable="GROUPFLOW_AGENT_TOKEN",
-        default=None, dest="agent_token",
-    )  # fmt: skip
-    add(
-        "--cache-bytes", type=int, default=0, metavar="N",
-        help="bound of a stream's cache (default: the agent's own bound)",
-    )  # fmt: skip
-    add(
-        "--tcp-prefix", type=_prefix, default="10.200.0.0/16", metavar="PREFIX",
-        help="addresses of TCP sessions; switches refuse those that have no session (default: %(default)s)",
-    )  # fmt: skip
-    add(
-        "--agent-control", action="append", default=[], metavar="WHERE",
-        help="split agents' control sockets: a FOLDER with HOST.split.sock of each (default: "
-        "/run/groupflow), or HOST=PATH or HOST=IP:PORT of one; repeatable",
-    )  # fmt: skip
-    add(
-        "--policy-file", type=Path, action="append", default=[], metavar="FILE",
-        help="Python file with tuning policies of one's own, for `ctl gather configure`; repeatable",
-    )  # fmt: skip
-    add(
-        "--switch-sockets", type=Path, metavar="FOLDER",
-        help="folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness",
-    )  # fmt: skip
-    add("--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`")
-    add("--take-over", action="store_true", help="take the switches from a controller that runs already")
-    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+Where: TypeAlias = tuple[str, int] | int | Path
+DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
+DEFAULT_LISTEN = ("127.0.0.1", 9580)
 
 
-def run_controller(args: argparse.Namespace) -> int:
-    import asyncio
-
-    from groupflow.agents.api_token import TokenFileError
-    from groupflow.control.api.server import ApiError
-    from groupflow.control.gather.plugin import PolicyFileError
-    from groupflow.control.live.recording import RecordingError
-    from groupflow.control.split.service import SplitError
-    from groupflow.model.topology import TopologyError
-    from groupflow.p4rt.connection import TakenError
-    from groupflow.p4rt.program import ProgramError
-    from groupflow.store.interface import StoreError
-
-    tls = values.certificate(args)
-    if args.cache_bytes < 0:
-        raise command.CommandError(
-            f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0", command.USAGE
-        )
-    command.log_to_stderr(args.log_level)
-    unusable = (TopologyError, ProgramError, PolicyFileError, RecordingError)
-    with (
-        command.failing_with(StoreError, ApiError, TokenFileError, SplitError, TakenError),
-        command.failing_with(*unusable, code=command.REFUSED),
-    ):
-        asyncio.run(_serve(args, tls))
-    return command.OK
+def _where(text: object) -> Where:
+    """An address to listen at; a Unix socket's path, written `unix:PATH`; or, written `fd:3`, the descriptor
+    of a socket that listens already."""
+    kind, _, number = str(text).partition(":")
+    if kind == "unix" and number:
+        return Path(number)
+    if kind == "fd":
+        if not number.isdecimal():
+            raise units.UnitError(f"{text!r} is no descriptor; write one like fd:3")
+        return int(number)
+    return units.parse_address(str(text), lowest_port=0)
 
 
-async def _serve(args: argparse.Namespace, tls: tuple[Path, Path] | None) -> None:
-    import asyncio
+def _prefix(text: object) -> IPv4Network:
+    try:
+        prefix = IPv4Network(str(text))
+    except ValueError:
+        prefix = None
+    if prefix is None or not 8 <= prefix.prefixlen <= 30:
+        raise units.UnitError(f"{text!r} is no prefix of 8 to 30 bits; write one like 10.200.0.0/16")
+    return prefix
 
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of a controller."""
+
+    topology: Annotated[str, Help("the network: YAML or a name: fig5", "FILE")]
+    store: Annotated[Path | None, Help("SQLite file of the controller's state (default: none)")] = None
+    listen: Annotated[
+        tuple[Annotated[Any, Written(_where, "HOST:PORT", text_like(".+"), "HOST:PORT")], ...],
+        Help("address of the REST API; unix:PATH; or fd:N, a socket that this process inherits"
+             " (default: 127.0.0.1:9580)"),
+    ] = ()  # fmt: skip
+    insecure: Annotated[
+        bool, Help("serve the API beyond this machine without TLS: its token can be read on the way")
+    ] = False
+    p4_json: Annotated[Path, Help("P4 program as p4c wrote it (default: groupflow's own)"), Name("--p4")] = (
+        P4_JSON
+    )
+    p4info: Annotated[Path, Help("P4Info of the P4 program (default: groupflow's own)")] = P4INFO
+    agent_token: Annotated[
+        str | None,
+        Help("file with the token that agents must show"),
+        Secret("--agent-token-file", "GROUPFLOW_AGENT_TOKEN"),
+    ] = None
+    cache_bytes: Annotated[
+        Size | None,
+        Help("bound of a stream's cache (default: the agent's own bound)"),
+        Name("--cache"),
+        Range(0),
+    ] = None
+    tcp_prefix: Annotated[
+        IPv4Network,
+        Help("addresses of TCP sessions; switches refuse those that have no session"),
+        Written(_prefix, "a prefix like 10.200.0.0/16", text_like(".+"), "PREFIX"),
+    ] = DEFAULT_PREFIX
+    agent_control: Annotated[
+        tuple[str, ...],
+        Help("control sockets of split agents: a FOLDER with HOST.split.sock of each (default: "
+             "/run/groupflow),"
+             " or HOST=PATH or HOST=IP:PORT of one", "WHERE"),
+    ] = ()  # fmt: skip
+    policy_file: Annotated[
+        tuple[Path, ...], Help("Python file with tuning policies of your own, for `groupflow gather set`")
+    ] = ()
+    switch_sockets: Annotated[
+        Path | None,
+        Help(
+            "folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness", "FOLDER"
+        ),
+    ] = None
+    record: Annotated[
+        Path | None, Help("file that records what the page shows, for `groupflow net play`")
+    ] = None
+    take_over: Annotated[bool, Help("take the switches from a controller that runs already")] = False
+
+
+def run(common: Common, *, settings: Settings, certificate: Certificate) -> None:
+    """Connect to every switch of a topology and serve its sessions, until stopped."""
+    log_to_stderr(common.level)
+    asyncio.run(_serve(settings, certificate.given))
+
+
+async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
     from groupflow.agents import api_token
     from groupflow.control.api.access import Guard
     from groupflow.control.api.rest import make_app
@@ -121,21 +124,21 @@ async def _serve(args: argparse.Namespace, tls: tuple[Path, Path] | None) -> Non
     from groupflow.control.live.sampler import Live
     from groupflow.control.live.sockets import SwitchSockets
     from groupflow.control.sessions.requests import Options
-    from groupflow.files import topology
+    from groupflow.files.topology import load
     from groupflow.p4rt.program import Program
 
     policies = load_policies(args.policy_file)
-    network = topology.load(args.topology)
+    network = load(args.topology)
     program = Program.load(args.p4info, args.p4_json)
-    apis: list[Where] = args.api or [values.api(DEFAULT_API)]
+    places: Sequence[Where] = args.listen or (DEFAULT_LISTEN,)
     with ExitStack() as stack:
-        sockets = [stack.enter_context(_listen(where, args)) for where in apis]
+        sockets = [stack.enter_context(_listen(where, args, tls)) for where in places]
         urls = [url_of(each, tls=tls is not None) for each in sockets]
         token = stack.enter_context(api_token.published([url for url in urls if url[:5] != "unix:"]))
         store = await open_store(args.store)
         try:
             options = Options(
-                agent_token=args.agent_token, cache_bytes=args.cache_bytes, tcp_prefix=args.tcp_prefix
+                agent_token=args.agent_token, cache_bytes=args.cache_bytes or 0, tcp_prefix=args.tcp_prefix
             )
             controller = await Controller.open(
                 network, program, store, options,
@@ -145,9 +148,9 @@ async def _serve(args: argparse.Namespace, tls: tuple[Path, Path] | None) -> Non
             live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
             recorder = stack.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
-            command.on_stop(stopped.set)
+            on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
-                names = [where[0] for where in apis if isinstance(where, tuple)] + names_of(tls)
+                names = [where[0] for where in places if isinstance(where, tuple)] + names_of(tls)
                 guard = Guard(make_app(controller, live), token, agents=args.agent_token, names=names)
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
@@ -174,35 +177,22 @@ def _reached_at(sockets: "Sequence[socket.socket]") -> tuple[str, int] | None:
     return reached[-1].getsockname()[:2] if reached else None
 
 
-def _listen(where: "Where", args: argparse.Namespace) -> "socket.socket":
-    """The API's socket. Raises ApiError, CommandError."""
+def _listen(where: Where, args: Settings, tls: tuple[Path, Path] | None) -> "socket.socket":
+    """The API's socket. Raises ApiError, UsageError."""
     from groupflow.control.api.server import inherit, is_beyond, listen, listen_privately
 
     if isinstance(where, Path):
         return listen_privately(where)
-    api = inherit(where) if isinstance(where, int) else listen(*where)
-    if is_beyond(api) and not args.tls_cert and not args.insecure:
-        raise command.CommandError(
-            f"--api {api.getsockname()[0]}: other machines reach it; pass --tls-cert and --tls-key,"
-            " or --insecure to let the token be read on the way",
-            command.USAGE,
+    api = inherit(where) if isinstance(where, int) else listen(*where, option="--listen")
+    if is_beyond(api) and not tls and not args.insecure:
+        raise UsageError(
+            f"--listen {api.getsockname()[0]}: other machines reach it; pass --tls-cert and --tls-key,"
+            " or --insecure to let the token be read on the way"
         )
     return api
 
 
-def _prefix(text: str) -> IPv4Network:
-    try:
-        prefix = IPv4Network(text)
-    except ValueError:
-        prefix = None
-    if prefix is None or not 8 <= prefix.prefixlen <= 30:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no prefix of 8 to 30 bits; write one like 10.200.0.0/16"
-        )
-    return prefix
-
-
-def _split_options(places: list[str]) -> "SplitOptions":
+def _split_options(places: Sequence[str]) -> "SplitOptions":
     from groupflow.control.split.control_socket import control_address
     from groupflow.control.split.service import SplitOptions
 
@@ -215,5 +205,36 @@ def _split_options(places: list[str]) -> "SplitOptions":
         try:
             options = replace(options, places={**options.places, host: control_address(where)})
         except ValueError as error:
-            raise command.CommandError(f"--agent-control {text}: {error}") from None
+            raise UsageError(f"--agent-control {text}: {error}") from None
     return options
+
+
+def watch(
+    common: Common,
+    *,
+    recent: Annotated[int, Help("number of the latest events to begin with", "N"), Range(0)] = 0,
+) -> None:
+    """Follow all events, until Ctrl-C."""
+    for event in _follow(api_of(common), recent):
+        if common.json:
+            print(json.dumps(event), flush=True)
+            continue
+        rest = " ".join(f"{key}={value}" for key, value in event.items() if key not in ("time", "event"))
+        print(strftime("%H:%M:%S", localtime(event["time"])), event["event"], rest, flush=True)
+    raise UnavailableError("the controller ended the stream of events; is it still running?")
+
+
+def _follow(api: str, recent: int) -> Iterator[Row]:
+    import httpx
+
+    with client(api) as http:
+        try:
+            with http.stream("GET", "/events", params={"recent": recent}, timeout=None) as response:
+                if response.is_error:
+                    response.read()
+                    check(response)
+                for line in response.iter_lines():
+                    if line.startswith("data: "):
+                        yield json.loads(line.removeprefix("data: "))
+        except httpx.HTTPError as error:
+            raise unreachable(api, error) from None

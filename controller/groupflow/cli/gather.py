@@ -1,198 +1,116 @@
 """`groupflow gather serve` and `groupflow gather send`: many clients, and one server that tunes them."""
 
-import argparse
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    FAILURE,
-    OK,
-    REFUSED,
-    USAGE,
-    CommandError,
-    Subparsers,
-    add_command,
-    add_group,
-    failing_with,
-    log_to_stderr,
-    of_agent,
-    on_stop,
-)
+from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
+from groupflow.cli.access import PLAIN, Certificate, Pin
+from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.frame import one_of
 from groupflow.cli.transfer import ended
+from groupflow.errors import InvalidError, UsageError
+from groupflow.model.fields import Help
+from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
     from groupflow.agents.events import Event
     from groupflow.agents.gather.director import Director
-    from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 
-DEFAULT_API = "127.0.0.1:9590"
+DEFAULT_API = ("127.0.0.1", 9590)
 """not the controller's default: a server that gathers may run on another machine"""
-DEFAULT_LISTEN = "0.0.0.0:26490"
 
 
-def register(subparsers: Subparsers) -> None:
-    commands = add_group(
-        subparsers, "gather",
-        "gather streams of many clients on a server that gives each client its target throughput",
-        example="groupflow gather serve --clients clients.yaml --out gathered",
-    )  # fmt: skip
-    _serve_arguments(commands)
-    _send_arguments(commands)
+def serve(
+    common: Common,
+    *,
+    clients: Annotated[
+        Path | None, Help("YAML list of clients and targets; or --api: the controller's list")
+    ] = None,
+    options: ServeOptions,
+    discard: Annotated[bool, Help("count the bytes of streams and keep nothing")] = False,
+    certificate: Certificate,
+    plain: Annotated[bool, PLAIN] = False,
+    policy: Annotated[
+        str | None, Help("policy that tunes the clients of --clients (default: sakajiri)")
+    ] = None,
+    policy_file: Annotated[tuple[Path, ...], Help("Python file with policies of your own")] = (),
+    rest: Annotated[ListenAddress, Help("address of the REST API, with --clients")] = DEFAULT_API,
+) -> None:
+    """Receive the streams of listed clients and tune them, until stopped."""
+    one_of(clients=clients, api=common.api)
+    one_of(out=options.out, discard=discard)
+    if common.api and (policy or policy_file):
+        raise UsageError("--policy and --policy-file are the controller's; leave them out")
+    named = certificate.given
+    if plain and named:
+        raise UsageError("--plain and --tls-cert exclude each other; leave one out")
+    beside = clients or Path("gather")
+    made = None if plain else (beside.with_suffix(".crt"), beside.with_suffix(".key"))
+    options = replace(options, tls=named or made)
+    log_to_stderr(common.level)
+    if clients is None:
+        asyncio.run(_serve_controlled(options, common))
+    else:
+        asyncio.run(_serve_alone(clients, options, policy, policy_file, rest, common))
 
 
-def _serve_arguments(commands: Subparsers) -> None:
-    serve = add_command(
-        commands, "serve", "take the streams of listed clients and tune them, until stopped", run_serve,
-        example="groupflow gather serve --clients clients.yaml --out gathered --policy sakajiri",
-    )  # fmt: skip
-    add = serve.add_argument
-    told = serve.add_mutually_exclusive_group(required=True)
-    told.add_argument("--clients", type=Path, metavar="FILE", help="YAML list of clients and targets")
-    told.add_argument(
-        "--controller", type=values.url, metavar="URL",
-        help="API of the controller that has the clients and tunes them; its token in $GROUPFLOW_AGENT_TOKEN",
-    )  # fmt: skip
-    add(
-        "--max-clients", type=values.count, metavar="N",
-        help="most clients, which share the memory (default: as many as --clients has, but at least 64)",
-    )  # fmt: skip
-    where = serve.add_mutually_exclusive_group(required=True)
-    where.add_argument("--out", type=Path, metavar="FOLDER", help="folder where streams are written")
-    where.add_argument("--discard", action="store_true", help="count the streams' bytes and keep nothing")
-    add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="clients' address (default: %(default)s)")
-    add(
-        "--tls-cert", type=Path, metavar="FILE",
-        help="certificate, PEM (default: the list of clients as .crt, or gather.crt; made if there is none)",
-    )  # fmt: skip
-    add("--tls-key", type=Path, metavar="FILE", help="the certificate's key, PEM (default: the same, .key)")
-    add("--plain", action="store_true", help="do not encrypt: tokens and data can be read on the way")
-    add("--policy", metavar="NAME", help="tuning of the clients of --clients (default: sakajiri)")
-    add(
-        "--policy-file", type=Path, action="append", default=[], metavar="FILE",
-        help="Python file with policies of one's own; repeatable",
-    )  # fmt: skip
-    add(
-        "--api", type=_api, default=DEFAULT_API, metavar="HOST:PORT",
-        help="address of the REST API with --clients; none: no API (default: %(default)s)",
-    )  # fmt: skip
-    add("--json", action="store_true", help="print events as JSON lines, also those of every round")
-
-
-def _send_arguments(commands: Subparsers) -> None:
-    send = add_command(
-        commands, "send", "send a file, or stdin, to a server that gathers", run_send,
-        example="groupflow gather send --to 10.0.0.1:26490 --client cam1 --file video.mp4",
-    )  # fmt: skip
-    add = send.add_argument
-    add("--to", required=True, metavar="IP:PORT", help="the server")
-    add(
-        "--client", dest="name", required=True, metavar="NAME", help="this client's name in the server's list"
-    )
-    values.add_token(send, "this client's token")
-    values.add_pin(send, "the server")
-    add("--tls-ca", type=Path, metavar="FILE", help="authority that signed the server's certificate, PEM")
-    add("--tls-name", metavar="NAME", help="the server's name in its certificate (default: its address)")
-    add("--file", type=Path, help="file to send (default: stdin)")
-    add("--duration", type=int, metavar="SECONDS", help="time after which the stream ends")
-    add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
-    add(
-        "--fec", nargs="?", const="4+2", metavar="K+M",
-        help="erasure coding over the connections: K pieces, M of parity (default without K+M: %(const)s)",
-    )  # fmt: skip
-    add("--retry", type=int, metavar="SECONDS", help="time to keep looking for a lost server")
-    add("--json", action="store_true", help="print events as JSON lines")
-
-
-def run_serve(args: argparse.Namespace) -> int:
-    from groupflow.agents.api_token import TokenFileError
-    from groupflow.agents.errors import AgentError, ClientError
-    from groupflow.control.api.server import ApiError
-    from groupflow.control.gather.clients import ClientListError
-    from groupflow.control.gather.plugin import PolicyFileError
-
-    if args.controller and (args.policy or args.policy_file):
-        raise CommandError("--policy and --policy-file are the controller's; leave them out", USAGE)
-    log_to_stderr()
-
-    with (
-        failing_with(ApiError, TokenFileError, ClientError),
-        failing_with(AgentError, code=lambda error: of_agent(getattr(error, "exit_code", FAILURE))),
-        failing_with(ClientListError, PolicyFileError, code=REFUSED),
-    ):
-        asyncio.run(_serve_controlled(args) if args.controller else _serve_alone(args))
-    return OK
-
-
-async def _serve_controlled(args: argparse.Namespace) -> None:
+async def _serve_controlled(options: ServeOptions, common: Common) -> None:
     from groupflow.agents.gather.director import ControllerDirector
 
-    options = _options(args, args.max_clients)
-    async with ControllerDirector(args.controller) as director:
-        await _serve(director, options, json_lines=args.json)
+    assert common.api is not None
+    async with ControllerDirector(common.api) as director:
+        await _serve(director, options, common)
 
 
-async def _serve_alone(args: argparse.Namespace) -> None:
+async def _serve_alone(
+    file: Path,
+    options: ServeOptions,
+    policy: str | None,
+    policy_files: tuple[Path, ...],
+    rest: tuple[str, int],
+    common: Common,
+) -> None:
     from groupflow.agents.api_token import published
     from groupflow.control.api.access import Guard
     from groupflow.control.api.gather import make_gather_app
-    from groupflow.control.api.server import ApiError, is_beyond, listen, serve_app, url_of
+    from groupflow.control.api.server import is_beyond, listen, serve_app, url_of
     from groupflow.control.events import Events
     from groupflow.control.gather import clients
     from groupflow.control.gather.gathering import DEFAULT_POLICY, Gathering
     from groupflow.control.gather.plugin import load_policies
     from groupflow.store.memory import MemoryStore
 
-    policies, policy = load_policies(args.policy_file), args.policy or DEFAULT_POLICY
-    if policy not in policies:
-        raise CommandError(f"--policy {policy}: unknown; the policies are {', '.join(policies)}", REFUSED)
-    listed = clients.load(args.clients)
-    options = _options(args, args.max_clients or max(64, len(listed.clients)))
-    gathering = Gathering(MemoryStore(), Events(), policies, listed=listed, policy=policy)
-    if args.api is None:
-        await _serve(gathering, options, json_lines=args.json)
-        return
-    api = listen(*args.api)
+    policies, chosen = load_policies(policy_files), policy or DEFAULT_POLICY
+    if chosen not in policies:
+        raise InvalidError(f"--policy {chosen}: unknown; the policies are {', '.join(policies)}")
+    listed = clients.load(file)
+    options = replace(options, max_clients=options.max_clients or max(64, len(listed.clients)))
+    gathering = Gathering(MemoryStore(), Events(), policies, listed=listed, policy=chosen)
+    api = listen(*rest, option="--rest")
     if is_beyond(api):
-        raise ApiError(f"--api {args.api[0]}: it is not encrypted; write 127.0.0.1:{args.api[1]}")
+        raise UsageError(f"--rest {rest[0]}: it is not encrypted; write 127.0.0.1:{rest[1]}")
     with published([url_of(api)]) as token:
         serving = asyncio.create_task(serve_app(Guard(make_gather_app(gathering), token), api))
         try:
-            await _serve(gathering, options, json_lines=args.json)
+            await _serve(gathering, options, common)
         finally:
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
 
 
-def _options(args: argparse.Namespace, max_clients: int | None) -> "ServeOptions":
-    """Raises CommandError."""
-    from groupflow.agents.gather.options import ServeOptions
-
-    tls = _certificate(args)
-    return ServeOptions(listen=args.listen, out=args.out, tls=tls, max_clients=max_clients)
-
-
-async def _serve(director: "Director", options: "ServeOptions", *, json_lines: bool) -> None:
+async def _serve(director: "Director", options: ServeOptions, common: Common) -> None:
     from groupflow.agents.gather.service import GatherService
 
     stop = asyncio.Event()
     on_stop(stop.set)
-    show = _print_json if json_lines else _print_line
+    show = _print_json if common.json else _print_line
     async with GatherService(director, options, on_event=show) as service:
         await service.ready()
         await service.agent.until(stop)
-
-
-def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
-    """Paths of certificate and key, which need not exist yet; None: no encryption. Raises CommandError."""
-    named = values.certificate(args)
-    if args.plain and named:
-        raise CommandError("--plain and --tls-cert exclude each other; leave one out", USAGE)
-    beside = args.clients or Path("gather")
-    return named or (None if args.plain else (beside.with_suffix(".crt"), beside.with_suffix(".key")))
 
 
 def _print_json(event: "Event") -> None:
@@ -217,27 +135,22 @@ def _print_line(event: "Event") -> None:
     print(f"gather: {line}", file=sys.stderr, flush=True)
 
 
-def run_send(args: argparse.Namespace) -> int:
-    from groupflow.agents.gather.options import GatherSendOptions
-
-    if args.file is not None and not args.file.exists():
-        raise CommandError(f"{args.file}: no such file", REFUSED)
-    if not args.plain and args.tls_pin is None and args.tls_ca is None:
-        raise CommandError(
-            "no way to check the server: pass the fingerprint it prints with --tls-pin, or pass --tls-ca,"
-            " or --plain to send without encryption",
-            USAGE,
-        )
-    pin = None if args.plain or args.tls_ca is not None else args.tls_pin
-    options = values.options(GatherSendOptions, args, tls_pin=pin, **({"tls_ca": None} if args.plain else {}))
-    return ended(_send(options, json_lines=args.json))
+def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
+    """Send a file, or stdin, to a server that gathers."""
+    if options.file is not None and not options.file.exists():
+        raise InvalidError(f"{options.file}: no such file; name a file to send")
+    if pin.plain:
+        options = replace(options, tls_ca=None, tls_pin=None)
+    else:
+        options = replace(options, tls_pin=None if options.tls_ca else pin.given)
+    return ended(_send(options, common))
 
 
-async def _send(options: "GatherSendOptions", *, json_lines: bool) -> None:
+async def _send(options: GatherSendOptions, common: Common) -> None:
     from groupflow.agents.agent_process import AgentProcess
 
     def show(event: "Event") -> None:
-        if json_lines:
+        if common.json:
             _print_json(event)
         elif event.name == "complete":
             seconds = event.number("seconds")
@@ -246,7 +159,3 @@ async def _send(options: "GatherSendOptions", *, json_lines: bool) -> None:
     async with AgentProcess(options, on_event=show, inherit_input=options.file is None) as agent:
         on_stop(lambda: agent.signal(SIGTERM))
         await agent.finish()
-
-
-def _api(text: str) -> tuple[str, int] | None:
-    return None if text == "none" else values.listen_address(text)

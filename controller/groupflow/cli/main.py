@@ -1,59 +1,128 @@
-"""`groupflow`: the one command, made of subcommands that live in a module each.
+"""`groupflow`: the one command, `groupflow NOUN VERB`, of which cli/table.py has all nouns and verbs.
 
-How a module adds a subcommand (send.py, recv.py, ctl.py and controller.py do):
-
-    def register(subparsers: Subparsers) -> None:       # from groupflow.cli.command import Subparsers
-        parser = add_command(subparsers, "send", "send a file to a session", run, example="groupflow send 7")
-        parser.add_argument("file")
-
-    def run(args: argparse.Namespace) -> int:           # its exit code; may call asyncio.run itself
-        ...
-        raise CommandError("no such file: f.bin")       # one line on stderr, exit 1
-        raise CommandError("wrong token", REFUSED)      # exit 4
-
-`register` runs at every start of the command: import what is slow (grpc, fastapi, httpx) inside `run`.
+A command is a function with typed parameters, of which cli/frame.py makes arguments and options. It returns
+its exit code or nothing, and raises errors of `groupflow.errors`: each is one line on stderr, and its kind
+gives the exit code. A module of the table is imported when one of its commands is used.
 """
 
 import sys
-from argparse import Action, ArgumentParser
-from collections.abc import Sequence
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import Never
+from typing import Any, Never
 
-from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
+from groupflow.cli import common, frame
+from groupflow.cli.common import Common
+from groupflow.cli.parser import Parser
+from groupflow.cli.table import ALONE, NOUNS, Noun, Verb
+from groupflow.errors import Error, Kind, foreseen, reason
 
-COMMANDS = (
-    "net", "trace", "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim",
-    "play", "sweep", "reproduce", "experiments", "bmv2_agent", "schema", "completion",
-)  # fmt: skip
-"""Modules of groupflow.cli that register subcommands, in the order of the help text."""
+DYNAMIC = ("reproduce", "experiment", "demo", "bench", "validate")
+"""commands whose arguments stand in the checkout: their function adds the arguments to a parser"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one subcommand and returns its exit code, one of `Exit`."""
+    """Runs one command and returns its exit code (`errors.Kind`)."""
     try:
-        args = build_parser().parse_args(argv)
-        run: Run = args.run
-        return run(args)
+        shared, words = common.taken_out(sys.argv[1:] if argv is None else argv)
+        args = build_parser().parse_args(words)
+        shared.refuse_unused(args.command, args.uses)
+        return args.run(args, shared) or 0
     except SystemExit as done:  # of the parser: help, or a usage error
-        return done.code if isinstance(done.code, int) else FAILURE
-    except CommandError as error:
-        print(f"groupflow: {error}", file=sys.stderr)
-        return error.code
+        return done.code if isinstance(done.code, int) else 1
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return Kind.INTERRUPTED.exit_code
     except BrokenPipeError:  # the reader of our output (`| head`) has enough
         sys.stderr.close()
-        return OK
+        return 0
+    except Exception as error:
+        known = foreseen(error)
+        if known is None:
+            raise
+        return _failed(known)
 
 
-def build_parser() -> ArgumentParser:
-    parser = Parser(prog="groupflow", description="Group communication through P4 switches.")
+def _failed(error: Error | OSError) -> int:
+    if isinstance(error, Error):
+        if str(error):
+            print(f"groupflow: {error}", file=sys.stderr)
+        return error.kind.exit_code
+    where = f"{error.filename}: " if error.filename else ""
+    print(f"groupflow: {where}{reason(error) or 'no answer in time'}", file=sys.stderr)
+    return 1
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="groupflow",
+        description="Group communication through P4 switches.",
+        usage="groupflow NOUN VERB [options] [arguments]",
+        formatter_class=RawDescriptionHelpFormatter,
+        epilog=_everywhere(),
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
-    for name in COMMANDS:
-        import_module(f"groupflow.cli.{name}").register(subparsers)
+    nouns = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser, title="commands",
+                                   prog="groupflow")  # fmt: skip
+    for noun in NOUNS:
+        below = nouns.add_parser(noun.name, help=noun.summary, description=f"{_sentence(noun.summary)}")
+        below.later = partial(_add_verbs, noun)
+    for verb in ALONE:
+        _add_verb(nouns, "", verb)
     return parser
+
+
+def _add_verbs(noun: Noun, parser: Parser) -> None:
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser, title="verbs")
+    for verb in noun.verbs:
+        _add_verb(verbs, f"{noun.name} ", verb)
+
+
+def _add_verb(parsers: Any, noun: str, verb: Verb) -> None:
+    lines = [f"groupflow {noun}{verb.name} {words}".rstrip() for words in verb.example.split("\n")]
+    parser = parsers.add_parser(verb.name, help=_summary(verb), formatter_class=RawDescriptionHelpFormatter)
+    parser.epilog = "example: " + "\n         ".join(lines)
+    parser.set_defaults(command=f"{noun}{verb.name}", uses=verb.uses)
+    parser.later = partial(_add_arguments, verb)
+
+
+def _add_arguments(verb: Verb, parser: Parser) -> None:
+    function = _function(verb)
+    parser.description = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+    if verb.name in DYNAMIC:
+        function(parser)
+        return
+    names = frame.add_arguments(parser, function, Common)
+    parser.usage = " ".join((parser.prog, "[options]", *names))
+    parser.set_defaults(run=partial(_run, function))
+
+
+def _summary(verb: Verb) -> str:
+    """One line for the help."""
+    if verb.summary:
+        return verb.summary
+    text = " ".join((_function(verb).__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
+    return (text[0].lower() + text[1:]).replace("%", "%%")
+
+
+def _function(verb: Verb) -> Callable[..., Any]:
+    module, _, name = verb.function.partition(":")
+    return getattr(import_module(f"groupflow.cli.{module}"), name)
+
+
+def _run(function: Callable[..., Any], args: Namespace, shared: Common) -> Any:
+    return frame.call(function, vars(args), shared)
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+def _everywhere() -> str:
+    rows = [
+        f"  {option + (f' {value}' if value else ''):<22}{help}" for option, value, help in common.EVERYWHERE
+    ]
+    return "\n".join(("options of every command, in any place:", *rows))
 
 
 class _Version(Action):

@@ -1,27 +1,18 @@
 """`groupflow net`: starts networks of one's own, and runs programs in them."""
 
-import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    OK,
-    REFUSED,
-    USAGE,
-    CommandError,
-    Parser,
-    Subparsers,
-    add_command,
-    add_group,
-    failing_with,
-)
+from groupflow.cli.common import Common, on_stop
+from groupflow.cli.rest import Row, listed
+from groupflow.errors import Error, InvalidError, UsageError
+from groupflow.model.fields import Help
+from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
@@ -33,178 +24,114 @@ _INSIDE = "GROUPFLOW_NETWORK"
 """the environment variable that a process in a network's own namespaces has: its inheritance, as JSON"""
 _END_SECONDS = 20.0
 _FILES = "YAML, a topology.json of p4lang/tutorials or p4-utils, GraphML, or a name: fig5"
+Name: TypeAlias = Annotated[str | None, Help("name of the network (default: the only one)")]
 
 
-def register(subparsers: Subparsers) -> None:
-    commands = add_group(
-        subparsers, "net", "start a network of your own, and run programs in it (root)",
-        example="sudo .venv/bin/groupflow net up fig5 --cli",
-    )  # fmt: skip
-    _add_up(commands)
-    imported = add_command(
-        commands, "import",
-        "print a topology of p4lang/tutorials, p4-utils or Topology Zoo as YAML, to go on with", _import,
-        example="groupflow net import Abilene.graphml > abilene.yaml",
-    )  # fmt: skip
-    imported.add_argument("topology", metavar="FILE", help=_FILES)
-    listed = add_command(commands, "list", "list the networks that run", _list, example="groupflow net list")
-    listed.add_argument("--json", action="store_true", help="print JSON")
-    execute = add_command(
-        commands, "exec", "run a program in a host, or beside the switches", _exec,
-        example="sudo .venv/bin/groupflow net exec h1 ping -c 3 10.0.2.1",
-    )  # fmt: skip
-    execute.add_argument("--net", dest="name", metavar="NAME", help="the network (default: the only one)")
-    execute.add_argument("node", metavar="NODE", help="a host, or a switch: s1")
-    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program")
-    status = add_command(
-        commands, "status", "show a network and what its controller knows", _status,
-        example="groupflow net status",
-    )  # fmt: skip
-    _add_name(status)
-    status.add_argument("--json", action="store_true", help="print JSON")
-    example = "sudo .venv/bin/groupflow net down fig5"
-    down = add_command(commands, "down", "end a network", _down, example=example)
-    _add_name(down)
+def up(
+    topology: Annotated[str, Help(f"the network: {_FILES}", "FILE")],
+    *,
+    name: Annotated[str | None, Help("name for other commands (default: the topology's)")] = None,
+    cli: Annotated[bool, Help("give a prompt: Mininet's commands, send, recv, sessions, status")] = False,
+    switch: Annotated[
+        Literal["gfswitch", "bmv2"], Help("switch program; with bmv2, links have no rate, delay or queue")
+    ] = "gfswitch",
+    p4: Annotated[
+        Path | None,
+        Help("P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it"),
+    ] = None,
+    controller: Annotated[
+        bool, Help("--no-controller: switches and hosts only, without a program unless --p4 names one")
+    ] = True,
+    pcap: Annotated[Path | None, Help("folder for captures of all switches' ports", "FOLDER")] = None,
+    listen: Annotated[
+        ListenAddress | None,
+        Help("address of the controller's API (default: 127.0.0.1:9580, or a free port)"),
+    ] = None,
+    record: Annotated[
+        Path | None, Help("file that records what the page shows, for `groupflow net play`")
+    ] = None,
+    out: Annotated[Path | None, Help("folder for logs and files (default: out/net/NAME)", "FOLDER")] = None,
+) -> None:
+    """Start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`."""
+    from groupflow.lab.network import UNSHARE, check_rights
+    from groupflow.lab.registry import Claim
 
+    network = _asked(topology, p4, pcap)
+    named_as = name or network.name
+    if _INSIDE not in os.environ:
+        check_rights(UNSHARE)
+        with Claim(named_as) as claim:
+            _enter(claim, listen, controller=controller)
+    inherited = json.loads(os.environ.pop(_INSIDE))
+    from groupflow.agents.api_token import VARIABLE, forgotten
+    from groupflow.lab.named import NamedOptions, Supervision, named, watch
 
-def _add_up(commands: Subparsers) -> None:
-    up = add_command(
-        commands, "up",
-        "start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`", _up,
-        example="sudo .venv/bin/groupflow net up hall.yaml --cli",
-    )  # fmt: skip
-    add = up.add_argument
-    add("topology", metavar="FILE", help=f"the network: {_FILES}")
-    add("--name", help="its name for other commands (default: the topology's)")
-    add("--cli", action="store_true", help="give a prompt: Mininet's commands, send, recv, sessions, status")
-    add(
-        "--switch", choices=("gfswitch", "bmv2"), default="gfswitch",
-        help="with bmv2, links have no rate, delay or queue (default: %(default)s)",
-    )  # fmt: skip
-    add(
-        "--p4", type=Path, metavar="FILE",
-        help="a P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it",
-    )  # fmt: skip
-    add(
-        "--no-controller", action="store_true",
-        help="switches and hosts only, without a program unless --p4 names one: bring your own controller",
-    )  # fmt: skip
-    add("--pcap", type=Path, metavar="FOLDER", help="capture the frames of all switches' ports")
-    add(
-        "--api", type=values.listen_address, metavar="HOST:PORT",
-        help="address of the controller's API (default: 127.0.0.1:9580, or a free port)",
-    )  # fmt: skip
-    add("--record", type=Path, metavar="FILE", help="record what the page shows, for `groupflow play FILE`")
-    add("--out", type=Path, metavar="FOLDER", help="logs and files (default: out/net/NAME)")
-
-
-def _add_name(parser: Parser) -> None:
-    parser.add_argument("name", nargs="?", help="the network (default: the only one)")
-
-
-def _up(args: argparse.Namespace) -> int:
-    from groupflow.agents.errors import ProgramNotFoundError
-    from groupflow.lab.leftovers import InUseError
-    from groupflow.lab.network import UNSHARE, NetworkError, check_rights
-    from groupflow.lab.registry import Claim, RegistryError
-    from groupflow.model.topology import TopologyError
-    from groupflow.processes import DaemonError
-
-    with (
-        failing_with(NetworkError, DaemonError, ProgramNotFoundError, OSError),
-        failing_with(TopologyError, RegistryError, InUseError, code=REFUSED),
-    ):
-        topology = _asked(args)
-        name = args.name or topology.name
-        if _INSIDE not in os.environ:
-            check_rights(UNSHARE)
-            with Claim(name) as claim:
-                _enter(args, claim)
-        inherited = json.loads(os.environ.pop(_INSIDE))
-        from groupflow.agents.api_token import VARIABLE, forgotten
-        from groupflow.lab.named import NamedOptions, Supervision, named, watch
-
-        options = NamedOptions(
-            name=name,
-            topology=topology,
-            file=args.topology,
-            switch=args.switch,
-            controller=not args.no_controller,
-            folder=args.out or Path("out/net") / name,
-            api=inherited["url"],
-            sockets=tuple(inherited["sockets"]),
-            record=args.record,
-            pcap=args.pcap,
+    options = NamedOptions(
+        name=named_as,
+        topology=network,
+        file=topology,
+        switch=switch,
+        controller=controller,
+        folder=out or Path("out/net") / named_as,
+        api=inherited["url"],
+        sockets=tuple(inherited["sockets"]),
+        record=record,
+        pcap=pcap,
+    )
+    token = inherited["token"] and Path(inherited["token"])
+    claim = Claim(named_as, inherited["claim"], Path(inherited["claims"]))
+    with claim, forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as running:
+        print(_started(running), flush=True)
+        supervision = Supervision(
+            running, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True)
         )
-        token = inherited["token"] and Path(inherited["token"])
-        claim = Claim(name, inherited["claim"], Path(inherited["claims"]))
-        with claim, forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as up:
-            print(_started(up), flush=True)
-            supervision = Supervision(
-                up, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True)
-            )
-            if args.cli:
-                from groupflow.lab.prompt import Prompt
+        if cli:
+            from groupflow.lab.prompt import Prompt
 
-                Prompt(up, supervision, options.folder)
-            else:
-                watch(supervision)
-    return OK
+            Prompt(running, supervision, options.folder)
+        else:
+            watch(supervision)
 
 
-def _asked(args: argparse.Namespace) -> "Topology":
+def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":
     """The topology of the command line. Raises TopologyError."""
-    from dataclasses import replace
-
     from groupflow.files.topology import load
 
-    topology = load(args.topology)
-    if args.pcap:
+    topology = load(file)
+    if pcap:
         topology = replace(topology, pcap=frozenset(topology.switches))
-    if args.p4:
-        own = {"program": args.p4, "p4info": None}
-        switches = {name: replace(switch, **own) for name, switch in topology.switches.items()}
+    if p4:
+        switches = {
+            name: replace(switch, program=p4, p4info=None) for name, switch in topology.switches.items()
+        }
         topology = replace(topology, switches=switches)
     return topology
 
 
-def _import(args: argparse.Namespace) -> int:
-    from groupflow.files.topology import load
-    from groupflow.files.variants import render
-    from groupflow.model.topology import TopologyError
-
-    with failing_with(TopologyError, code=REFUSED):
-        print(render(load(args.topology)), end="")
-    return OK
-
-
-def _enter(args: argparse.Namespace, claim: "Claim") -> Never:
+def _enter(claim: "Claim", asked: tuple[str, int] | None, *, controller: bool) -> Never:
     """Takes the API's address, then goes on in namespaces of the network's own."""
     from groupflow.agents import api_token
     from groupflow.control.api.server import ApiError, listen
     from groupflow.lab import namespaces
     from groupflow.lab.registry import FOLDER
 
-    asked: tuple[str, int] | None = args.api
     # The network's own /run/groupflow hides the folders of names and of tokens.
     folder, claims = api_token.past_mounts(FOLDER)
     url, token, kept = None, None, [claim.descriptor, folder]
     sockets = list[int]()
-    if not args.no_controller:
-        with failing_with(ApiError):
-            try:
-                api = listen(*(asked or DEFAULT_API))
-            except ApiError:
-                if asked:
-                    raise
-                api = listen(DEFAULT_API[0], 0)
+    if controller:
+        try:
+            api = listen(*(asked or DEFAULT_API), option="--listen")
+        except ApiError:
+            if asked:
+                raise
+            api = listen(DEFAULT_API[0], 0)
         host, port = api.getsockname()[:2]
         if not ip_address(host).is_loopback:
-            raise CommandError(f"--api {host}: the API is not encrypted; write 127.0.0.1:{port}", USAGE)
+            raise UsageError(f"--listen {host}: the API is not encrypted; write 127.0.0.1:{port}")
         sockets, url = [api.detach()], f"http://{host}:{port}"
         os.environ[api_token.VARIABLE] = api_token.new()
-        with failing_with(api_token.TokenFileError):
-            path = api_token.keep(url, os.environ[api_token.VARIABLE])
+        path = api_token.keep(url, os.environ[api_token.VARIABLE])
         folder, token = api_token.past_mounts(path)
         kept.append(folder)
     inherited = {"claim": claim.descriptor, "claims": str(claims), "sockets": sockets, "url": url}
@@ -221,7 +148,7 @@ def _started(up: "Running") -> str:
     lines = [
         f"{entry.name}: {len(entry.switches)} switches ({entry.switch}), {len(entry.hosts)} hosts; "
         f"logs and files in {entry.folder}",
-        f"controller: {entry.api}  ({sudo}groupflow ctl --api {entry.api} status)"
+        f"controller: {entry.api}  ({sudo}groupflow controller show --net {entry.name})"
         if entry.api
         else f"controller: none; your own: groupflow net exec --net {entry.name} {entry.switches[0]} COMMAND",
         *([f"page:       {page(entry.api)}"] if entry.api else []),
@@ -230,63 +157,104 @@ def _started(up: "Running") -> str:
     return "\n".join(lines)
 
 
-def _list(args: argparse.Namespace) -> int:
-    from groupflow.cli.rest_client import print_rows
-    from groupflow.lab.registry import RegistryError, running_networks
+def list_all(common: Common) -> None:
+    """List the networks that run."""
+    from groupflow.lab.registry import running_networks
 
-    with failing_with(RegistryError, code=REFUSED):
-        rows = [asdict(each) if args.json else _row(each) for each in running_networks()]
-    return print_rows(args, rows, ("name", "topology", "switch", "switches", "hosts", "api", "pid"))
+    rows = [asdict(each) if common.json else _row(each) for each in running_networks()]
+    listed(common, rows, ("name", "topology", "switch", "switches", "hosts", "api", "pid"))
 
 
-def _row(entry: "Entry") -> dict[str, Any]:
+def _row(entry: "Entry") -> Row:
     counts = {"switches": len(entry.switches), "hosts": len(entry.hosts)}
     return asdict(entry) | counts | {"api": entry.api or "-"}
 
 
-def _find(name: str | None) -> "Entry":
-    from groupflow.lab.registry import RegistryError, find
-
-    with failing_with(RegistryError, code=REFUSED):
-        return find(name)
-
-
-def _exec(args: argparse.Namespace) -> int:
-    entry = _find(args.name)
-    command: Sequence[str] = args.command
-    if not command:
-        raise CommandError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1", USAGE)
-    if args.node not in entry.hosts and args.node not in entry.switches:
-        known = ", ".join((*entry.hosts, *entry.switches))
-        raise CommandError(f"no node {args.node} in {entry.name}; nodes are {known}", REFUSED)
-    pid = entry.hosts.get(args.node, entry.pid)
-    os.environ["GROUPFLOW_NAME"] = args.node
-    launcher = ("mnexec", "-a", str(pid))
-    if os.geteuid() != 0:
-        raise CommandError("root is needed to enter a host; use sudo")
-    with failing_with(OSError):
-        os.execvp(launcher[0], [*launcher, *command])
-
-
-def _status(args: argparse.Namespace) -> int:
+def show(
+    common: Common,
+    network: Annotated[
+        str | None,
+        Help(f"a running network (default: the only one), or a topology's file: {_FILES}", "NAME|FILE"),
+    ] = None,
+) -> None:
+    """Show a running network, or a topology's file with all that groupflow chose."""
     from groupflow.cli import status
+    from groupflow.lab.registry import running_networks
 
-    entry = _find(args.name)
-    args.api = entry.api
-    if entry.api is None:
-        raise CommandError(
-            f"{entry.name} runs without a controller; its switches are {', '.join(entry.switches)}"
-        )
-    return status.show(args)
+    if network is not None and network not in {each.name for each in running_networks()}:
+        from groupflow.files.topology import load
+        from groupflow.files.variants import render
+
+        if common.json:
+            raise UsageError("--json: a topology is shown as YAML; leave it out")
+        print(render(load(network)), end="")
+        return
+    entry = _find(network or common.net)
+    status.show(replace(common, net=entry.name))
 
 
-def _down(args: argparse.Namespace) -> int:
+def execute(
+    common: Common,
+    node: Annotated[str, Help("a host, or a switch: s1", "NODE")],
+    command: Annotated[tuple[str, ...], Help("the program and its arguments", "COMMAND")] = (),
+) -> None:
+    """Run a program in a host, or beside the switches."""
+    entry = _find(common.net)
+    if not command:
+        raise UsageError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
+    if node not in entry.hosts and node not in entry.switches:
+        known = ", ".join((*entry.hosts, *entry.switches))
+        raise InvalidError(f"no node {node} in {entry.name}; nodes are {known}")
+    os.environ["GROUPFLOW_NAME"] = node
+    launcher = ("mnexec", "-a", str(entry.hosts.get(node, entry.pid)))
+    if os.geteuid() != 0:
+        raise Error("root is needed to enter a host; use sudo")
+    os.execvp(launcher[0], [*launcher, *command])
+
+
+def down(common: Common, name: Name = None) -> None:
+    """End a network."""
     from groupflow.lab.named import end
     from groupflow.lab.registry import running_networks
 
-    entry = _find(args.name)
-    with failing_with(PermissionError):
-        gone = end(entry, _END_SECONDS, lambda: entry.name in {each.name for each in running_networks()})
+    entry = _find(name or common.net)
+    gone = end(entry, _END_SECONDS, lambda: entry.name in {each.name for each in running_networks()})
     if not gone:
-        raise CommandError(f"{entry.name} (pid {entry.pid}) does not end; see {entry.folder}")
-    return OK
+        raise Error(f"{entry.name} (pid {entry.pid}) does not end; see {entry.folder}")
+
+
+def _find(name: str | None) -> "Entry":
+    from groupflow.lab.registry import find
+
+    return find(name)
+
+
+def play(
+    file: Annotated[Path, Help("recording that --record of net up, controller run or sim run made")],
+    *,
+    listen: Annotated[ListenAddress, Help("address of the page")] = ("127.0.0.1", 9589),
+) -> None:
+    """Show a recording of a network or a simulation in a browser (no root)."""
+    import asyncio
+
+    from groupflow.agents.api_token import page, published
+    from groupflow.control.api import server
+    from groupflow.control.api.access import Guard
+    from groupflow.control.api.page import make_player
+    from groupflow.control.live.recording import Recording
+
+    async def serve(token: str) -> None:
+        print(f"{file}: {len(recording.times)} moments, at {page(url)}", flush=True)
+        guard = Guard(make_player(recording), token, names=listen[:1])
+        serving = asyncio.create_task(server.serve_app(guard, listener))
+        on_stop(serving.cancel)
+        await asyncio.wait([serving])
+        if not serving.cancelled():
+            serving.result()
+
+    recording = Recording.load(file)
+    with (
+        server.listen(*listen, option="--listen") as listener,
+        published([url := server.url_of(listener)]) as token,
+    ):
+        asyncio.run(serve(token))

@@ -1,69 +1,64 @@
-"""`groupflow ctl place`: the best switches for a session's agents."""
+"""`groupflow agent place`: the best switches for a session's agents."""
 
-import argparse
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
-from groupflow.cli import values
-from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Subparsers, failing_with
-from groupflow.cli.rest_client import call, leaf, print_json
+from groupflow.cli.common import Common
+from groupflow.cli.frame import one_of
+from groupflow.cli.rest import call, print_json
 from groupflow.cli.tables import print_pairs, print_table
-
-EXAMPLE = "place --topology fig5 --sender ma1 --members mb1,mc1,md1 --agents 2"
-
-
-def add(groups: Subparsers) -> None:
-    parser = leaf(groups, "place", "choose the switches where a session's agents cost least", EXAMPLE, _run)
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--topology", metavar="FILE", help="the network; no controller is needed")
-    where.add_argument(
-        "--session", type=int, metavar="ID", help="a session of a running controller, with its members"
-    )
-    add = parser.add_argument
-    add("--sender", action="append", metavar="HOST", help="a sender to all members; may be repeated")
-    add("--members", type=_names, metavar="HOST,HOST,..", help="the receivers")
-    add("--agents", type=int, required=True, metavar="K", help="highest number of agents")
-    add(
-        "--objective", choices=("bytes", "time"), default="bytes",
-        help="fewest bytes on links, or shortest completion time (default: %(default)s)",
-    )  # fmt: skip
-    add("--candidates", type=_names, metavar="SWITCH,..", help="switches to choose from (default: all)")
-    what = "size of the transfer (default: %(default)s)"
-    add("--size", type=values.size, default="5000000 bytes", metavar="SIZE", help=what)
+from groupflow.errors import UsageError
+from groupflow.model.fields import Help, Range, Size
+from groupflow.model.values import SessionId
 
 
-def _run(args: argparse.Namespace) -> int:
-    found = _ask(args) if args.session is not None else _compute(args)
-    return print_json(found) if args.json else _print(found)
+def place(
+    common: Common,
+    *,
+    topology: Annotated[str | None, Help("the network; no controller is needed", "FILE")] = None,
+    session: Annotated[SessionId | None, Help("a session of a running controller, with its members")] = None,
+    sender: Annotated[tuple[str, ...], Help("host that sends to all members", "HOST")] = (),
+    member: Annotated[tuple[str, ...], Help("host that receives", "HOST")] = (),
+    agents: Annotated[int, Help("the most agents", "N"), Range(1)],
+    objective: Annotated[
+        Literal["bytes", "time"], Help("fewest bytes on links, or shortest completion time")
+    ] = "bytes",
+    candidate: Annotated[tuple[str, ...], Help("switch to choose from (default: all)", "SWITCH")] = (),
+    size: Annotated[Size, Help("size of the transfer")] = 5_000_000,
+) -> None:
+    """Choose the switches where a session's agents cost least."""
+    chosen = one_of(topology=topology, session=session)
+    more: dict[str, Any] = {"objective": objective, "size_bytes": size}
+    if chosen == "session":
+        if sender or member:
+            raise UsageError("--sender and --member belong to --topology; leave them out")
+        params = {"agents": agents, **more} | ({"candidates": list(candidate)} if candidate else {})
+        found = call(common, "GET", f"/sessions/{session}/placement", params=params)
+    else:
+        if not sender or not member:
+            raise UsageError("--topology needs --sender and --member; give both")
+        found = _computed(topology or "", list(sender), list(member), agents, list(candidate) or None, more)
+    if common.json:
+        print_json(found)
+    else:
+        _print(found)
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
-def _ask(args: argparse.Namespace) -> dict[str, Any]:
-    if args.sender or args.members:
-        raise CommandError("--sender and --members belong to --topology; leave them out", USAGE)
-    params = {"agents": args.agents, "objective": args.objective, "size_bytes": args.size}
-    if args.candidates:
-        params["candidates"] = args.candidates
-    return call(args, "GET", f"/sessions/{args.session}/placement", params=params)
-
-
-def _compute(args: argparse.Namespace) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _computed(
+    topology: str,
+    senders: list[str],
+    members: list[str],
+    agents: int,
+    candidates: list[str] | None,
+    more: dict[str, Any],
+) -> dict[str, Any]:
     from groupflow.files.topology import load
-    from groupflow.model.topology import TopologyError
-    from groupflow.placement import PlacementError, choose
+    from groupflow.placement import choose
 
-    if not args.sender or not args.members:
-        raise CommandError("--topology needs --sender and --members; give both", USAGE)
-    chosen = {"objective": args.objective, "candidates": args.candidates, "size_bytes": args.size}
-    with failing_with(TopologyError, PlacementError, code=REFUSED):
-        return asdict(choose(load(args.topology), args.sender, args.members, args.agents, **chosen))
+    return asdict(choose(load(topology), senders, members, agents, candidates=candidates, **more))
 
 
-def _print(found: dict[str, Any]) -> int:
+def _print(found: dict[str, Any]) -> None:
     print_pairs(
         {
             "agents": list(found["agents"]),
@@ -73,4 +68,3 @@ def _print(found: dict[str, Any]) -> int:
     )
     print()
     print_table(found["connections"], ("sender", "start", "end"))
-    return OK

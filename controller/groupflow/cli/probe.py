@@ -1,113 +1,105 @@
 """`groupflow probe`: measures the best socket buffers and number of TCP connections for the way to a host."""
 
-import argparse
 import asyncio
 import json
 from dataclasses import asdict
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from groupflow import units
-from groupflow.cli import command, values
+from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.errors import UsageError
+from groupflow.model.fields import SIZE, Help, Range, Written, text_like
+from groupflow.model.values import ListenAddress, Secret, Share, Span
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
 if TYPE_CHECKING:
     from groupflow.probe.model import Cell, Probe
 
-
-def register(subparsers: command.Subparsers) -> None:
-    parser = command.add_command(
-        subparsers, "probe",
-        "measure the best socket buffers and number of connections for the way to a host", run,
-        example="groupflow probe --serve                      (there; it prints its token)\n"
-        "         GROUPFLOW_TOKEN=c0ffee groupflow probe 10.0.2.1     (here)",
-    )  # fmt: skip
-    add = parser.add_argument
-    what = "the host that runs `groupflow probe --serve`"
-    add("host", nargs="?", type=_host, metavar="HOST[:PORT]", help=what)
-    values.add_token(parser, "the server's token, if it is not to make and print one,")
-    add("--json", action="store_true", help="print the result as JSON")
-    _measure_arguments(parser)
-    serve = parser.add_argument_group("the far side")
-    serve.add_argument(
-        "--serve", action="store_true", help="let clients measure, one at a time, until stopped"
-    )
-    serve.add_argument("--listen", default="0.0.0.0", metavar="IP", help="(default: all)")
-    serve.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
+_FAR = Written(
+    lambda text: units.parse_host(str(text), port=PORT), "HOST or HOST:PORT", text_like(".+"), "HOST[:PORT]"
+)
 
 
-def _measure_arguments(parser: command.Parser) -> None:
-    group = parser.add_argument_group("the measurement")
-    add = group.add_argument
-    add(
-        "--buffers", type=_sizes, default=BUFFERS, metavar="SIZE,...",
-        help="buffers of a connection; kernel: the kernel adapts them (default: 16 KiB to 4 MiB by fours)",
-    )  # fmt: skip
-    add(
-        "--connections", type=_numbers, default=CONNECTIONS, metavar="N,...",
-        help="(default: 1,2,4,8,16)",
-    )  # fmt: skip
-    add("--seconds", type=float, default=30.0, help="time for the whole measurement (default: %(default)g)")
-    add(
-        "--within", type=float, default=10.0, metavar="PERCENT",
-        help="the cheapest choice at most so much slower than the fastest is best (default: %(default)g)",
-    )  # fmt: skip
-    add("--timeout", type=float, default=5.0, metavar="SECONDS", help="for any answer (default: %(default)g)")
+def _sizes(text: object) -> tuple[int, ...]:
+    return () if text == "kernel" else tuple(units.parse_size(each) for each in str(text).split(","))
 
 
-def run(args: argparse.Namespace) -> int:
-    from groupflow.probe.errors import ProbeError, RefusedError
-
-    if args.serve == (args.host is not None):
-        raise command.CommandError(
-            "name a HOST to measure the way to, or --serve to be measured", command.USAGE
-        )
-    with command.failing_with(ProbeError), command.failing_with(RefusedError, code=command.REFUSED):
-        return asyncio.run(_serve(args)) if args.serve else _probe(args)
+def _numbers(text: object) -> tuple[int, ...]:
+    if not all(each.isdecimal() for each in str(text).split(",")):
+        raise units.UnitError(f"{text!r} is not a list of numbers; write one like 1,2,4")
+    return tuple(int(each) for each in str(text).split(","))
 
 
-async def _serve(args: argparse.Namespace) -> int:
+_SIZES = Written(
+    _sizes, "sizes with commas between", SIZE.schema, "SIZE,...", lambda _: "16KiB to 4MiB by fours"
+)
+_NUMBERS = Written(
+    _numbers,
+    "numbers with commas between",
+    text_like("[0-9,]+"),
+    "N,...",
+    lambda them: ",".join(map(str, them)),
+)
+
+
+def serve(
+    common: Common,
+    *,
+    listen: Annotated[ListenAddress, Help("address for clients")] = ("0.0.0.0", PORT),
+    token: Annotated[str, Help("file with the token that clients must have"), Secret()] = "",
+) -> None:
+    """Let others measure the way to this host, one at a time, until stopped."""
+    log_to_stderr(common.level)
+    asyncio.run(_serve(listen, token, common))
+
+
+async def _serve(listen: tuple[str, int], token: str, common: Common) -> None:
     from groupflow.probe.server import ServeOptions, Server
     from groupflow.probe.wire import new_token
 
-    command.log_to_stderr()
     stop = asyncio.Event()
-    command.on_stop(stop.set)
-    made = "" if args.token else new_token()
-    async with Server(ServeOptions(args.listen, args.port, args.token or made)) as server:
-        told = {"event": "ready", "listen": args.listen, "port": server.port} | (
-            {"token": made} if made else {}
-        )
-        if args.json:
-            print(json.dumps(told), flush=True)
+    on_stop(stop.set)
+    made = "" if token else new_token()
+    host, port = listen
+    async with Server(ServeOptions(host, port, token or made)) as server:
+        ready = {"event": "ready", "listen": host, "port": server.port} | ({"token": made} if made else {})
+        if common.json:
+            print(json.dumps(ready), flush=True)
         else:
             known = f"clients need GROUPFLOW_TOKEN={made}" if made else "clients need its token"
-            print(f"probe: listening at {args.listen}:{server.port}, {known}", flush=True)
+            print(f"probe: listening at {host}:{server.port}, {known}", flush=True)
         await stop.wait()
-    return command.OK
 
 
-def _probe(args: argparse.Namespace) -> int:
-    if not args.token:
-        raise command.CommandError(
-            "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file",
-            command.USAGE,
+def run(
+    common: Common,
+    host: Annotated[tuple[str, int], Help("the host that runs `groupflow probe serve`"), _FAR],
+    *,
+    token: Annotated[str, Help("file with the token that the server printed"), Secret()] = "",
+    buffers: Annotated[
+        tuple[int, ...], Help("buffers of a connection; kernel: the kernel adapts them"), _SIZES
+    ] = BUFFERS,
+    connections: Annotated[tuple[int, ...], Help("numbers of connections"), _NUMBERS] = CONNECTIONS,
+    time: Annotated[Span, Help("time for the whole measurement")] = 30.0,
+    within: Annotated[
+        Share,
+        Help(
+            "a choice that is slower than the fastest by less than this may be recommended; the cheapest is"
+        ),
+    ] = 0.1,
+    timeout: Annotated[Span, Help("time to wait for an answer"), Range(0)] = 5.0,
+) -> None:
+    """Measure the way to a host that runs `groupflow probe serve`."""
+    if not token:
+        raise UsageError(
+            "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file"
         )
-    host, port = args.host
-    probe = asyncio.run(_measure(host, port, args.token, _options(args)))
-    if args.json:
+    options = ProbeOptions(buffers or BUFFERS, connections, time, within, timeout, buffers == ())
+    probe = asyncio.run(_measure(*host, token, options))
+    if common.json:
         print(json.dumps(asdict(probe) | {"in_flight": probe.in_flight}))
     else:
         _show(probe)
-    return command.OK
-
-
-def _options(args: argparse.Namespace) -> ProbeOptions:
-    from groupflow.probe.errors import ProbeError
-
-    adapted, buffers = args.buffers == (), args.buffers or BUFFERS
-    with command.failing_with(ProbeError, code=command.USAGE):
-        return ProbeOptions(buffers, args.connections, args.seconds, args.within / 100, args.timeout, adapted)
 
 
 async def _measure(host: str, port: int, token: str, options: ProbeOptions) -> "Probe":
@@ -157,18 +149,3 @@ def _show(probe: "Probe") -> None:
 def _cell(cell: "Cell") -> str:
     buffer = "the kernel's" if cell.buffer is None else units.format_size(cell.buffer)
     return f"{cell.connections} connections, {buffer}: {cell.bps / 1e6:.1f} Mb/s"
-
-
-_host = values.value(partial(units.parse_host, port=PORT))
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    if text == "kernel":
-        return ()
-    return tuple(values.size(item) for item in text.split(","))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    if not all(item.isdecimal() for item in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers; write one like 1,2,4")
-    return tuple(int(item) for item in text.split(","))

@@ -1,10 +1,10 @@
 """`groupflow schema`: the form of a YAML file, for editors."""
 
-import argparse
 import json
 from pkgutil import resolve_name
+from typing import Annotated, Literal
 
-from groupflow.cli.command import OK, Subparsers, add_command
+from groupflow.model.fields import Help
 
 _FORMS = {
     "topology": "groupflow.files.topology:TopologyForm",
@@ -14,13 +14,8 @@ _FORMS = {
 }
 
 
-def register(subparsers: Subparsers) -> None:
-    summary = "print the JSON schema of a YAML file, with which editors check and complete it"
-    example = "groupflow schema topology > topology.schema.json"
-    parser = add_command(subparsers, "schema", summary, run, example=example)
-    parser.add_argument("file", choices=tuple(_FORMS), help="kind of file")
-
-
-def run(args: argparse.Namespace) -> int:
-    print(json.dumps(resolve_name(_FORMS[args.file]).model_json_schema(), indent=2))
-    return OK
+def show(
+    file: Annotated[Literal["topology", "scenario", "sweep", "clients"], Help("kind of the file")],
+) -> None:
+    """Print the JSON schema of a YAML file, with which editors check and complete it."""
+    print(json.dumps(resolve_name(_FORMS[file]).model_json_schema(), indent=2))

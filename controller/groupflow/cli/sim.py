@@ -1,84 +1,72 @@
-"""`groupflow sim`: scenarios in virtual time."""
+"""`groupflow sim run`: scenarios in virtual time."""
 
-import argparse
 import json
 import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from groupflow.cli import values
-from groupflow.cli.command import (
-    FAILURE,
-    OK,
-    REFUSED,
-    USAGE,
-    CommandError,
-    Subparsers,
-    add_command,
-    add_group,
-)
-from groupflow.cli.trace import add_packets, request
+from groupflow.cli.common import Common
+from groupflow.cli.trace import Packets
+from groupflow.errors import Error, InvalidError, UsageError
+from groupflow.model.fields import Help, Range
 
 if TYPE_CHECKING:
     from groupflow.sim import Progress, Results, Scenario
-
-_EXAMPLE = "groupflow sim run line.yaml star.yaml --out out/sim --jobs 2"
 
 
 class _StoppedError(Exception):
     """The user has ended the command."""
 
 
-def register(subparsers: Subparsers) -> None:
-    commands = add_group(subparsers, "sim", "simulate networks in virtual time", example=_EXAMPLE)
-    runner = add_command(commands, "run", "run scenarios and keep their results", run, example=_EXAMPLE)
-    add = runner.add_argument
-    add("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario file (YAML)")
-    what = "folder for results: DIR/NAME of each scenario (default: none)"
-    add("--out", type=Path, metavar="DIR", help=what)
-    for option, what in (
-        ("--jobs", "number of scenarios run at once (default: all cores)"),
-        ("--threads", "threads of a scenario (default: cores divided by jobs)"),
-    ):
-        add(option, type=values.count, metavar="N", help=what)
-    add("--record", type=Path, metavar="FILE", help="record one scenario for `groupflow play FILE`")
-    add("--trace", action="store_true", help="show the way of packets through each switch, as chosen below")
-    add("--switch", action="append", default=[], metavar="NAME", help="with --trace: only there; repeatable")
-    add_packets(runner)
-    add("--plots", action="store_true", help="also draw the results (needs --out)")
-    add("--json", action="store_true", help="print progress and results as JSON lines")
+def run(
+    common: Common,
+    scenarios: Annotated[tuple[Path, ...], Help("scenario file (YAML)", "SCENARIO")],
+    *,
+    out: Annotated[
+        Path | None, Help("folder for results: FOLDER/NAME of each (default: none)", "FOLDER")
+    ] = None,
+    jobs: Annotated[
+        int | None, Help("number of scenarios run side by side (default: all cores)", "N"), Range(1)
+    ] = None,
+    threads: Annotated[
+        int | None, Help("threads of a scenario (default: cores divided by jobs)", "N"), Range(1)
+    ] = None,
+    record: Annotated[Path | None, Help("file that records one scenario, for `groupflow net play`")] = None,
+    trace: Annotated[bool, Help("show the way of packets through each switch, as chosen below")] = False,
+    switch: Annotated[tuple[str, ...], Help("with --trace: only at this switch", "SWITCH")] = (),
+    packets: Packets,
+    plots: Annotated[bool, Help("also draw the results (needs --out)")] = False,
+) -> int:
+    """Run scenarios and keep their results.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
-    if args.plots and args.out is None:
-        raise CommandError("--plots needs a folder: give --out DIR", USAGE)
-    if args.plots and find_spec("matplotlib") is None:
-        raise CommandError("--plots needs matplotlib: pip install matplotlib")
-    chosen = [args.port, args.session, args.next, *args.switch, *args.match]
-    if not args.trace and (args.dropped or any(value is not None for value in chosen)):
-        raise CommandError(
-            "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace", USAGE
+    Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
+    if plots and out is None:
+        raise UsageError("--plots needs a folder: give --out FOLDER")
+    if plots and find_spec("matplotlib") is None:
+        raise Error("--plots needs matplotlib: pip install matplotlib")
+    if not trace and (switch or packets != Packets()):
+        raise UsageError(
+            "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace"
         )
-    scenarios = _load(args.scenarios)
-    if args.record is not None and len(scenarios) > 1:
-        raise CommandError("--record takes one scenario; run the others without it", USAGE)
+    read = _load(scenarios)
+    if record is not None and len(read) > 1:
+        raise UsageError("--record takes one scenario; run the others without it")
     cores = os.cpu_count() or 1
-    jobs = min(args.jobs or cores, len(scenarios))
-    threads = args.threads or max(1, cores // jobs)
-    display = _Lines() if args.json else _Bars(quiet=not sys.stderr.isatty())
+    workers = min(jobs or cores, len(read))
+    work = _Work(
+        out, record, threads or max(1, cores // workers), plots, packets.request if trace else None, switch
+    )
+    display = _Lines() if common.json else _Bars(quiet=common.quiet or not sys.stderr.isatty())
     failures: list[str] = []
     stopped = Event()
-    with display, ThreadPoolExecutor(jobs) as pool:
-        futures = {
-            pool.submit(_run_one, scenario, args, threads, display, stopped): scenario.name
-            for scenario in scenarios
-        }
+    with display, ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(_run_one, each, work, display, stopped): each.name for each in read}
         try:
             for future in as_completed(futures):
                 _collect(future, futures[future], display, failures)
@@ -88,7 +76,19 @@ def run(args: argparse.Namespace) -> int:
             raise
     for failure in failures:
         print(f"groupflow: {failure}", file=sys.stderr)
-    return FAILURE if failures else OK
+    return 1 if failures else 0
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The part of the options that a run of one scenario needs."""
+
+    out: Path | None
+    record: Path | None
+    threads: int
+    plots: bool
+    request: dict[str, object] | None
+    switches: Sequence[str]
 
 
 def _load(paths: Sequence[Path]) -> "list[Scenario]":
@@ -109,13 +109,11 @@ def _load(paths: Sequence[Path]) -> "list[Scenario]":
         for warning in scenario.warnings:
             print(f"groupflow: warning: {path}: {warning}", file=sys.stderr)
     if problems:
-        raise CommandError("; ".join(problems), REFUSED)
+        raise InvalidError("; ".join(problems))
     return list(scenarios.values())
 
 
-def _run_one(
-    scenario: "Scenario", args: argparse.Namespace, threads: int, display: "_Display", stopped: Event
-) -> "Results":
+def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Event) -> "Results":
     from groupflow import sim
 
     def progress(state: "Progress") -> None:
@@ -123,10 +121,10 @@ def _run_one(
             raise _StoppedError
         display.progress(state)
 
-    out = None if args.out is None else args.out / scenario.name
-    traced = sim.Traced(request(args), args.switch) if args.trace else None
-    results = sim.run(scenario, progress, out=out, threads=threads, record=args.record, traced=traced)
-    if args.plots:
+    out = None if work.out is None else work.out / scenario.name
+    traced = sim.Traced(work.request, work.switches) if work.request else None
+    results = sim.run(scenario, progress, out=out, threads=work.threads, record=work.record, traced=traced)
+    if work.plots:
         from groupflow.sim.plots import plot
 
         plot(results)

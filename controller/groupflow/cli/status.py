@@ -1,18 +1,16 @@
-"""`groupflow ctl status`: the whole system on one page."""
+"""`groupflow controller show`: the whole system on one page."""
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
 from groupflow import units
 from groupflow.cli import agents
-from groupflow.cli.command import OK, Subparsers
-from groupflow.cli.gather_ctl import client_row
-from groupflow.cli.rest_client import Rows, call, leaf, print_json
+from groupflow.cli.common import Common
+from groupflow.cli.gather_clients import client_row
+from groupflow.cli.rest import Rows, call, print_json
+from groupflow.cli.session import WANTED, member_row
 from groupflow.cli.tables import print_table
 
-WANTED = ("priority", "target", "share", "rate")
-"""columns of a receiver's tuning"""
 MOST_ROWS = 8
 """of a table: the page is to fit a screen"""
 
@@ -29,46 +27,36 @@ PATHS = {
 """the parts of the page, which are the keys of --json"""
 
 
-def add(groups: Subparsers) -> None:
-    leaf(groups, "status", "show the whole system on one page", "status", show)
-
-
-def show(args: argparse.Namespace) -> int:
-    found: dict[str, Any] = {part: call(args, "GET", path) for part, path in PATHS.items()}
-    if args.json:
-        return print_json(found)
+def show(common: Common) -> None:
+    """Show the whole system on one page."""
+    found: dict[str, Any] = {part: call(common, "GET", path) for part, path in PATHS.items()}
+    if common.json:
+        print_json(found)
+        return
     health, tuning = found["health"], found["tuning"]
     print(
         f"controller {health['status']}, up for {health['uptime']} s, "
         f"{health['switches_up']} of {health['switches']} switches up"
     )
     switches = sorted(found["switches"], key=lambda each: each["state"] == "up")
-    _table("switches", switches, ("name", "state", "streams", "entries", "problem"))
-    _table("sessions", _sessions(found), ("id", "mode", "policy", "senders", "receivers", "members"))
+    _table("switches: switch list", switches, ("name", "state", "streams", "entries", "problem"))
+    _table(
+        "sessions: session list",
+        _sessions(found),
+        ("id", "mode", "policy", "senders", "receivers", "members"),
+    )
     wanting = [member_row(each) for each in found["members"] if each["target_bps"] is not None]
-    _table("receivers with targets: members list", wanting, ("session", "id", "name", *WANTED))
+    _table("receivers with targets: member list", wanting, ("session", "id", "name", *WANTED))
     shown = sorted(map(agents.row, found["agents"]), key=lambda each: each["state"] == "up")
     if health["sharing"]:
         print(f"\nsharing problem: {health['sharing']}")
-    _table("agents", shown, ("kind", "name", "switch", "state", "streams", "held", "bound", "problem"))
-    _table("diffusion", found["diffusion"], ("flow", "kind", "name", "d", "warning"))
+    _table(
+        "agents: agent list",
+        shown,
+        ("kind", "name", "switch", "state", "streams", "held", "bound", "problem"),
+    )
+    _table("controlled flows: flow list", found["diffusion"], ("flow", "kind", "name", "d", "warning"))
     _tuning(tuning, found["clients"])
-    return OK
-
-
-def member_row(member: dict[str, Any]) -> dict[str, Any]:
-    """A member's view with rates for people; only a receiver with a target or a share has a priority."""
-    is_tuned = member["target_bps"] is not None or member["share_bps"] is not None
-    return member | {
-        "priority": member["priority"] if is_tuned else None,
-        "target": _rate(member["target_bps"]),
-        "share": _rate(member["share_bps"]),
-        "rate": _rate(member["rate_bps"]),
-    }
-
-
-def _rate(rate: int | None) -> str | None:
-    return None if rate is None else f"{rate / 1000:.0f}kbit"
 
 
 def _tuning(tuning: dict[str, Any], clients: Rows) -> None:
@@ -87,7 +75,7 @@ def _tuning(tuning: dict[str, Any], clients: Rows) -> None:
         clients, key=lambda each: (each["met"] is not False, not each["sending"], -each["priority"])
     )
     columns = ("name", "priority", "target", "throughput", "met", "window", "connections")
-    _table("gather", [client_row(each) for each in order], columns, titled=False)
+    _table("clients: client list", [client_row(each) for each in order], columns, titled=False)
 
 
 def _sessions(found: dict[str, Any]) -> Rows:
@@ -106,7 +94,7 @@ def _table(what: str, rows: Rows, columns: Sequence[str], *, titled: bool = True
         print(f"\n{title}: {len(rows)}")
     print_table(rows[:MOST_ROWS], columns)
     if len(rows) > MOST_ROWS:
-        print(f"... and {len(rows) - MOST_ROWS} more: groupflow ctl {command or f'{what} list'}")
+        print(f"... and {len(rows) - MOST_ROWS} more: groupflow {command}")
 
 
 def _some(names: Sequence[str]) -> str:

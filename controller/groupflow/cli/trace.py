@@ -1,70 +1,62 @@
-"""`groupflow trace`: the way of packets through a switch of a running network, step by step."""
+"""`groupflow switch trace`: the way of packets through a switch of a running network, step by step."""
 
-import argparse
 import os
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from groupflow.cli import values
-from groupflow.cli.command import REFUSED, CommandError, Subparsers, add_command, failing_with
-
-
-def register(subparsers: Subparsers) -> None:
-    parser = add_command(
-        subparsers, "trace",
-        "show the way of packets through a switch: headers, tables, queues, and why one was dropped (root)",
-        run,
-        example="sudo .venv/bin/groupflow trace s1 --dropped\n"
-        "         sudo .venv/bin/groupflow trace s2 --match ipv4.dst=10.0.2.1 --next 3 --json",
-    )  # fmt: skip
-    add = parser.add_argument
-    add("switch", metavar="SWITCH", help="a switch of the network: s1")
-    add("--net", metavar="NAME", help="the network (default: the only one that runs)")
-    add_packets(parser)
-    add(
-        "--format", choices=("text", "json", "bmv2"), default="text",
-        help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
-    )  # fmt: skip
-    add("--json", action="store_const", const="json", dest="format", help="the same as --format json")
+from groupflow.cli.common import Common
+from groupflow.errors import InvalidError
+from groupflow.model.fields import Help, Range
+from groupflow.model.values import SessionId
 
 
-def add_packets(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose packets; `request` reads them."""
-    add = parser.add_argument
-    add("--port", type=int, help="only packets that arrive at this port")
-    add("--session", type=int, metavar="ID", help="only packets of this session")
-    add(
-        "--match", action="append", default=[], metavar="HEADER.FIELD=VALUE",
-        help="only packets with this field: ipv4.dst=10.0.2.1, ethernet.ethertype=0x800/0xff00; repeatable",
-    )  # fmt: skip
-    add(
-        "--dropped", action="store_true",
-        help="only packets of which a copy is dropped (of fast traffic: a sample)",
-    )  # fmt: skip
-    add("--next", type=values.count, metavar="N", help="number of packets (default: 1)")
+@dataclass(frozen=True, kw_only=True)
+class Packets:
+    """The packets whose way is shown."""
+
+    port: Annotated[int | None, Help("only packets that arrive at this port", "PORT")] = None
+    session: Annotated[SessionId | None, Help("only packets of this session")] = None
+    match: Annotated[
+        tuple[str, ...],
+        Help("only packets with this field, such as ipv4.dst=10.0.2.1 or ethernet.ethertype=0x800/0xff00",
+             "HEADER.FIELD=VALUE"),
+    ] = ()  # fmt: skip
+    dropped: Annotated[bool, Help("only packets of which a copy is dropped (of fast traffic: a sample)")] = (
+        False
+    )
+    next: Annotated[int | None, Help("number of packets (default: 1)", "N"), Range(1)] = None
+
+    @property
+    def request(self) -> dict[str, object]:
+        """The packets to trace, as docs/reference/trace.md has them."""
+        return {**vars(self), "match": list(self.match), "next": self.next or 1}
 
 
-def request(args: argparse.Namespace) -> dict[str, object]:
-    """The packets to trace, as docs/reference/trace.md has them."""
-    chosen: dict[str, object] = {n: getattr(args, n) for n in ("port", "session", "match", "dropped")}
-    return chosen | {"next": args.next or 1}
-
-
-def run(args: argparse.Namespace) -> int:
+def trace(
+    common: Common,
+    switch: Annotated[str, Help("name of the switch", "SWITCH")],
+    *,
+    packets: Packets,
+    format: Annotated[
+        Literal["text", "json", "bmv2"], Help("text, a JSON object a line, or BMv2's trace messages")
+    ] = "text",
+) -> None:
+    """Show the way of packets through a switch: headers, tables, queues, and the reason of a drop (root)."""
     from groupflow.agents.programs import find_program
     from groupflow.lab.leftovers import RUN_FOLDER
-    from groupflow.lab.registry import RegistryError, find
+    from groupflow.lab.registry import find
 
-    with failing_with(RegistryError, code=REFUSED):
-        entry = find(args.net)
-    if args.switch not in entry.switches:
+    entry = find(common.net)
+    if switch not in entry.switches:
         known = ", ".join(entry.switches)
-        raise CommandError(f"no switch {args.switch} in {entry.name}; there are {known}", REFUSED)
+        raise InvalidError(f"no switch {switch} in {entry.name}; there are {known}")
     if entry.switch != "gfswitch":
-        raise CommandError(f"{entry.name} runs {entry.switch}, which tells no traces; use gfswitch", REFUSED)
-    command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{args.switch}.sock")]
-    for option in ("port", "session", "next", "format"):
-        if (value := getattr(args, option)) is not None:
+        raise InvalidError(f"{entry.name} runs {entry.switch}, which has no traces; use gfswitch")
+    command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{switch}.sock")]
+    chosen = {"port": packets.port, "session": packets.session, "next": packets.next}
+    for option, value in (chosen | {"format": "json" if common.json else format}).items():
+        if value is not None:
             command += [f"--{option}", str(value)]
-    command += [word for text in args.match for word in ("--match", text)]
+    command += [word for text in packets.match for word in ("--match", text)]
     launcher = ("mnexec", "-a", str(entry.pid))
-    with failing_with(OSError):
-        os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if args.dropped else ())])
+    os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if packets.dropped else ())])

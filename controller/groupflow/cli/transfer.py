@@ -1,69 +1,78 @@
-"""Arguments of a member, and runs of gfagent to their end, for the commands that need them."""
+"""`groupflow session send`, `recv` and `join`; and runs of gfagent to their end, for other commands."""
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.errors import AgentError, ClientError, InterruptedSessionError
 from groupflow.agents.events import Event
-from groupflow.agents.options import RoleOptions, own_name
-from groupflow.cli import values
-from groupflow.cli.command import INTERRUPTED, LOST, OK, REFUSED, CommandError, of_agent, on_stop
+from groupflow.agents.options import MemberOptions, RecvOptions, RoleOptions, SendOptions
+from groupflow.cli.common import Common, on_stop
+from groupflow.cli.session import Session
+from groupflow.errors import InvalidError, Kind
 
 
-def add_member_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", type=values.session, metavar="SESSION", help="the session's number")
-    values.add_token(parser, "the session's token")
-    parser.add_argument("--name", default=own_name(), help="this member's name (default: the host's)")
-    parser.add_argument("--iface", help="network interface (default: the first that is up)")
-    parser.add_argument(
-        "--join-timeout", type=int, metavar="SECONDS", help="give up joining after so long (default 10)"
-    )
-    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
+def send(common: Common, session: Session, *, options: SendOptions) -> int:
+    """Send a file or stdin to every receiver of a session."""
+    check_file(options.file)
+    return run_transfer(options, common)
 
 
-def add_start(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds where in a stream a member begins; `what` is text for its help."""
-    parser.add_argument("--from", dest="start", choices=("now", "start"), default="now", help=what)
+def recv(common: Common, session: Session, *, options: RecvOptions) -> int:
+    """Receive the stream of a session."""
+    output = options.output
+    if str(output) == "-":
+        options = replace(options, output=None)
+    elif output is not None and not output.parent.is_dir():
+        raise InvalidError(f"{output}: folder {output.parent} does not exist; create it first")
+    elif output is not None and output.is_dir():
+        raise InvalidError(f"{output}: is a folder; name a file")
+    return run_transfer(options, common)
+
+
+def join(common: Common, session: Session, *, options: MemberOptions) -> int:
+    """Let a program that listens on this host take the streams of a TCP session, until stopped."""
+    return ended(_stay(options, common))
+
+
+async def _stay(options: MemberOptions, common: Common) -> None:
+    from groupflow.agents.display import Display
+
+    with Display(f"session {options.session}", json_lines=common.json) as display:
+        async with AgentProcess(options, on_event=display.show) as agent:
+            on_stop(lambda: agent.signal(SIGTERM))
+            await agent.wait_for("left")  # or the error that ended it
 
 
 def check_file(path: Path | None) -> None:
-    """Raises CommandError for a file that cannot be sent; `path` None stands for stdin."""
+    """Raises InvalidError for a file that cannot be sent; `path` None stands for stdin."""
     if path is not None and not path.is_file():
         problem = "not a regular file" if path.exists() else "no such file"
-        raise CommandError(f"{path}: {problem}; name a file to send", REFUSED)
+        raise InvalidError(f"{path}: {problem}; name a file to send")
 
 
-def run_transfer(options: RoleOptions, *, json_lines: bool) -> int:
+def run_transfer(options: RoleOptions, common: Common) -> int:
     """Runs gfagent until the stream is complete. Returns the command's exit code."""
-    return ended(_transfer(options, json_lines))
+    return ended(_transfer(options, common))
 
 
 def ended(work: Coroutine[Any, Any, int | None]) -> int:
-    """Runs work that starts agents to its end. Returns the exit code, 0 for None. Raises CommandError."""
-    try:
-        return asyncio.run(work) or OK
-    except InterruptedSessionError:
-        return INTERRUPTED
-    except AgentError as error:
-        raise CommandError(str(error), of_agent(error.exit_code)) from None
-    except ClientError as error:
-        raise CommandError(str(error)) from None
+    """Runs work that starts agents to its end. Returns the exit code, 0 for None."""
+    return asyncio.run(work) or 0
 
 
-async def _transfer(options: RoleOptions, json_lines: bool) -> int:
+async def _transfer(options: RoleOptions, common: Common) -> int:
     from groupflow.agents.display import Display
 
     to_stdout = options.data_on_stdout
     from_stdin = getattr(options, "file", ...) is None
     session = getattr(options, "session", None)
     label = "tree" if session is None else f"session {session}"
-    with Display(label, json_lines=json_lines, events_to_stderr=to_stdout) as display:
+    with Display(label, json_lines=common.json, events_to_stderr=to_stdout, quiet=common.quiet) as display:
         agent = AgentProcess(
             options, on_event=display.show, inherit_input=from_stdin, inherit_output=to_stdout
         )
@@ -78,5 +87,5 @@ def report_lost(complete: Event) -> int:
     lost = complete.texts("lost")
     if lost:
         print(f"groupflow: complete without {', '.join(lost)}: lost on the way", file=sys.stderr)
-        return LOST
-    return OK
+        return Kind.LOST.exit_code
+    return 0

@@ -1,274 +1,156 @@
 """`groupflow tree`: hosts that pass a stream on to each other, and the dispatchers that place the hosts."""
 
-import argparse
 import asyncio
 import json
-import re
 import resource
 import sys
 import time
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from groupflow.agents.options import own_name
-from groupflow.cli import command, values
+from groupflow.agents.events import Event
+from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_name
+from groupflow.cli.access import Pin
+from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
+from groupflow.errors import UnavailableError, UsageError
+from groupflow.model.fields import FiniteRate, Help, Range
+from groupflow.model.values import Secret, SessionId
+from groupflow.tree.members import TreeOptions, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
 
-if TYPE_CHECKING:
-    from groupflow.tree.members import Parallel
-    from groupflow.tree.options import DispatchOptions
-
-DEFAULT_LISTEN = "0.0.0.0:26495"
-MOST_PARALLEL = 16
-DEMOTIONS = ("slowest", "largest_latency", "never")
-
-
-def register(subparsers: command.Subparsers) -> None:
-    commands = command.add_group(
-        subparsers, "tree", "pass a stream on from host to host, where no switch replicates it",
-        example="groupflow tree serve",
-    )  # fmt: skip
-    _serve_arguments(commands)
-    _send_arguments(commands)
-    _recv_arguments(commands)
-
-    from groupflow.cli import island, tree_show
-
-    island.register(commands)
-    tree_show.register(commands)
+Host = TypeVar("Host", bound=TreeOptions)
+Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]
 
 
-def _serve_arguments(commands: command.Subparsers) -> None:
-    serve = command.add_command(
-        commands, "serve", "run the dispatchers of a tree until stopped: they place each host below another",
-        run_serve,
-        example="groupflow tree serve --store tree.sqlite",
-    )  # fmt: skip
-    add = serve.add_argument
-    add(
-        "--listen", type=values.listen_address, default=DEFAULT_LISTEN, metavar="IP:PORT",
-        help="address for hosts (default: %(default)s)",
-    )  # fmt: skip
-    values.add_token(serve, "the token that every host of the tree must have")
-    add(
-        "--store", type=Path, metavar="FILE",
-        help="SQLite file of the tree; processes that share it share the dispatchers, and take over"
-        " those of a process that dies (default: none)",
-    )  # fmt: skip
-    add("--name", default="tree", help="name of the tree in the store (default: %(default)s)")
-    add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
-    add("--threshold-ms", type=float, metavar="MS", help="farthest hosts of one cluster (default: 5)")
-    add("--max-members", type=int, metavar="N", help="most hosts in a cluster (default: 64)")
-    add("--max-children", type=int, metavar="N", help="most children that any host has (default: 8)")
-    what = "child that is moved down when data wait for a child (default: slowest)"
-    add("--demotion", choices=DEMOTIONS, help=what)
-    add("--patience-ms", type=float, metavar="MS", help="silence of a host that is gone (default: 3000)")
-    add(
-        "--delay-ms", type=float, metavar="MS",
-        help="bound on the latencies from the source to a host in sum, unless the source names another; a"
-        " host for which no place is within it is shown as beyond (default: none)",
-    )  # fmt: skip
-    add(
-        "--review-seconds", type=float, metavar="S", dest="review_s",
-        help="each host measures its latencies again once in this time, and is moved to a nearer parent;"
-        " 0: never (default: 30)",
-    )  # fmt: skip
-    add(
-        "--lease-ms", type=float, default=700.0, metavar="MS",
-        help="time without a write to the store after which a process is replaced (default: %(default)g)",
-    )  # fmt: skip
-    add("--max-hosts", type=int, default=4096, metavar="N", help="most connections (default: %(default)s)")
-    add(
-        "--measure-seconds", type=float, default=6.0, metavar="S",
-        help="time to measure the way to a host that has --parallel auto; 0: never (default: %(default)g)",
-    )  # fmt: skip
-    values.add_controller_argument(serve)
-    add(
-        "--agent-name", metavar="NAME",
-        help="name of this process at the controller (default: the tree's, this host's and the port)",
-    )  # fmt: skip
-    add("--json", action="store_true", help="print events as JSON lines")
+def send(common: Common, *, options: TreeSendOptions, pin: Pin) -> int:
+    """Send a file or stdin to all hosts of a tree."""
+    check_file(options.file)
+    return run_transfer(_checked(options, pin), common)
 
 
-def _send_arguments(commands: command.Subparsers) -> None:
-    send = command.add_command(
-        commands, "send", "send a file or stdin to all hosts of a tree", run_send,
-        example="groupflow tree send --to 10.0.0.1:26495 --tls-pin $PIN --file big.iso",
-    )  # fmt: skip
-    add_host_arguments(send)
-    send.add_argument("--file", type=Path, help="file to send (default: stdin)")
-    send.add_argument(
-        "--members", type=int, default=1, metavar="N", help="begin when N hosts are in the tree (default 1)"
-    )
-    send.add_argument(
-        "--delay-ms", type=float, metavar="MS",
-        help="bound on the latencies from here to a host in sum (default: that of the dispatchers)",
-    )  # fmt: skip
+def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
+    """Receive the stream of a tree, and pass it on."""
+    return run_transfer(_checked(options, pin), common)
 
 
-def _recv_arguments(commands: command.Subparsers) -> None:
-    recv = command.add_command(
-        commands, "recv", "receive the stream of a tree, and pass it on", run_recv,
-        example="groupflow tree recv --to 10.0.0.1:26495 --tls-pin $PIN --output big.iso",
-    )  # fmt: skip
-    add_host_arguments(recv)
-    recv.add_argument("--output", type=Path, help="file to write (default: stdout)")
-    recv.add_argument(
-        "--from", dest="start", choices=("now", "start"), default="now",
-        help="first byte: of the data sent from now on, or the oldest that is kept (default: %(default)s)",
-    )  # fmt: skip
-
-
-def add_access_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the dispatchers' address, and the token and certificate that identify both sides."""
-    add = parser.add_argument
-    add(
-        "--to", required=True, metavar="IP:PORT",
-        help="the dispatchers' address (groupflow tree serve); of several processes one, or some as A,B",
-    )  # fmt: skip
-    values.add_token(parser, "the tree's token")
-    values.add_pin(parser, "the dispatchers")
-
-
-def add_host_arguments(parser: argparse.ArgumentParser) -> None:
-    add_access_arguments(parser)
-    add = parser.add_argument
-    add("--name", default=own_name(), help="this host's name in events (default: its host name)")
-    add("--listen", metavar="IP:PORT", help="address for children (default: any port)")
-    add("--children", type=int, metavar="N", help="most children of this host (default: 4)")
-    add(
-        "--parallel", type=_parallel, metavar="N",
-        help="number of connections to the parent; auto: the dispatchers measure it (default: 1)",
-    )  # fmt: skip
-    add(
-        "--slow", choices=("wait", "isolate", "skip"), default="wait",
-        help="a slow child is waited for, cut off, or skips late data (default: %(default)s)",
-    )  # fmt: skip
-    add("--align", type=int, metavar="BYTES", help="size of a record, which is skipped whole (default: 1)")
-    what = "bytes of the stream that this host holds (default: 16MiB)"
-    add("--cache", type=values.size, metavar="SIZE", help=what)
-    add(
-        "--edges", default="stream", metavar="stream|quic|datagrams",
-        help="transport from the parent: TCP; QUIC, or TCP where UDP is blocked; or QUIC's datagrams, which"
-        " skip lost and late data and need --slow skip (default: %(default)s)",
-    )  # fmt: skip
-    add(
-        "--deadline-ms", type=int, metavar="MS",
-        help="age at which the parent drops a datagram that waits (default: 200)",
-    )  # fmt: skip
-    add(
-        "--reorder-ms", type=int, metavar="MS",
-        help="wait for a datagram when later datagrams are there (default: 20)",
-    )  # fmt: skip
-    add("--json", action="store_true", help="print events as JSON lines")
-
-
-def _parallel(text: str) -> "Parallel":
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_PARALLEL:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a number from 1 to {MOST_PARALLEL}, or auto")
-    return int(text)
-
-
-def run_send(args: argparse.Namespace) -> int:
-    from groupflow.cli.transfer import check_file, run_transfer
-    from groupflow.tree.members import TreeSendOptions
-
-    check_file(args.file)
-    own = {"file": args.file, "members": args.members, "delay_ms": args.delay_ms}
-    options = TreeSendOptions(**own, **host_options(args))
-    return run_transfer(options, json_lines=args.json)
-
-
-def run_recv(args: argparse.Namespace) -> int:
-    from groupflow.cli.transfer import run_transfer
-    from groupflow.tree.members import TreeRecvOptions
-
-    options = TreeRecvOptions(output=args.output, start=args.start, **host_options(args))
-    return run_transfer(options, json_lines=args.json)
-
-
-def check_access(args: argparse.Namespace) -> None:
-    """Raises CommandError for access options that are missing or malformed."""
-    from groupflow.tree.options import TOKEN_RULE, is_token
-
-    if not args.plain and args.tls_pin is None:
-        raise command.CommandError(
-            "no way to check the dispatchers: pass the fingerprint they print with --tls-pin,"
-            " or --plain to go without encryption",
-            command.USAGE,
-        )
-    if not is_token(args.token):
-        raise command.CommandError(f"the token: {TOKEN_RULE}", command.USAGE)
-    if not args.plain and re.fullmatch(r"[0-9A-Fa-f:]{64,95}", args.tls_pin) is None:
-        raise command.CommandError(
-            f"--tls-pin {args.tls_pin}: it must be 64 hexadecimal digits", command.USAGE
-        )
-
-
-def host_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that senders and receivers share. Raises CommandError."""
-    from groupflow.tree.members import EDGES
-
-    check_access(args)
-    if args.edges not in EDGES:
-        cure = "the group transport was removed; write quic" if args.edges == "group" else "see --help"
-        raise command.CommandError(f"--edges {args.edges}: {cure}", command.USAGE)
-    if args.edges == "datagrams" and args.slow != "skip":
-        raise command.CommandError(
+def _checked(options: Host, pin: Pin) -> Host:
+    """The options of a host, with the certificate of the other side. Raises UsageError."""
+    if options.edges == "datagrams" and options.slow != "skip":
+        raise UsageError(
             "--edges datagrams needs --slow skip, and --align for whole records:"
-            " datagrams that are lost are not sent again",
-            command.USAGE,
+            " datagrams that are lost are not sent again"
         )
-    shared = ("to", "token", "name", "listen", "children", "parallel", "slow", "align", "cache")
-    names = (*shared, "edges", "deadline_ms", "reorder_ms")
-    given = {name: getattr(args, name) for name in names}
-    return given | {"tls_pin": None if args.plain else args.tls_pin}
+    _check_token(options.token)
+    return replace(options, tls_pin=pin.given)
 
 
-def run_serve(args: argparse.Namespace) -> int:
-    from groupflow.store.interface import StoreError
-    from groupflow.tree.errors import TreeError
-    from groupflow.tree.options import DispatchOptions
-
-    if not args.token:
-        raise command.CommandError(
-            "the token is missing: hexadecimal digits, in GROUPFLOW_TOKEN or a --token-file", command.USAGE
-        )
-    try:
-        options = values.options(
-            DispatchOptions, args, lease=args.lease_ms / 1000, measure_s=args.measure_seconds
-        )
-    except ValueError as error:
-        raise command.CommandError(str(error), command.USAGE) from None
-    command.log_to_stderr()
-    with command.failing_with(TreeError, StoreError), command.failing_with(ValueError, code=command.REFUSED):
-        asyncio.run(_serve(options, args))
-    return command.OK
+def _check_token(token: str) -> None:
+    if not is_token(token):
+        raise UsageError(f"the token: {TOKEN_RULE}")
 
 
-async def _serve(options: "DispatchOptions", args: argparse.Namespace) -> None:
+def island(
+    common: Common,
+    *,
+    host: TreeOptions,
+    pin: Pin,
+    session: Annotated[SessionId, Help("number of the session in the island")],
+    session_token: Annotated[
+        str, Help("file with the session's token"), Secret("--session-token-file", "GROUPFLOW_SESSION_TOKEN")
+    ] = "",
+    iface: Annotated[
+        str | None, Help("network interface of the island (default: the first that is up)")
+    ] = None,
+    members: Annotated[
+        int, Help("number of receivers, or of the tree's hosts, before the stream begins", "N"), Range(1)
+    ] = 1,
+    rate: Annotated[FiniteRate | None, Help("highest rate in the island (default: found out)")] = None,
+    outward: Annotated[bool, Help("from the session, whose sender is in the island, to the tree")] = False,
+) -> int:
+    """Hand a tree's stream to a session, whose switches replicate it; or the other way."""
+    shared: dict[str, Any] = vars(_checked(host, pin))
+    member: dict[str, Any] = {"session": session, "name": host.name, "token": session_token, "iface": iface}
+    if outward:
+        receiving: RoleOptions = RecvOptions(start="start", **member)
+        sending: RoleOptions = TreeSendOptions(members=members, **shared)
+    else:
+        receiving = TreeRecvOptions(start="start", **shared)
+        sending = SendOptions(members=members, rate=rate, **member)
+    sides = ("tree", f"session {session}") if outward else (f"session {session}", "tree")
+    return ended(_pass_on(receiving, sending, sides, common))
+
+
+async def _pass_on(
+    receiving: RoleOptions, sending: RoleOptions, sides: tuple[str, str], common: Common
+) -> int:
+    from groupflow.agents.display import Display, describe
+    from groupflow.tree.island import Island
+
+    into, out_of = sides
+    with Display(into, json_lines=common.json, quiet=common.quiet) as display:
+
+        def show(side: str, event: Event) -> None:
+            if common.json:
+                print(json.dumps({"side": side.split()[0], **event.fields}), flush=True)
+            elif side == into:
+                display.show(event)
+            elif (line := describe(event)) is not None:
+                display.say(f"from the {side}: {line}")
+
+        passing = Island(receiving, sending, on_received=partial(show, out_of), on_sent=partial(show, into))
+        async with passing:
+            on_stop(passing.stop)
+            complete = await passing.finish()
+    return report_lost(complete)
+
+
+def serve(
+    common: Common,
+    *,
+    options: DispatchOptions,
+    store: Annotated[
+        Path | None,
+        Help(
+            "SQLite file of the tree, from which a process that is started again goes on (default: none)",
+            "FILE",
+        ),
+    ] = None,
+    agent_name: Annotated[
+        str | None,
+        Help("name of this process at the controller (default: the tree's, this host's and the port)"),
+    ] = None,
+) -> None:
+    """Run the dispatchers of a tree until stopped: they give each host its parent."""
+    log_to_stderr(common.level)
+    asyncio.run(_serve(options, store, agent_name, common))
+
+
+async def _serve(options: DispatchOptions, file: Path | None, agent_name: str | None, common: Common) -> None:
     from groupflow.agents.controller_link import registered
     from groupflow.store.memory import MemoryStore
     from groupflow.store.sqlite import SqliteStore
     from groupflow.tree.service import Dispatch
 
     def show(name: str, fields: dict[str, Any]) -> None:
-        if args.json:
+        if common.json:
             print(json.dumps({"event": name, "time": round(time.time(), 3), **fields}), flush=True)
         else:
             print(f"tree: {_line(name, fields)}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()
-    command.on_stop(stop.set)
+    on_stop(stop.set)
     # Each host needs a connection, and so a file descriptor.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    store = MemoryStore() if args.store is None else await SqliteStore.open(args.store)
+    store = MemoryStore() if file is None else await SqliteStore.open(file)
     try:
         async with Dispatch(options, store, on_event=show) as dispatch:
-            name = args.agent_name or f"{options.name}@{own_name()}:{dispatch.port}"
-            async with registered(args.controller, "dispatcher", name, dispatch.standing, dispatch.bound):
+            name = agent_name or f"{options.name}@{own_name()}:{dispatch.port}"
+            async with registered(common.api, "dispatcher", name, dispatch.standing, dispatch.bound):
                 await stop.wait()
     finally:
         await store.close()
@@ -284,11 +166,81 @@ def _line(name: str, fields: dict[str, Any]) -> str:
             return f"host {fields['host']}: {'source' if fields['source'] else 'there'}"
         case "gone":
             return f"host {fields['host']}: gone"
-        case "superseded":
-            return "others took this process for dead, and run its dispatchers: it begins again"
         case "stood_still":
             return "this process stood still: it gives hosts time to come back"
         case "refused":
             return f"refused host {fields['host'] or '(unknown)'}: {fields['text']}"
         case _:
-            return "the source has left: the tree is over"
+            return "the source has left: the tree has ended"
+
+
+def show(
+    common: Common,
+    *,
+    to: Annotated[str, Help("address of the dispatchers (groupflow tree serve)", "IP:PORT")],
+    token: Token = "",
+    pin: Pin,
+) -> None:
+    """Show the hosts of a tree, each below its parent."""
+    known = pin.given
+    _check_token(token)
+    tree = asyncio.run(_ask(to, known, token))
+    print(json.dumps(tree) if common.json else "\n".join(lines(tree)))
+
+
+async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
+    """A snapshot of the tree, asked of the dispatchers. Raises TreeError."""
+    from groupflow.tree.questions import ask
+
+    async with aclosing(ask(to, tls_pin, token, "hosts")) as answers:
+        async for answer in answers:
+            return answer["tree"]
+    raise UnavailableError(f"{to}: the dispatcher ended the connection; read its messages, and try again")
+
+
+def lines(tree: dict[str, Any]) -> list[str]:
+    """A snapshot as text: a line for each host, below its parent and farther right."""
+    hosts: dict[str, dict[str, Any]] = {host["host"]: host for host in tree["hosts"]}
+    if not hosts:
+        return ["no source has joined, so there is no tree"]
+    below: dict[str | None, list[str]] = {}
+    for name, host in hosts.items():
+        parent = host["parent"] if host["parent"] in hosts and name != tree["source"] else None
+        below.setdefault(parent, []).append(name)
+    clusters = len({host["cluster"] for host in hosts.values()})
+    attached = sum(bool(host["attached"]) for host in hosts.values()) - 1
+    text = [f"{_count(attached, 'host')} below the source, {_count(clusters, 'cluster')}"]
+    if tree["bound_ms"] is not None:
+        text[0] += f", delays of at most {tree['bound_ms']:g} ms"
+    if beyond := sum(bool(host["is_beyond"]) for host in hosts.values()):
+        text[0] += f", {_count(beyond, 'host')} beyond that"
+    waiting = [(name, 0) for name in sorted(below.get(None, []), key=lambda name: name != tree["source"])]
+    while waiting:
+        name, depth = waiting.pop(0)
+        text.append("  " * depth + _row(hosts[name], tree["source"]))
+        waiting = [(child, depth + 1) for child in sorted(below.get(name, []))] + waiting
+    return text
+
+
+def _row(host: dict[str, Any], source: str) -> str:
+    """The host's name, address, distance from its parent, and children of those it offers to serve."""
+    notes = [f"cluster {host['cluster']}"]
+    if host["host"] == source:
+        notes.append("source")
+    elif not host["attached"]:
+        notes.append("without a parent")
+    else:
+        notes.append(f"{host['latency_ms']:.2f} ms")
+        if host["delay_ms"] is not None:
+            beyond = ", beyond the bound" if host["is_beyond"] else ""
+            notes.append(f"{host['delay_ms']:.2f} ms from the source{beyond}")
+    if host["is_head"]:
+        notes.append("head")
+    notes.append(f"serves {host['children']} of {host['capacity']}")
+    if host["slow_reports"]:
+        notes.append(f"slow {host['slow_reports']} times, last {host['slow_seconds_ago']:.0f} s ago")
+    return f"{host['host']}  {host['address']}  {', '.join(notes)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -149,7 +149,7 @@ class Agents:
         if who.kind == "split":
             raise RefusalError("bad_request", "a split agent's bounds are its sessions'; set their cache")
         if who.kind == "gather":
-            cure = "run `groupflow ctl gather configure --buffer`"
+            cure = "run `groupflow gather set --buffer`"
             raise RefusalError("bad_request", f"the bound of a server that gathers is its buffer; {cure}")
         caches = {agent.name for agent in self._caching.agents.values()}
         known = who.name in caches if who.kind == "cache" else who in self.reports

@@ -1,4 +1,4 @@
-"""The controller's events, for subscribers: `groupflow ctl events` and the REST API's event stream."""
+"""The controller's events, for subscribers: `groupflow controller watch` and the REST API's event stream."""
 
 import asyncio
 import time

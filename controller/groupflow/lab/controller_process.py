@@ -59,16 +59,16 @@ class ControllerProcess:
             "--topology",
             str(topology),
         ]
-        command += ["--store", str(folder / "store.sqlite"), "--api", self.url.removeprefix("http://")]
+        command += ["--store", str(folder / "store.sqlite"), "--listen", self.url.removeprefix("http://")]
         for descriptor in sockets:
-            command += ["--api", f"fd:{descriptor}"]
+            command += ["--listen", f"fd:{descriptor}"]
         if network.kind == "gfswitch":
             command += ["--switch-sockets", str(RUN_FOLDER)]
         if record is not None:
             command += ["--record", str(record)]
         switch = next(iter(network.topology.switches.values()))
         if switch.program is not None:
-            command += ["--p4-json", str(switch.program), "--p4info", str(switch.p4info)]
+            command += ["--p4", str(switch.program), "--p4info", str(switch.p4info)]
         log = folder / "controller.log"
         self._token = api_token.new()
         self.daemon = Daemon(

@@ -148,18 +148,18 @@ class Prompt(CLI):
 
     def do_status(self, _: str) -> None:
         """status: the controller's view of the network, on one page"""
-        self._ctl("status")
+        self._groupflow("controller", "show")
 
-    def do_ctl(self, line: str) -> None:
-        """ctl COMMAND: run `groupflow ctl COMMAND` for this network, e.g. ctl switches list"""
-        self._ctl(*line.split())
+    def do_groupflow(self, line: str) -> None:
+        """groupflow COMMAND: run a command for this network, e.g. groupflow switch list"""
+        self._groupflow(*line.split())
 
-    def _ctl(self, *words: str) -> None:
+    def _groupflow(self, *words: str) -> None:
         if self._controller is None:
             self._refuse(_NO_CONTROLLER)
             return
-        api = ("--api", self._controller.url)
-        subprocess.run([sys.executable, "-m", "groupflow.cli.main", "ctl", *api, *words], check=False)
+        command = (sys.executable, "-m", "groupflow.cli.main", "--api", self._controller.url)
+        subprocess.run([*command, *words], check=False)
 
     def _refuse(self, text: str) -> None:
         print(f"groupflow: {text}", file=sys.stderr)

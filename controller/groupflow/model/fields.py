@@ -1,7 +1,7 @@
 """What the field of a model says of itself: help, unit and bounds.
 
 A model is a frozen dataclass whose fields are `Annotated` with these. Files and the REST API (pydantic), and
-the command line (`cli.options`), take them from there. This module imports neither: a command starts without
+the command line (`cli.frame`), take them from there. This module imports neither: a command starts without
 pydantic.
 """
 
@@ -165,9 +165,12 @@ SIZE = Written(
     "a size, as in '64MiB'",
     number_or(0, 1 << 40, "[0-9]+ ?(B|bytes|KiB|MiB|GiB)?"),
     "SIZE",
+    units.write_size,
 )
 
 Port: TypeAlias = Annotated[int, Range(1, 65535)]
+Size: TypeAlias = Annotated[int, SIZE]
+"""bytes"""
 Rate: TypeAlias = Annotated[int | None, ANY_RATE]
 """bit/s; None: unlimited"""
 FiniteRate: TypeAlias = Annotated[int, FINITE_RATE]

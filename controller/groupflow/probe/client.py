@@ -32,7 +32,7 @@ async def measure(
     options: ProbeOptions | None = None,
     on_cell: OnCell | None = None,
 ) -> Probe:
-    """Measures the way to a host where `groupflow probe --serve` runs, and recommends buffer and connections.
+    """Measures the way to a host where `groupflow probe serve` runs, and recommends buffer and connections.
 
     Raises ProbeError, RefusedError (wrong token), BusyError; each says cause and cure in one line.
     """
@@ -42,10 +42,10 @@ async def measure(
         told: OnCell = on_cell or (lambda done, of, cell: None)
         return await (client.adapted(told) if client.options.adapted else client.probe(told))
     except wire.LineError as error:
-        raise ProbeError(f"{client.where}: said {error}; is that `groupflow probe --serve`?") from None
+        raise ProbeError(f"{client.where}: said {error}; is that `groupflow probe serve`?") from None
     except TimeoutError:
         raise ProbeError(
-            f"{client.where}: no answer for {client.options.timeout:g} s; is that `groupflow probe --serve`,"
+            f"{client.where}: no answer for {client.options.timeout:g} s; is that `groupflow probe serve`,"
             " and is the way to it still there?"
         ) from None
     except OSError as error:

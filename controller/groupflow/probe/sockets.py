@@ -80,7 +80,7 @@ async def connect(host: str, port: int, patience: float, buffer: int | None = No
         raise ProbeError(f"{where}: not a host's name; check it or write the address") from None
     except (ConnectionRefusedError, ConnectionResetError) as error:  # reset: the listener closed just now
         raise ProbeError(
-            f"{where}: {reason(error)}; start `groupflow probe --serve` there, or name its port"
+            f"{where}: {reason(error)}; start `groupflow probe serve` there, or name its port"
         ) from None
     except OSError as error:
         raise ProbeError(f"{where}: {reason(error)}; check the address and the way to it") from None

@@ -65,7 +65,7 @@ def run(
 
     With `out`, measurements are written to that folder: as a whole when the run is over, or not at all.
     `inspect` is called with the network when the run is over, e.g. to read registers. `record` is a file for
-    `groupflow play`. Raises RecordingError when that cannot be written.
+    `groupflow net play`. Raises RecordingError when that cannot be written.
     """
     started = time.monotonic()
     sim = build(scenario, threads)

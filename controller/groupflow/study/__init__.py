@@ -1,5 +1,5 @@
-"""The frame of a paper's reproduction: plan of runs, runs on all cores, claims, tables, figures, results.
+"""The frame of papers and experiments: what they declare, their runs, claims, tables, figures and results.
 
-A paper is a folder with a module `reproduction`, whose `PAPER` is a `groupflow.study.paper.Paper`. The folder
-has the paper's own networks, scenarios, claims, studies and figures.
+A paper is a folder in `papers` with a module `reproduction`, an experiment a folder in `experiments` with a
+module `run`. Either module has an `EXPERIMENT`, a `groupflow.study.experiment.Experiment`.
 """

@@ -4,15 +4,16 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Literal, TypeAlias
 
 from groupflow.study.errors import StudyError
-
-if TYPE_CHECKING:
-    from groupflow.study.experiment import Experiment
-    from groupflow.study.paper import Paper
+from groupflow.study.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[3]
+Parent: TypeAlias = Literal["papers", "experiments"]
+PARENTS: tuple[Parent, ...] = ("papers", "experiments")
+_MODULES: dict[Parent, str] = {"papers": "reproduction", "experiments": "run"}
+"""of a folder, the module that has its EXPERIMENT"""
 
 
 def folder(name: str) -> Path:
@@ -32,46 +33,27 @@ def at_hand() -> None:
         sys.path.insert(0, str(ROOT))
 
 
-def load(parent: str, name: str) -> ModuleType:
-    """A module of a package in the checkout, like `takano.reproduction` of `papers`. Raises StudyError."""
+def names(parent: Parent) -> list[str]:
+    """Raises StudyError."""
+    return sorted(path.parent.name for path in folder(parent).glob(f"*/{_MODULES[parent]}.py"))
+
+
+def load(parent: Parent, name: str) -> Experiment:
+    """One of those. Raises StudyError."""
+    module = f"{parent}.{name}.{_MODULES[parent]}"
+    experiment: object = getattr(_imported(parent, module), "EXPERIMENT", None)
+    if not isinstance(experiment, Experiment):
+        raise StudyError(f"{module} has no EXPERIMENT, a groupflow.study.experiment.Experiment")
+    return experiment
+
+
+def _imported(parent: Parent, module: str) -> ModuleType:
     folder(parent)
     at_hand()
     try:
         found = import_module(parent).__file__
         if found is None or not Path(found).resolve().is_relative_to(ROOT):
             raise StudyError(f"{found} is another package {parent}, not that of {ROOT}")
-        return import_module(f"{parent}.{name}")
+        return import_module(module)
     except (ImportError, SyntaxError) as error:
-        raise StudyError(f"{parent}.{name} cannot be loaded: {error}") from error
-
-
-def paper_names() -> list[str]:
-    """Raises StudyError."""
-    return sorted(path.parent.name for path in folder("papers").glob("*/reproduction.py"))
-
-
-def load_paper(name: str) -> "Paper":
-    """One of those. Raises StudyError."""
-    from groupflow.study.paper import Paper
-
-    paper: object = getattr(load("papers", f"{name}.reproduction"), "PAPER", None)
-    if not isinstance(paper, Paper):
-        raise StudyError(f"papers.{name}.reproduction has no PAPER, a groupflow.study.paper.Paper")
-    return paper
-
-
-def experiment_names() -> list[str]:
-    """Raises StudyError."""
-    return sorted(path.parent.name for path in folder("experiments").glob("*/run.py"))
-
-
-def load_experiment(name: str) -> "Experiment":
-    """One of those. Raises StudyError."""
-    module = load("experiments", f"{name}.run")
-    from groupflow.study.experiment import Experiment
-
-    experiment: object = getattr(module, "EXPERIMENT", None)
-    if not isinstance(experiment, Experiment):
-        where = f"experiments.{name}.run"
-        raise StudyError(f"{where} has no EXPERIMENT, a groupflow.study.experiment.Experiment")
-    return experiment
+        raise StudyError(f"{module} cannot be loaded: {error}") from error

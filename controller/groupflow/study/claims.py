@@ -1,7 +1,7 @@
 """Claims of a paper, each with the measured value and its verdict."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -55,6 +55,20 @@ def restated(claim: Claim, study: str, *variant: str, said: str = "") -> Claim:
     name = "-".join(("study", study, *variant, claim.id))
     words = f"{said}: {claim.claim}" if said else claim.claim
     return replace(claim, id=name, figure=f"study {study}", claim=words, paper=BEYOND, kind="finding")
+
+
+ByValue: TypeAlias = Mapping[str, bool]
+"""whether a claim holds, by the value of a parameter"""
+
+
+def over_values(study: str, key: str, claim: str, parameter: str, by: ByValue, more: str = "") -> Claim:
+    """A finding that holds where the claim holds at every value; the note names the values."""
+    good = [value for value, holds in by.items() if holds]
+    bad = [value for value, holds in by.items() if not holds]
+    note = f"{parameter}: holds at {', '.join(good) or 'none'}" + (
+        f"; not at {', '.join(bad)}" if bad else ""
+    )
+    return finding(study, key, claim, len(good) / len(by), "of the values", not bad, note + more)
 
 
 def counts(claims: Iterable[Claim]) -> dict[Kind, tuple[int, int]]:

@@ -16,11 +16,11 @@ class RefusedError(StudyError):
 
 
 class RunFailedError(StudyError):
-    """A simulation has no outcome: a transfer did not end, or bytes arrived that were not sent."""
+    """A run has no outcome: a transfer did not end, a process was gone, or bytes were wrong."""
 
 
 class StoppedError(StudyError):
-    """Ctrl-C ended the study. Results of finished studies are written."""
+    """Ctrl-C ended the study. Results of finished runs are written."""
 
     default = Kind.INTERRUPTED
 

@@ -1,117 +1,226 @@
-"""An experiment as `groupflow experiment` knows it, and the frame of the experiments on real networks.
+"""What a paper and an experiment declare: studies, their runs, and what becomes of the outcomes."""
 
-The figures of a run whose switches lagged behind are about the machine: the experiment says so, and fails.
-Where a run fails, or Ctrl-C comes, the finished runs are kept: their tables, figures and files.
-"""
+import os
+import pickle
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-import json
-from argparse import ArgumentParser
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from subprocess import CalledProcessError
-from typing import Any, Generic, TypeVar
+from groupflow.model.fields import Help, Range
+from groupflow.study.claims import Claim
+from groupflow.study.errors import RefusedError, StudyError
 
-from rich.console import Console, RenderableType
-
-from groupflow.errors import Error
-from groupflow.study.errors import StoppedError, StudyError, expected
-from groupflow.study.files import into, write_json
-from groupflow.study.options import ExperimentOptions
-
-Done = TypeVar("Done")
+if TYPE_CHECKING:
+    from groupflow.study.frame import Findings, Frame
 
 
-class RunError(Error):
-    """A run failed; the text is one line."""
+class Outcome(Protocol):
+    """The measurements of a simulated run that the frame needs."""
+
+    @property
+    def run(self) -> Any:
+        """The run that gave this outcome."""
+        ...
+
+    @property
+    def simulated_s(self) -> float: ...
+    @property
+    def packet_hops(self) -> int: ...
 
 
-_ERRORS = (Error, OSError, CalledProcessError)
+Case = TypeVar("Case")
+Run = TypeVar("Run")
+Measured = TypeVar("Measured", bound=Outcome)
+Grouped = TypeVar("Grouped")
+"""the form of outcomes for a study's rules and figures, by the quantities that the study varies"""
+Runs: TypeAlias = Callable[[bool, int], list[Run]]
+"""makes the runs of the short variant or of the full one, with seeds from this one on"""
+Switch: TypeAlias = Literal["gfswitch", "bmv2"]
+Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask", "switch"]
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """Options of papers and experiments. Behind `json`, each takes some of them: `Experiment.takes`."""
+
+    out: Annotated[Path, Help("folder for data and figures (default: in ./out)", "FOLDER")] = Path("out")
+    json: bool = False
+    """print the result for machines instead of a table"""
+    only: Annotated[tuple[str, ...], Help("part to run, of those below; * stands for any text", "ID")] = ()
+    """none: those that run by default"""
+    quick: Annotated[bool, Help("short runs, which show that everything works, and are no verdict")] = False
+    seed: Annotated[int, Help("the first of all seeds", "N")] = 1
+    jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N"), Range(1)] = None
+    dask: Annotated[
+        str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
+    ] = None
+    switch: Annotated[Switch, Help("switch program; bmv2 runs at a rate that it can do")] = "gfswitch"
+
+    @property
+    def cores(self) -> int:
+        return self.jobs or os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Simulation(Generic[Run, Measured, Grouped]):
+    """The simulation of runs of one kind, and the reading of their outcomes."""
+
+    simulate: Callable[..., Measured]
+    """a function at the top of a module, as other processes find it by its name: simulates a run and returns
+    an outcome whose `run` is that run; if it has a parameter `folder`, it is given a folder for data"""
+    group: Callable[[Sequence[Measured]], Grouped]
+    rows: Callable[[Measured], Iterable[Mapping[str, Any]]]
+    """rows of a table"""
+    title: Callable[[Run], str]
+    """a run's title, for the progress bar"""
+    cost: Callable[[Run], float]
+    """a number about proportional to the time that a run takes"""
+    folder: Callable[[Run], str] | None = None
+
+    def study(
+        self,
+        name: str,
+        about: str,
+        runs: Runs[Run],
+        judge: Callable[[Grouped], Iterable[Claim]],
+        draw: Callable[[Path, Grouped], None],
+        *figures: str,
+    ) -> "Study[Run, Measured, Grouped]":
+        """A figure, table or scenario of a paper."""
+        return Study(name, about, runs, self, judge, draw, figures)
+
+    def beyond(
+        self,
+        name: str,
+        about: str,
+        runs: Runs[Run],
+        judge: Callable[[Grouped], Iterable[Claim]],
+        draw: Callable[[Path, Grouped], None],
+    ) -> "Study[Run, Measured, Grouped]":
+        """A study beyond the paper, whose files have their own names."""
+        return self.study(f"study-{name}", about, runs, judge, draw)
+
+    def job(self, run: Run, out: Path) -> Callable[[], Measured]:
+        more = () if self.folder is None else (out / "data" / self.folder(run),)
+        return partial(self.simulate, run, *more)
+
+
+@dataclass(frozen=True)
+class Study(Generic[Run, Measured, Grouped]):
+    """A figure, table or scenario of a paper, a question beyond it, or a part of an experiment."""
+
+    name: str
+    """name of its files"""
+    about: str
+    """one line for people"""
+    runs: Runs[Run]
+    simulation: Simulation[Run, Measured, Grouped] | None = None
+    """None: the experiment measures the runs, judges and draws them in its own way"""
+    judge: Callable[[Grouped], Iterable[Claim]] = lambda _: ()
+    """claims, by rules that were stated before any run"""
+    draw: Callable[[Path, Grouped], None] = lambda _, __: None
+    figures: tuple[str, ...] = ()
+    """further ids: those of the paper's figures that it draws"""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """What `--only` takes."""
+        return (self.name.removeprefix("study-"), *self.figures)
+
+    def planned(self, quick: bool, seed: int) -> list[Run]:
+        """Each run once. Raises StudyError without runs, or if other processes cannot be given one."""
+        runs = list(dict.fromkeys(self.runs(quick, seed)))
+        if not runs:
+            raise StudyError(f"{self.name} has no runs")
+        simulate = self.simulation and self.simulation.simulate
+        sent = (("simulate", simulate, "a function of a module"), ("a run", runs, "picklable"))
+        for what, value, must in sent if simulate else ():
+            try:
+                pickle.dumps(value)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise StudyError(f"{what} of {self.name} is not {must}: {error}") from error
+        return runs
+
+
+AnyStudy: TypeAlias = Study[Any, Any, Any]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The `EXPERIMENT` of the module `run` of an experiment's folder."""
+    """A paper or an experiment: the `EXPERIMENT` of its folder."""
 
     about: str
     """one line for people"""
-    run: Callable[[Any], None]
-    """is given ExperimentOptions; where the experiment adds options, the parsed command line. Raises
-    StudyError where the experiment fails, or one of its conditions does not hold"""
-    scenarios: Collection[str] = ()
-    """of a paper, which `--scenario` takes"""
-    studies: Collection[str] = ()
-    """beyond the paper, which `--study` takes"""
-    on_bmv2: bool = False
-    """runs on BMv2, too, which `--switch` then chooses"""
-    add_options: Callable[[ArgumentParser], None] | None = None
-    """adds options of its own, beside --out and --json, instead of those that experiments share"""
+    studies: Sequence[AnyStudy]
+    """all that `--only` takes"""
+    default: Callable[[bool], Sequence[AnyStudy]] | None = None
+    """the studies that are run where none is named, in the short variant or the full one; None: all"""
+    across: Callable[[Sequence[Any]], list[Claim]] = lambda _: []
+    """claims that compare studies, from the outcomes of all complete ones, each once"""
+    takes: Collection[Option] = ("only", "quick", "seed", "jobs", "dask")
+    """the options that change something; all others are refused"""
+    measure: Callable[["Frame[Any]"], Generator[Any]] | None = None
+    """gives outcomes as they come; None: simulates the runs of all studies"""
+    find: Callable[["Frame[Any]", Sequence[Any]], "Findings"] | None = None
+    """the findings of the outcomes there are, at least one; None: the studies' claims"""
+    options: type[StudyOptions] = StudyOptions
+
+    def by_default(self, quick: bool) -> Sequence[AnyStudy]:
+        return self.studies if self.default is None else self.default(quick)
+
+    def study(self, id: str) -> AnyStudy:
+        return next(each for each in self.studies if id in each.ids)
+
+    def chosen(self, options: StudyOptions) -> list[AnyStudy]:
+        """The named studies, each once and in the order of the names. Raises RefusedError for a name or an
+        option that it does not take."""
+        for option in fields(StudyOptions)[2:]:
+            if getattr(options, option.name) != option.default and option.name not in self.takes:
+                raise RefusedError(f"--{option.name} changes nothing here; leave it out")
+        found: dict[str, AnyStudy] = {}
+        for name in options.only:
+            named = [each for each in self.studies if any(fnmatchcase(id, name) for id in each.ids)]
+            if not named:
+                known = ", ".join(id for each in self.studies for id in each.ids)
+                raise RefusedError(f"{name}: unknown; there are {known}")
+            found |= {each.name: each for each in named}
+        chosen = list(found.values()) if options.only else list(self.by_default(options.quick))
+        if not chosen:
+            raise RefusedError("nothing runs by default; choose with --only")
+        return chosen
 
 
-@dataclass(frozen=True)
-class Findings:
-    """The results of the finished runs."""
+def always(*found: Run) -> Runs[Run]:
+    """The same runs in the short variant and with any seed."""
 
-    files: Mapping[str, object]
-    """JSON documents to write, by file name"""
-    told: object
-    """printed with --json"""
-    shown: Sequence[RenderableType]
-    """printed to the terminal without --json"""
-    failed: str = ""
-    """a condition of the experiment that does not hold"""
+    def runs(quick: bool, seed: int) -> list[Run]:
+        del quick, seed
+        return list(found)
+
+    return runs
 
 
-class Frame(Generic[Done]):
-    def __init__(self, options: ExperimentOptions) -> None:
-        self.options = options
-        self.console = Console(stderr=options.json)
-        self.lagging: list[str] = []
-        """a line for each switch that lagged behind; the runs add to it"""
+def seeded(
+    cases: Callable[[bool], Iterable[Case]],
+    run: Callable[[Case, int, bool], Run],
+    seeds: int,
+    quick_seeds: int,
+) -> Runs[Run]:
+    """Makes runs of each case, in the short variant or the full one, with the same number of seeds each."""
 
-    def run(self, runs: Generator[Done], find: Callable[[Sequence[Done]], Findings]) -> None:
-        """`find` is given what the finished runs have yielded. Raises StudyError; a mistake of the experiment
-        itself as it is."""
-        done: list[Done] = []
-        kind: type[StudyError] = StudyError
-        problems: list[str] = []
-        mistake: Exception | None = None
-        with into(self.options.out):
-            self.options.out.mkdir(parents=True, exist_ok=True)
-        try:
-            with closing(runs):
-                for each in runs:
-                    done.append(each)
-        except KeyboardInterrupt:
-            kind, problems = StoppedError, [f"interrupted; {len(done)} runs are kept"]
-        except Exception as error:  # noqa: BLE001 (raised below, when results are written)
-            cause = expected(error, _ERRORS)
-            if cause is None:
-                mistake = error
-            else:
-                kind = type(cause) if isinstance(cause, StudyError) else StudyError
-                problems = [f"{str(cause) or 'no answer in time'}; {len(done)} runs are kept"]
-        if done:
-            try:
-                with into(self.options.out):
-                    findings = find(done)
-                    self._tell(findings)
-                problems += [findings.failed] if findings.failed else []
-            except StudyError as error:
-                problems.append(str(error))
-        if mistake:
-            raise mistake
-        if self.lagging:
-            problems.append(f"CPU-bound, do not trust the figures: {', '.join(self.lagging)}")
-        if problems:
-            raise kind("; ".join(problems))
+    def runs(quick: bool, seed: int) -> list[Run]:
+        numbers = range(seed, seed + (quick_seeds if quick else seeds))
+        return [run(case, number, quick) for case in dict.fromkeys(cases(quick)) for number in numbers]
 
-    def _tell(self, findings: Findings) -> None:
-        for name, form in findings.files.items():
-            write_json(self.options.out / name, form)
-        if self.options.json:
-            print(json.dumps(findings.told, indent=2))
-            return
-        for each in findings.shown:
-            self.console.print(each)
-        self.console.print(f"data: {self.options.out}")
+    return runs
+
+
+def by_case(outcomes: Iterable[Any]) -> dict[Any, list[Any]]:
+    """Outcomes of each case, in the order of the runs."""
+    found: dict[Any, list[Any]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.run.case, []).append(outcome)
+    return found

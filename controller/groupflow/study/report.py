@@ -1,72 +1,13 @@
-"""The results of a reproduction: `claims.json` and `run.json`, and their printed form."""
+"""Claims in print: a table for each kind, which fits a terminal of 80 columns, and how many of them hold."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 
-from rich.console import Console, RenderableType
+from rich import box
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from groupflow.study.claims import Claim, Kind, counts
-from groupflow.study.files import into, write_json
-from groupflow.study.options import ExperimentOptions
-from groupflow.study.part import Outcome
-
-NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """The amount of work in a reproduction."""
-
-    wall_s: float
-    simulated_s: float
-    packet_hops: int
-    seed: int
-    quick: bool
-    """the runs were short: the claims are no verdict"""
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Outcome], wall_s: float, options: ExperimentOptions) -> "RunSummary":
-        simulated_s = round(sum(outcome.simulated_s for outcome in outcomes), 6)
-        hops = int(sum(outcome.packet_hops for outcome in outcomes))
-        return cls(round(wall_s, 3), simulated_s, hops, options.seed, options.quick)
-
-
-def report(
-    options: ExperimentOptions, claims: Sequence[Claim], summary: RunSummary, runs: int, console: Console
-) -> None:
-    """Writes both files, and prints them as JSON, or for people as a table and a last line.
-
-    Raises StudyError where they cannot be written; they are printed all the same.
-    """
-    results = {"claims": [claim.form() for claim in claims], "run": {**asdict(summary), **counted(claims)}}
-    hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
-    last = f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}"
-    try:
-        with into(options.out):
-            for name, content in results.items():
-                write_json(options.out / f"{name}.json", content)
-    finally:
-        _print(options, results, claims, last, console)
-
-
-def _print(
-    options: ExperimentOptions,
-    results: Mapping[str, object],
-    claims: Sequence[Claim],
-    last: str,
-    console: Console,
-) -> None:
-    if options.quick:
-        console.print(NO_VERDICT)
-    if options.json:
-        print(json.dumps(results, indent=2))
-        return
-    for each in shown(claims):
-        console.print(each)
-    console.print(last, markup=False)
 
 
 def counted(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
@@ -99,11 +40,19 @@ _SAYS: Mapping[Kind, str] = {
 
 
 def _table(says: str, claims: Sequence[Claim]) -> Table:
-    """A table with a row and a verdict for each claim; texts of claims are never taken for markup."""
-    table = Table("figure", says, "paper", "measured", "", "note")
+    """A row and a verdict for each claim, with its note below it; texts of claims are never markup."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=1)
+    table.add_column(says, ratio=1)
+    from_paper = not all(claim.kind == "finding" for claim in claims)
+    if from_paper:
+        table.add_column("paper", max_width=10)
+    table.add_column("measured", max_width=20)
+    table.add_column("", no_wrap=True)
     for claim in claims:
-        verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"
+        verdict = Text("holds", "green") if claim.holds else Text("fails", "red")
+        said = Text(f"{claim.figure}: {claim.claim}" if claim.figure else claim.claim)
+        said.append(f"\n{claim.note}" if claim.note else "", "dim")
         measured = f"{claim.measured:.4g} {claim.unit}".rstrip()
-        before = (claim.figure, claim.claim, str(claim.paper), measured)
-        table.add_row(*map(Text, before), verdict, Text(claim.note))
+        paper = [Text(str(claim.paper))] if from_paper else []
+        table.add_row(said, *paper, Text(measured), verdict)
     return table

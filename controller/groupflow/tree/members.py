@@ -1,61 +1,54 @@
 """Options of a host of a tree."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from groupflow.agents.options import RoleOptions, Start, flag
+from groupflow.agents.options import START, RoleOptions, Start, flag
+from groupflow.model.fields import Help, Range, Size
+from groupflow.model.values import FractionMs, Millis, Name
 
-if TYPE_CHECKING:
-    from groupflow.agents.events import Event
-
+MOST_PARALLEL = 16
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
-Parallel: TypeAlias = int | Literal["auto"]
 Edges: TypeAlias = Literal["stream", "quic", "datagrams"]
 EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
+DELAY_BOUND = "bound on the sum of latencies from the source to a host"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreeOptions(RoleOptions):
     """Options that all hosts share. None is gfagent's default."""
 
-    to: str
-    """IP:PORT of the dispatchers; of several processes one, or some with commas between"""
+    to: Annotated[str, Help("address of the dispatchers (groupflow tree serve)", "IP:PORT")]
     tls_pin: str | None = None
     """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
-    listen: str | None = None
-    """IP:PORT to which children connect; None: any port"""
-    children: int | None = None
-    """the most children that this host serves"""
-    parallel: Parallel | None = None
-    """connections to the parent; auto: the number that a measurement finds"""
-    cache: int | None = None
-    """bytes of the stream that this host holds"""
-    slow: Slow = "wait"
-    """treatment of a slow child: all wait, it is cut off, or it skips data"""
-    align: int | None = None
-    """bytes of a record, which is skipped as a whole"""
-    edges: Edges = "stream"
-    """transport from the parent: TCP; QUIC; or QUIC's datagrams, which need slow="skip";
-    TCP where UDP is blocked"""
-    deadline_ms: int | None = None
-    """age at which the parent drops a datagram that waits"""
-    reorder_ms: int | None = None
-    """wait for a datagram when later datagrams are there"""
+    listen: Annotated[str | None, Help("address for children (default: any port)", "IP:PORT")] = None
+    children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
+    parallel: Annotated[
+        int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
+    ] = None
+    cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
+    slow: Annotated[
+        Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
+    ] = "wait"
+    align: Annotated[
+        int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Range(1)
+    ] = None
+    edges: Annotated[
+        Edges,
+        Help("transport from the parent: TCP (stream); QUIC; or QUIC's datagrams, which are lost or late and"
+             " need --slow skip"),
+    ] = "stream"  # fmt: skip
+    deadline_ms: Annotated[
+        Millis | None, Help("age at which the parent drops a datagram (default: 200ms)"), Name("--deadline")
+    ] = None
+    reorder_ms: Annotated[
+        Millis | None,
+        Help("wait for a datagram when later ones have arrived (default: 20ms)"),
+        Name("--reorder"),
+    ] = None
     patience: int | None = None
     """seconds to look for lost dispatchers"""
-
-    async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """The options with all values that must be found out before gfagent begins."""
-        if self.parallel != "auto":
-            return self
-        from groupflow.tree.parallel import measured
-
-        listen = (self.listen or "0.0.0.0:0").rpartition(":")[0]
-        return replace(
-            self, parallel=await measured(self.to, self.tls_pin, self.token, self.name, told, listen=listen)
-        )
 
     def arguments(self) -> list[str]:
         return super().arguments() + (["--plain"] if self.tls_pin is None else [])
@@ -66,16 +59,13 @@ class TreeSendOptions(TreeOptions):
     """The source, `gfagent tree-send`."""
 
     role = "tree-send"
-    file: Path | None = None
-    """the file to send; None: the bytes written to gfagent's stdin"""
-    members: int = 1
-    """number of hosts that must have joined before the source begins"""
-    delay_ms: float | None = None
-    """bound on each host's one-way delay from the source; None: the dispatchers' default"""
-
-    async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """The options as they are: a source has no parent, so there is nothing to measure."""
-        return replace(self, parallel=None) if self.parallel == "auto" else self
+    file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
+    members: Annotated[
+        int, Help("number of hosts that must have joined before the stream begins", "N"), Range(1)
+    ] = 1
+    delay_ms: Annotated[
+        FractionMs | None, Help(f"{DELAY_BOUND} (default: the dispatchers' bound)"), Name("--delay")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +73,5 @@ class TreeRecvOptions(TreeOptions):
     """A host that receives, and passes on: `gfagent tree-recv`."""
 
     role = "tree-recv"
-    output: Path | None = None
-    """the file to write; None: gfagent's stdout"""
-    start: Start = field(default="now", metadata=flag("from"))
+    output: Annotated[Path | None, Help("file to write (default: stdout)")] = None
+    start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))

@@ -3,73 +3,72 @@
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from groupflow.errors import UsageError
+from groupflow.model.fields import Help, Range
+from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
+from groupflow.tree.members import DELAY_BOUND
 
 DEFAULT_PORT = 26495
 TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
 _MOST = 65_535
+Demotion: TypeAlias = Literal["slowest", "largest_latency", "never"]
+PLAIN = Help("do not encrypt: token and data can be read on the way")
 
 
 def is_token(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
 
 
-def check_delay(delay_ms: float | None) -> None:
-    """Raises ValueError for a bound that is no time."""
-    if delay_ms is not None and not 0 < delay_ms < _MOST:
-        raise ValueError(f"--delay-ms {delay_ms:g}: write more than 0, less than {_MOST}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class DispatchOptions:
     """One tree. Defaults of `policy` are those of `Policy` in dataplane/apps/tree/src/machine/policy.rs."""
 
-    token: str = field(repr=False)
-    """hexadecimal digits, the same at every host of the tree"""
-    listen: tuple[str, int] = ("0.0.0.0", DEFAULT_PORT)
-    name: str = "tree"
-    """name of the tree in the store"""
-    plain: bool = False
-    """no encryption, neither to the dispatchers nor between hosts"""
-    threshold_ms: float | None = None
-    """one-way latency below which hosts are in one cluster"""
-    max_members: int | None = None
-    max_children: int | None = None
-    demotion: str | None = None
-    """never, slowest or largest_latency"""
-    patience_ms: float | None = None
-    delay_ms: float | None = None
-    """bound on a host's one-way delay from the source, the sum of its edges' latencies, of streams whose
-    source names none; None: none"""
-    review_s: float | None = None
-    """seconds in which each host measures its latencies again once; 0: never"""
-    lease: float = 0.7
-    """seconds of silence in the store after which another process takes over this one's clusters"""
-    max_hosts: int = 4096
-    """most connections at once"""
-    measure_s: float = 6.0
-    """seconds for measuring the way to a host that asks for it; 0: never"""
+    token: Annotated[str, Help("file with the token that every host of the tree must have"), Secret()] = (
+        field(repr=False)
+    )
+    """hexadecimal digits"""
+    listen: Annotated[ListenAddress, Help("address for hosts")] = ("0.0.0.0", DEFAULT_PORT)
+    name: Annotated[str, Help("name of the tree in the store")] = "tree"
+    plain: Annotated[bool, PLAIN] = False
+    threshold_ms: Annotated[
+        FractionMs | None,
+        Help("latency between the farthest hosts of a cluster (default: 5ms)"),
+        Name("--threshold"),
+    ] = None
+    max_members: Annotated[
+        int | None, Help("the most hosts in a cluster (default: 64)", "N"), Range(1, _MOST)
+    ] = None
+    max_children: Annotated[
+        int | None, Help("the most children of any host (default: 8)", "N"), Range(1, _MOST)
+    ] = None
+    demotion: Annotated[
+        Demotion | None, Help("child that moves down when data wait for a child (default: slowest)")
+    ] = None
+    patience_ms: Annotated[
+        FractionMs | None, Help("silence after which a host counts as gone (default: 3s)"), Name("--patience")
+    ] = None
+    delay_ms: Annotated[
+        FractionMs | None, Help(f"{DELAY_BOUND}, of streams whose source names none (default: none)"),
+        Name("--delay"),
+    ] = None  # fmt: skip
+    review_s: Annotated[
+        Span | None,
+        Help("time in which each host measures its latencies again and may move; 0: never (default: 30s)"),
+        Name("--review"),
+    ] = None
+    max_hosts: Annotated[int, Help("the most connections", "N"), Range(1, _MOST)] = 4096
 
     def __post_init__(self) -> None:
-        """Raises ValueError that names the option, its value and the cure."""
+        """Raises InvalidError that names the option, its value and the cure."""
         if not is_token(self.token):
-            raise ValueError(f"the token: {TOKEN_RULE}")
-        if self.threshold_ms is not None and not self.threshold_ms >= 0:
-            raise ValueError(f"--threshold-ms {self.threshold_ms:g}: write 0 or more")
-        check_delay(self.delay_ms)
+            raise UsageError(f"the token: {TOKEN_RULE}")
+        for option, value in (("--patience", self.patience_ms), ("--delay", self.delay_ms)):
+            if value is not None and not 0 < value < _MOST:
+                raise UsageError(f"{option} {value:g}ms: write more than 0, less than {_MOST}ms")
         if self.review_s is not None and not (self.review_s == 0 or 0.1 <= self.review_s <= _MOST):
-            raise ValueError(f"--review-seconds {self.review_s:g}: write 0.1 to {_MOST}, or 0 for never")
-        if not 0.1 <= self.lease <= 3600:
-            raise ValueError(f"--lease-ms {1000 * self.lease:g}: write 100 to 3600000")
-        if self.measure_s != 0 and not 1 <= self.measure_s <= 60:
-            raise ValueError(f"--measure-seconds {self.measure_s:g}: write 1 to 60, or 0 for never")
-        for option, value in (
-            ("--max-members", self.max_members),
-            ("--max-children", self.max_children),
-            ("--max-hosts", self.max_hosts),
-            ("--patience-ms", self.patience_ms),
-        ):
-            if value is not None and not 1 <= value <= _MOST:
-                raise ValueError(f"{option} {value:g}: write a number from 1 to {_MOST}")
+            raise UsageError(f"--review {self.review_s:g}s: write 100ms to {_MOST}s, or 0 for never")
 
     @property
     def patience(self) -> float:

@@ -10,11 +10,10 @@ from statistics import fmean
 
 from groupflow.sim.bone import Method
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import marked, save, subplots
 from papers.amcb.claims import MORE
-from papers.amcb.outcome import Outcome, Outcomes, again, latency
+from papers.amcb.outcome import SIMULATION, Outcome, Outcomes, again, latency, runs
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, TABLE, Case, Cell
-from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "forgetting"
 
@@ -61,14 +60,14 @@ def _draw(path: Path, found: Outcomes) -> None:
     drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
     labels = ("Latency over the paper's", "Sent again over the paper's")
     for axis, (_, measured, paper), label in zip(axes, QUANTITIES, labels, strict=True):
-        for method, colour in zip(METHODS, COLOURS, strict=False):
+        for number, method in enumerate(METHODS):
             for forgets, style in ((False, ":"), (True, "-")):
                 ratios = [
                     measured(found[Case(size, method, forgets=forgets)]) / paper(TABLE[size][method])
                     for size in sizes
                 ]
                 name = f"{method}, rims {'forget' if forgets else 'remember'}"
-                axis.plot(sizes, ratios, style, color=colour, label=name, marker=".")
+                axis.plot(sizes, ratios, style, label=name, **marked(number))
         axis.axhline(1, color="black", linewidth=0.6)
         axis.set_xscale("log")
         axis.set_xlabel("Size of the file [bytes]")

@@ -9,9 +9,8 @@ from pathlib import Path
 from groupflow.study.claims import Claim, finding
 from papers.amcb.claims import MORE
 from papers.amcb.figures import bars
-from papers.amcb.outcome import Outcomes, again, latency
+from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
 from papers.amcb.paper import METHODS, REPAIRS, Case
-from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "modes"
 SIZE, QUICK_SIZE = 1_626_000, 194_557

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import marked, save, subplots
 from papers.amcb.claims import Figures, growth
-from papers.amcb.outcome import Outcomes, again
+from papers.amcb.outcome import SIMULATION, Outcomes, again
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, TABLE, Case, Run
-from papers.amcb.simulation import SIMULATION
 
 NAME = "overload"
 ABOVE = (1.0, 1.02, 1.1)
@@ -51,10 +50,11 @@ def _draw(path: Path, found: Outcomes) -> None:
     sizes = sorted({case.size for case in found})
     drawing, axes = subplots(1, len(METHODS), figsize=(12, 3.6))
     for axis, method in zip(axes, METHODS, strict=True):
-        for above, colour in zip(ABOVE, COLOURS, strict=False):
+        for number, above in enumerate(ABOVE):
             for queue, style in zip(QUEUES, ("-", ":"), strict=True):
                 values = [again(found[Case(s, method, above=above, queue=queue)]) for s in sizes]
-                axis.plot(sizes, values, style, color=colour, label=f"{above - 1:.0%}, queue {queue}")
+                label = f"{above - 1:.0%}, queue {queue}"
+                axis.plot(sizes, values, style, label=label, **marked(number))
         axis.plot(sizes, [TABLE[s][method].again_percent for s in sizes], "kx", label="the paper")
         axis.set(title=method, xscale="log", xlabel="Size of the file [bytes]", ylabel="Sent again [%]")
     axes[0].legend(fontsize="x-small")

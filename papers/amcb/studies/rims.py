@@ -11,9 +11,8 @@ from groupflow.sim.bone import Repair
 from groupflow.study.claims import Claim, finding
 from papers.amcb.claims import MORE
 from papers.amcb.figures import bars
-from papers.amcb.outcome import Outcomes, again, latency
+from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
 from papers.amcb.paper import REPAIRS, Case
-from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "rims"
 SIZE = 194_557

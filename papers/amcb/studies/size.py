@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import marked, save, subplots
 from papers.amcb.claims import MORE
-from papers.amcb.outcome import Outcome, Outcomes, again, latency
+from papers.amcb.outcome import SIMULATION, Outcome, Outcomes, again, latency, runs
 from papers.amcb.paper import Case, Link
-from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "size"
 SIZE, QUICK_SIZE = 1_626_000, 194_557
@@ -89,12 +88,13 @@ def _everywhere(found: Outcomes) -> Claim:
 def _draw(path: Path, found: Outcomes) -> None:
     size = next(iter(found)).size
     drawing, axis = subplots(figsize=(7.2, 4.4))
-    for link, colour in zip(LINKS, COLOURS, strict=False):
+    for number, link in enumerate(LINKS):
+        look = marked(number)
         times = [latency(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED]
-        axis.plot(FIXED, times, "o-", color=colour, markersize=4, label=link)
+        axis.plot(FIXED, times, label=link, **look)
         adapted = found[Case(size, link=link)]
         mean = sum(outcome.packet for outcome in adapted) / len(adapted)
-        axis.plot(mean, latency(adapted), "*", color=colour, markersize=15, markeredgecolor="black")
+        axis.plot(mean, latency(adapted), "*", color=look["color"], markersize=15, markeredgecolor="black")
     axis.set(xlabel="Payload of packets [bytes]; star: adapted, mean", ylabel="Latency [s]", yscale="log",
              title=f"Scheduled, {size:,} bytes: sizes of packets")  # fmt: skip
     axis.grid(alpha=0.25)

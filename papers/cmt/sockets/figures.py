@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from groupflow.study.drawing import COLOURS, PALE, save, subplots
+from groupflow.study.drawing import PALE, marked, save, subplots
 from papers.cmt.sockets import paper
 from papers.cmt.sockets.outcome import Found, mbps
 
@@ -54,18 +54,13 @@ def grid(path: Path, found: Found) -> None:
 
 def times(axis: Any, seconds: Mapping[int, float], label: str, number: int) -> None:
     """Draws a line of times."""
-    axis.plot(
-        list(seconds), list(seconds.values()), color=COLOURS[number % len(COLOURS)], marker="o",
-        markersize=3, label=label,
-    )  # fmt: skip
+    axis.plot(list(seconds), list(seconds.values()), label=label, **marked(number))
 
 
 def _rates(axis: Any, seconds: Mapping[Any, float], label: str, number: int = 0) -> None:
     rates = [mbps(value) for value in seconds.values()]
-    axis.plot(list(seconds), rates, color=COLOURS[number], marker="o", markersize=4, label=label)
+    axis.plot(list(seconds), rates, label=label, **marked(number))
 
 
 def _paper(axis: Any, values: Mapping[Any, float]) -> None:
-    axis.plot(
-        list(values), list(values.values()), color=COLOURS[1], marker="D", linestyle="none", label="paper"
-    )
+    axis.plot(list(values), list(values.values()), linestyle="none", label="paper", **marked(3))

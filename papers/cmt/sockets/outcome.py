@@ -1,14 +1,16 @@
 """Measurements of a run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TypeAlias
 
+from groupflow.study.experiment import Simulation, seeded
 from groupflow.study.files import Row
 from papers.cmt.sockets import paper
 from papers.cmt.sockets.infer import inferred
 from papers.cmt.sockets.network import Path, transfer
+from papers.cmt.sockets.paper import QUICK_SEEDS, SEEDS, Case, Run
 
 
 @dataclass(frozen=True)
@@ -103,3 +105,16 @@ def row(outcome: Outcome) -> Row:
         "lost": outcome.lost,
         "paper_s": listed_s(case),
     }
+
+
+SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
+    simulate=run_one,
+    group=by_choice,
+    rows=lambda outcome: [row(outcome)],
+    title=lambda run: f"{run.case.buffer:,} bytes, {run.case.connections} connections",
+    cost=lambda run: 1 / run.case.connections,
+)
+
+
+def runs(cases: Callable[[bool], Iterable[Case]], seeds: int = SEEDS) -> Callable[[bool, int], list[Run]]:
+    return seeded(cases, lambda case, seed, _: Run(case, seed), seeds, QUICK_SEEDS)

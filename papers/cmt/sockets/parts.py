@@ -4,11 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from groupflow.study.claims import Claim
-from groupflow.study.paper import Study
+from groupflow.study.experiment import AnyStudy
 from papers.cmt.sockets import claims, figures, paper
-from papers.cmt.sockets.outcome import Found, Outcome, Outcomes
-from papers.cmt.sockets.paper import Case, Open, Run
-from papers.cmt.sockets.simulation import SIMULATION, runs
+from papers.cmt.sockets.outcome import SIMULATION, Found, runs
+from papers.cmt.sockets.paper import Case, Open
 
 
 def _several(quick: bool) -> tuple[int, ...]:
@@ -21,12 +20,11 @@ def _study(
     cases: Callable[[bool], list[Case]],
     judge: Callable[[Found], list[Claim]],
     draw: Callable[[Path, Found], None],
-) -> Study[Run, Outcome, Outcomes]:
+) -> AnyStudy:
     """A study with the default choice of the open parameters."""
-    return Study(
+    return SIMULATION.study(
         name,
         about,
-        SIMULATION,
         runs(cases),
         lambda outcomes: judge(outcomes[Open()]),
         lambda path, outcomes: draw(path, outcomes[Open()]),

@@ -12,10 +12,8 @@ from pathlib import Path
 from groupflow.study.claims import Claim, finding, restated
 from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, figures
-from papers.icn2011.outcome import Points
-from papers.icn2011.paper import METHODS, QUICK_LOADS, QUICK_SECONDS, SPLIT, Acks, Case
-from papers.icn2011.plan import Run
-from papers.icn2011.simulation import SIMULATION
+from papers.icn2011.outcome import SIMULATION, Points
+from papers.icn2011.paper import METHODS, QUICK_LOADS, QUICK_SECONDS, SPLIT, Acks, Case, Run
 
 NAME = "agent-acks"
 SECONDS, SEEDS = 20.0, 3

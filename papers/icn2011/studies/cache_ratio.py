@@ -10,10 +10,9 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim, finding, restated
 from groupflow.study.drawing import save, subplots
-from papers.icn2011 import claims, figures, plan
-from papers.icn2011.outcome import Point, Points
-from papers.icn2011.paper import Case
-from papers.icn2011.simulation import SIMULATION, runs
+from papers.icn2011 import claims, figures
+from papers.icn2011.outcome import SIMULATION, Point, Points, runs
+from papers.icn2011.paper import Case, usual_loads
 
 NAME = "cache-ratio"
 FIG12 = next(figure for figure in figures.FIGURES if figure.number == 12)
@@ -21,7 +20,7 @@ READINGS = {"all": "all four senders", "own": "the two senders beside SA1"}
 
 
 def _cases(quick: bool) -> list[Case]:
-    return list(FIG12.cases(plan.loads(quick=quick)))
+    return list(FIG12.cases(usual_loads(quick)))
 
 
 def _read(reading: str, points: Points) -> Points:

@@ -8,17 +8,16 @@ from pathlib import Path
 
 from groupflow.study.claims import Claim
 from groupflow.study.drawing import save, subplots
-from papers.icn2011 import claims, plan
+from papers.icn2011 import claims
 from papers.icn2011.figures import FIGURES, panel
-from papers.icn2011.outcome import Points
-from papers.icn2011.paper import METHODS, Case
-from papers.icn2011.simulation import SIMULATION, runs
+from papers.icn2011.outcome import SIMULATION, Points, runs
+from papers.icn2011.paper import METHODS, Case, usual_loads
 
 NAME = "cubic"
 
 
 def _cases(quick: bool) -> list[Case]:
-    loads = plan.loads(quick=quick)
+    loads = usual_loads(quick)
     of_figures = (case for figure in FIGURES for case in figure.cases(loads))
     return [replace(case, tcp="cubic") for case in dict.fromkeys(of_figures) if case.method in METHODS]
 

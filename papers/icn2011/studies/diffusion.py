@@ -14,10 +14,9 @@ from pathlib import Path
 from groupflow.sim.model import Variant
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import save, subplots
-from papers.icn2011.figures import COLOURS, curve
-from papers.icn2011.outcome import Indices, Points
+from papers.icn2011.figures import LOOKS, curve
+from papers.icn2011.outcome import SIMULATION, Indices, Points, runs
 from papers.icn2011.paper import NAMES, QUICK_LOADS, SPLIT, Case, Method
-from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "diffusion"
 ROUTERS = 4
@@ -120,7 +119,7 @@ def _draw(path: Path, points: Points) -> None:
                 for d in (None, D):
                     cases = [_case(method, load, tcp, d) for load in loads]
                     label = f"{NAMES[method]}, {'alone' if d is None else 'with diffusion'}"
-                    curve(axis, points, cases, index, label, COLOURS[method], dashed=d is None)
+                    curve(axis, points, cases, index, label, LOOKS[method], dashed=d is None)
             axis.set(ylabel=title, title=TCPS[tcp])
     for axis in axes[0]:  # last, because it fixes the axis
         axis.set_ylim(bottom=0)

@@ -16,12 +16,20 @@ from typing import Any
 
 from groupflow.study.claims import Claim, restated
 from groupflow.study.drawing import save, subplots
-from groupflow.study.paper import Study
+from groupflow.study.experiment import Study
 from papers.icn2011 import claims, figures
-from papers.icn2011.outcome import Outcome, Points
-from papers.icn2011.paper import DELAYS_MS, METHODS, QUICK_LOADS, QUICK_SECONDS, QUICK_SEEDS, SECONDS, Case
-from papers.icn2011.plan import Run, high_loads
-from papers.icn2011.simulation import SIMULATION, runs
+from papers.icn2011.outcome import SIMULATION, Outcome, Points, runs
+from papers.icn2011.paper import (
+    DELAYS_MS,
+    METHODS,
+    QUICK_LOADS,
+    QUICK_SECONDS,
+    QUICK_SEEDS,
+    SECONDS,
+    Case,
+    Run,
+    high_loads,
+)
 
 FIG7 = next(figure for figure in figures.FIGURES if figure.number == 7)
 

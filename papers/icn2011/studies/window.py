@@ -10,11 +10,9 @@ from pathlib import Path
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import save, subplots
 from papers.icn2011.claims import PAYLOAD_MBPS, TENTH
-from papers.icn2011.figures import COLOURS, curve
-from papers.icn2011.outcome import Points
-from papers.icn2011.paper import DELAYS_MS, NAMES, SPLIT, WINDOW, Case, Method
-from papers.icn2011.plan import high_loads
-from papers.icn2011.simulation import SIMULATION, runs
+from papers.icn2011.figures import LOOKS, curve
+from papers.icn2011.outcome import SIMULATION, Points, runs
+from papers.icn2011.paper import DELAYS_MS, NAMES, SPLIT, WINDOW, Case, Method, high_loads
 
 NAME = "window"
 WINDOWS = (100, 300, 1000, 2100, WINDOW)
@@ -75,7 +73,7 @@ def _draw(path: Path, points: Points) -> None:
         for delay in DELAYS_MS:
             cases = [_case(method, load, delay, window) for window in windows]
             label, dashed = f"{NAMES[method]} ({delay} ms)", delay != DELAYS_MS[0]
-            curve(axis, points, cases, lambda i: i.reception_mbps, label, COLOURS[method], dashed=dashed,
+            curve(axis, points, cases, lambda i: i.reception_mbps, label, LOOKS[method], dashed=dashed,
                   over=lambda case: case.window)  # fmt: skip
     axis.set(xscale="log", xlabel="largest window [packets]", ylabel="Reception throughput [Mb/s]")
     axis.set(ylim=(0, 104), title=f"Load {load:g}, 3 members")

@@ -3,6 +3,4 @@ those of every client's target, which are in one."""
 
 from papers.sakajiri.studies import narrow, range, scarce, start, targets, thresholds
 
-STUDIES = {
-    module.NAME: module.STUDY for module in (thresholds, start, range, narrow, scarce)
-} | targets.STUDIES
+STUDIES = [thresholds.STUDY, start.STUDY, range.STUDY, narrow.STUDY, scarce.STUDY, *targets.STUDIES]

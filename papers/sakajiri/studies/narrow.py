@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from groupflow.study.claims import Claim, finding
 from papers.sakajiri.claims import over, whole
-from papers.sakajiri.outcome import Outcomes
+from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TARGETS, Case, Links
-from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
 
 NAME = "narrow"

@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from groupflow.study.claims import Claim
-from groupflow.study.ranges import draw_verdicts, over_values
+from groupflow.study.claims import Claim, over_values
+from groupflow.study.drawing import draw_verdicts
 from papers.sakajiri.claims import MORE, during, over
-from papers.sakajiri.outcome import Outcome, Outcomes
+from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, runs
 from papers.sakajiri.paper import HIGH, LOW, Case, Links, Method
-from papers.sakajiri.simulation import SIMULATION, runs
 
 NAME = "range"
 VALUES: Mapping[str, tuple[float, ...]] = {
@@ -105,7 +104,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
 def _draw(path: Path, outcomes: Outcomes) -> None:
     verdicts = _verdicts(outcomes)
     labels = {key: text for key, (text, _) in CLAIMS.items()}
-    draw_verdicts(path, verdicts, labels, figsize=(2.0 + 1.7 * len(verdicts), 3.4), markersize=9)
+    draw_verdicts(path, verdicts, labels)
 
 
 STUDY = SIMULATION.beyond(

@@ -12,10 +12,9 @@ from groupflow.control.gather.buffers import rate_of, window_for
 from groupflow.study.claims import Claim, finding
 from papers.sakajiri.claims import whole
 from papers.sakajiri.network import MSS
-from papers.sakajiri.outcome import Outcomes
+from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import CLIENTS as WANTED
 from papers.sakajiri.paper import MEGABIT, NAMES, TARGETS, Case
-from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.situations import PRIORITIES, SCARCE_BUFFER
 from papers.sakajiri.studies.study import CLIENTS, bars, listed, mean
 

@@ -6,15 +6,13 @@ explains the order if CUBIC and Compound TCP get more than Vegas and Reno (the c
 clients have their targets; "patient" tunes connections after 10 s, "buffer" never does.
 """
 
-from functools import partial
 from pathlib import Path
 
 from groupflow.study.claims import Claim, restated
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import bar, save, subplots
 from papers.sakajiri.claims import over, table_2
-from papers.sakajiri.outcome import Outcomes
+from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import HIGH, NAMES, TABLE_II, TCPS, Case, Method
-from papers.sakajiri.simulation import SIMULATION, runs
 
 NAME = "start"
 METHODS: tuple[Method, ...] = ("both", "patient", "buffer")
@@ -39,11 +37,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
     figure, axis = subplots(figsize=(6.4, 3.6))
-    bars = partial(axis.bar, width=0.26)
     for number, method in enumerate(METHODS):
         rates = [over(outcomes[Case(method, tcp)], HIGH) for tcp in TCPS]
         places = [place + 0.28 * (number - 1) for place in range(len(TCPS))]
-        bars(places, rates, color=COLOURS[number], label=NAMES[method])
+        axis.bar(places, rates, 0.26, label=NAMES[method], **bar(number))
     for place, tcp in enumerate(TCPS):
         axis.hlines(TABLE_II[tcp][0], place - 0.42, place + 0.42, color="black", linewidth=1)
     axis.set_xticks(range(len(TCPS)), list(TCPS.values()))

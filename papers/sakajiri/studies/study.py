@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import bar, save, subplots
 from papers.sakajiri.outcome import Outcome, Outcomes, Span
 from papers.sakajiri.paper import NAMES, TARGETS, Method
 
@@ -29,10 +29,10 @@ def bars(title: str, spans: Mapping[str, When]) -> Callable[[Path, Outcomes], No
         figure, axes = subplots(1, len(spans), figsize=(5.6 * len(spans), 3.8), sharey=True, squeeze=False)
         width = 0.8 / len(outcomes)
         for axis, (name, span) in zip(axes[0], spans.items(), strict=True):
-            for number, ((case, found), colour) in enumerate(zip(outcomes.items(), COLOURS, strict=False)):
+            for number, (case, found) in enumerate(outcomes.items()):
                 rates = [mean(found, client, span) for client in CLIENTS]
                 places = [place + (number - len(outcomes) / 2 + 0.5) * width for place in range(len(CLIENTS))]
-                axis.bar(places, rates, width, color=colour, label=NAMES[case.method])
+                axis.bar(places, rates, width, label=NAMES[case.method], **bar(number))
             for place, client in enumerate(CLIENTS):
                 axis.hlines(TARGETS[client], place - 0.45, place + 0.45, color="black", linewidth=1)
             axis.set_xticks(

@@ -9,11 +9,10 @@ joined, beside the interference; in `loss` over the whole run.
 from collections.abc import Iterator, Mapping, Sequence
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.paper import Study
+from groupflow.study.experiment import Study
 from papers.sakajiri.claims import during, whole
-from papers.sakajiri.outcome import Outcome, Outcomes, Span
+from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, Span, runs
 from papers.sakajiri.paper import NAMES, TARGETS, Case, Method, Run
-from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.situations import FAR_MS, HEAVY_LOSS, JOINS, LEAVES, NEAR_MS
 from papers.sakajiri.studies.study import CLIENTS, METHODS, When, bars, listed, mean
 
@@ -88,8 +87,8 @@ def _each(span: When) -> Mapping[str, When]:
 
 
 JUMPS = f"round trip jumps from {NEAR_MS} to {FAR_MS} ms"
-STUDIES = {
-    "autotuning": _study(
+STUDIES = [
+    _study(
         "autotuning",
         "no tuning with 1, 4 and 16 connections for everyone",
         "Model 2, under interference",
@@ -98,7 +97,7 @@ STUDIES = {
         interference=True,
         methods=(*METHODS, "climber"),
     ),
-    "jump": _study(
+    _study(
         "jump",
         f"a client whose {JUMPS}",
         f"Terminal 3's {JUMPS}",
@@ -109,7 +108,7 @@ STUDIES = {
         {"before": _before, "after": _after},
         situation="jump",
     ),
-    "churn": _study(
+    _study(
         "churn",
         "clients that join and leave",
         "Clients join and leave, with interference",
@@ -118,7 +117,7 @@ STUDIES = {
         interference=True,
         situation="churn",
     ),
-    "loss": _study(
+    _study(
         "loss",
         "5 % random loss",
         "5 % random loss for everyone",
@@ -126,4 +125,4 @@ STUDIES = {
         {"": whole},
         situation="loss",
     ),
-}
+]

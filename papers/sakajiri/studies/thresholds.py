@@ -13,11 +13,10 @@ from pathlib import Path
 from statistics import fmean
 
 from groupflow.study.claims import Claim
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import COLOURS, marked, save, subplots
 from papers.sakajiri.claims import during, over
-from papers.sakajiri.outcome import Outcome, Outcomes
+from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, runs
 from papers.sakajiri.paper import HIGH, Case
-from papers.sakajiri.simulation import SIMULATION, runs
 
 NAME = "thresholds"
 PAPERS = Case("both", interference=True)
@@ -79,9 +78,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
         axis.set_xticks(places, [f"{value:g}" for value in values])
         axis.set(xlabel=name, ylabel="least high priority rate [Mb/s]")
         beside = axis.twinx()
-        beside.plot(
-            places, [_tunings(outcomes, case) for case in values.values()], color=COLOURS[1], marker="o"
-        )
+        beside.plot(places, [_tunings(outcomes, case) for case in values.values()], **marked(3))
         beside.set(ylabel="changes of connections a minute", ylim=(0, None))
     save(figure, path)
 

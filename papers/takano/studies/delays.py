@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, save, subplots
+from groupflow.study.drawing import GREY, PALE, line, marked, save, subplots
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
@@ -51,14 +51,14 @@ def _runs(quick: bool, seed: int) -> list[Run]:
     for name, delays_us in delay_lines_us(seed).items():
         if quick and name not in ("alternating", "one long"):
             continue
-        line = replace(case, name=name, delays_ns=tuple(1000 * delay for delay in delays_us))
+        chosen = replace(case, name=name, delays_ns=tuple(1000 * delay for delay in delays_us))
         key = name.replace(" ", "-")
         runs += [
-            Run(label(NAME, key, "tcp"), line, "tcp", seed=seed),
-            Run(label(NAME, key, "d", D), replace(line, diffusion=D), "dfc", seed=seed),
+            Run(label(NAME, key, "tcp"), chosen, "tcp", seed=seed),
+            Run(label(NAME, key, "d", D), replace(chosen, diffusion=D), "dfc", seed=seed),
         ]
         if not quick:
-            near = replace(line, diffusion=NEAR_LIMIT)
+            near = replace(chosen, diffusion=NEAR_LIMIT)
             runs.append(Run(label(NAME, key, "d", NEAR_LIMIT), near, "dfc", seed=seed))
     return runs
 
@@ -92,19 +92,19 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     for name, (delays, efficiency, stored) in zip(names, axes, strict=True):
         here = [outcome for outcome in ran if outcome.case.name == name]
         links = here[0].case.link_delays_ns
-        delays.bar(np.arange(1, len(links) + 1), np.array(links) / 1000, color="#888888")
+        delays.bar(np.arange(1, len(links) + 1), np.array(links) / 1000, color=PALE)
         delays.set_ylabel(name)
         delays.set_ylim(0, 1.15 * max(links) / 1000)
         for outcome in here:
             alone = outcome.run.control == "tcp"
             said = "TCP alone" if alone else f"D = {outcome.case.diffusion:g}"
-            colour = COLOURS[1] if alone else COLOURS[0] if outcome.case.diffusion == D else COLOURS[2]
-            efficiency.plot(outcome.time_s, outcome.efficiency, linewidth=0.8, color=colour, label=said)
+            number = 1 if alone else 0 if outcome.case.diffusion == D else 2
+            efficiency.plot(outcome.time_s, outcome.efficiency, linewidth=0.8, label=said, **line(number))
             if not alone:
                 means = outcome.queues[outcome.settled].mean(axis=0)
-                stored.plot(np.arange(1, len(means) + 1), means, marker=".", color=colour, label=said)
+                stored.plot(np.arange(1, len(means) + 1), means, label=said, **marked(number))
         efficiency.set_ylim(0, 1.02)
-        efficiency.axhline(0.5, linewidth=0.6, color="#888888", linestyle=":")
+        efficiency.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
         for axis in (efficiency, stored):
             axis.grid(alpha=0.25)
     for above, below, (title, across) in zip(axes[0], axes[-1], _COLUMNS, strict=True):

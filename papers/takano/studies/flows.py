@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, Axes, save, subplots
+from groupflow.study.drawing import GREY, Axes, line, save, subplots
 from papers.takano.claims import NEAR
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
@@ -97,10 +97,10 @@ def _shares(axis: Axes, outcome: Outcome) -> None:
             outcome.time_s[SMOOTHED_MS - 1 :],
             smooth,
             linewidth=0.9,
-            color=COLOURS[place],
             label=f"from node {source.node}",
+            **line(place),
         )
-    axis.axhline(1 / len(outcome.case.sources), linewidth=0.7, color="#888888", linestyle=":")
+    axis.axhline(1 / len(outcome.case.sources), linewidth=0.7, color=GREY, linestyle=":")
     axis.set_ylim(0, 1.02)
     axis.grid(alpha=0.25)
     if outcome.run.control == "dfc":  # of the panel above, too

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, save, subplots
-from groupflow.study.paper import Study
+from groupflow.study.drawing import line, save, subplots
+from groupflow.study.experiment import AnyStudy
 from papers.takano import plan
 from papers.takano.claims import RULES
 from papers.takano.judge import Outcomes, evaluate
@@ -110,23 +110,23 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     names = list(dict.fromkeys(found[0].case.name for found in outcomes.values()))
     rows = [(name, gamma) for name in names for gamma in _gammas(outcomes)]
     figure, axes = subplots(len(rows), 2, figsize=(10, 1.0 + 1.6 * len(rows)), sharey=True, squeeze=False)
-    for colour, (hosts, (words, _, _)) in zip(COLOURS, HOSTS.items(), strict=False):
+    for number, (hosts, (words, _, _)) in enumerate(HOSTS.items()):
         for row, (name, gamma) in zip(axes, rows, strict=True):
             found = _of(outcomes, hosts, gamma)
             title = name if gamma is None else f"{name}, gamma {gamma}"
             for axis, control in zip(row, CONTROLS, strict=True):
                 for outcome in found.get(plan.label(name, control), ()):
-                    axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.7, color=colour, label=words)
+                    axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.9, label=words, **line(number))
                 axis.set(title=f"{title}: {CONTROLS[control]}", ylim=(0, 1.02))
                 axis.grid(alpha=0.25)
     axes[0, 1].legend(fontsize="x-small")
     save(figure, path)
 
 
-STUDIES: dict[str, Study[Run, Outcome, Outcomes]] = {
-    name: SIMULATION.beyond(
+STUDIES: list[AnyStudy] = [
+    SIMULATION.beyond(
         name, f"hosts that pace and shape, or do not: {about}",
         partial(_runs, names), partial(_judge, name), _draw,
     )
     for name, (about, names) in SUBJECTS.items()
-}  # fmt: skip
+]  # fmt: skip

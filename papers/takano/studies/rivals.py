@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, Axes, blank, save
+from groupflow.study.drawing import COLOURS, GREY, Axes, bar, blank, save
 from papers.takano.claims import FAIR, HALF, NEAR
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
@@ -158,8 +158,8 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     firsts = [runs[0] for runs in ran if runs[0].case.tcp == tcp]
     shown = [outcome for outcome in firsts if outcome.run.ecn in (None, SHOWN_THRESHOLD)]
     axes = list(upper.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0])
-    for axis, outcome, colour in zip(axes, shown, COLOURS, strict=False):
-        _stored(axis, outcome, colour)
+    for axis, outcome in zip(axes, shown, strict=True):
+        _stored(axis, outcome)
     axes[0].set_ylabel("packets stored")
     upper.suptitle(f"{tcp}: mean (bars) and most (line) stored in each node; buffer 1800", fontsize="medium")
     below = list(lower.subplots(1, len(_BARS), sharey=True, squeeze=False)[0])
@@ -168,7 +168,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
         axis.set_title(title, fontsize="medium")
         if scale == "symlog":
             axis.set_xscale("symlog", linthresh=1)
-    below[0].axvline(HALF, linewidth=0.7, color="#222222", linestyle=":")
+    below[0].axvline(HALF, linewidth=0.7, color=COLOURS[6], linestyle=":")
     below[0].invert_yaxis()
     below[-1].legend(fontsize="small")
     save(figure, path)
@@ -187,16 +187,7 @@ def _bars(
         means = [sum(each) / len(each) for each in values]
         ends = [[mean - min(v), max(v) - mean] for mean, v in zip(means, values, strict=True)]
         errors = np.maximum(np.array(ends).T, 0)
-        axis.barh(
-            where,
-            means,
-            height=height,
-            color=COLOURS[place],
-            label=tcp,
-            xerr=errors,
-            ecolor="#333333",
-            capsize=2,
-        )
+        axis.barh(where, means, height=height, label=tcp, xerr=errors, ecolor=GREY, capsize=2, **bar(place))
     axis.set_yticks(range(len(names)), names)
     axis.grid(alpha=0.25, axis="x")
 
@@ -215,10 +206,10 @@ def _method(outcome: Outcome) -> str:
     return names[outcome.run.control]
 
 
-def _stored(axis: Axes, outcome: Outcome, colour: str) -> None:
+def _stored(axis: Axes, outcome: Outcome) -> None:
     nodes = np.arange(1, outcome.case.nodes + 1)
-    axis.bar(nodes, outcome.queues[outcome.settled].mean(axis=0), width=0.8, color=colour)
-    axis.step(nodes, outcome.queues.max(axis=0), where="mid", linewidth=0.8, color="#222222")
+    axis.bar(nodes, outcome.queues[outcome.settled].mean(axis=0), width=0.8, color=COLOURS[0])
+    axis.step(nodes, outcome.queues.max(axis=0), where="mid", linewidth=0.8, color=COLOURS[6])
     axis.set(title=f"{_method(outcome)}: at most {outcome.fullest_queue:.0f}", xlabel="node")
     axis.grid(alpha=0.25)
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from groupflow.control.diffusion.stability import growth
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import Axes, save, subplots
+from groupflow.study.drawing import COLOURS, GREY, Axes, save, subplots
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, LINK_DELAY_NS
@@ -160,10 +160,10 @@ def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     heights = [outcome.case.alpha - (0.08 if _line(outcome.run) == "two" else 0) for outcome in outcomes]
     swings = np.maximum([relative_swing(outcome) for outcome in outcomes], 1e-3)
     norm = LogNorm(SWINGS / 10, SWINGS * 10)  # the bound is in the middle of the colours
-    dots = axis.scatter(ds, heights, c=swings, norm=norm, cmap="coolwarm", s=80, edgecolor="#333333")
+    dots = axis.scatter(ds, heights, c=swings, norm=norm, cmap="cividis", s=80, edgecolor=GREY)
     lines = [1 + step / 100 for step in range(21)]
-    axis.plot([limit(alpha) for alpha in lines], lines, color="#222222", label="limit, r not bounded")
-    axis.axvline(limit(0.0), color="#222222", linestyle=":", label="limit, r bounded")
+    axis.plot([limit(alpha) for alpha in lines], lines, color=COLOURS[6], label="limit, r not bounded")
+    axis.axvline(limit(0.0), color=COLOURS[6], linestyle=":", label="limit, r bounded")
     axis.set(xlabel="D", ylabel="alpha", xscale="log", title="swing of the queues, in packets of a link")
     axis.text(0.085, 0.935, "two flows", fontsize="x-small")
     axis.text(0.085, 1.015, "one flow", fontsize="x-small")
@@ -175,12 +175,19 @@ def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
 def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     from matplotlib import colormaps
 
-    colours = colormaps["viridis"]
+    colours = colormaps["cividis"]
     for place, outcome in enumerate(outcomes):
         nodes = np.arange(1, outcome.case.nodes)
         swings = np.maximum(outcome.swings[:-1], 0.1)
         colour = colours(place / max(len(outcomes) - 1, 1))
-        axis.plot(nodes, swings, marker=".", color=colour, label=f"D = {outcome.case.diffusion:g}")
+        axis.plot(
+            nodes,
+            swings,
+            marker="os^Dv"[place % 5],
+            markersize=4,
+            color=colour,
+            label=f"D = {outcome.case.diffusion:g}",
+        )
     axis.set(xlabel="node", ylabel="standard deviation (packets)", yscale="log")
     axis.set_title("one flow, alpha = 1: deviation of each queue")
     axis.grid(alpha=0.25)

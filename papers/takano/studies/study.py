@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.paper import Study
+from groupflow.study.experiment import Study
 from papers.takano.claims import FAIR, NEAR
 from papers.takano.judge import Outcomes, Rule, evaluate
 from papers.takano.outcome import Outcome

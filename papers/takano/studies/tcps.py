@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, PALE, save, subplots
+from groupflow.study.drawing import COLOURS, GREY, PALE, save, subplots
 from papers.takano.claims import NEAR
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
@@ -74,7 +74,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
             for place, outcome in reversed(list(enumerate(runs))):
                 colour, width = (PALE, 0.5) if place else (COLOURS[0], 0.9)
                 axis.plot(outcome.time_s, outcome.efficiency, linewidth=width, color=colour)
-            axis.axhline(0.5, linewidth=0.6, color="#888888", linestyle=":")
+            axis.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
             more = f", {len(runs)} runs" if len(runs) > 1 else ""
             axis.set(
                 title=f"{TCPS[tcp]}, {'with DFC' if control == 'dfc' else 'alone' + more}", ylim=(0, 1.02)

@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-
 from groupflow.cli.command import FAILURE, REFUSED, CommandError, failing_with
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-
 from groupflow.cli.command import Exit, Parser
+
 from groupflow.cli.main import build_parser, main
 
 PAGE = Path(__file__).parents[3] / "docs/reference/command-line.md"
@@ -69,8 +69,8 @@ def test_the_page_has_every_exit_code() -> None:
         (["sim", "run", "x.yaml", "--next", "3"], 2),
         (["controller", "run", "--topology", "x.yaml", "--cache-bytes", "-1"], 2),
         (["controller", "run", "--topology", "/nonexistent.yaml"], 4),
-        (["bmv2-agent", "s1", "--thrift", "127.0.0.1:1", "--interface", "x", "--refresh", "0"], 2),
-        (["ctl", "sessions", "set", "7"], 2),
+        (["switch", "bmv2-agent", "s1", "--thrift", "127.0.0.1:1", "--iface", "x", "--refresh", "0s"], 2),
+        (["session", "set", "7"], 2),
         (
             [
                 "ctl",

@@ -21,7 +21,7 @@ QUICK = ("--buffers", "16KiB,64KiB", "--connections", "1,2", "--seconds", "0.8")
 @contextmanager
 def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, object]]]:
     """The command in a process of its own, and its line when it is ready."""
-    command = [sys.executable, "-m", "groupflow.cli.main", "probe", "--serve", "--listen", "127.0.0.1"]
+    command = [sys.executable, "-m", "groupflow.cli.main", "probe", "serve", "--listen", "127.0.0.1:0"]
     environment = {key: value for key, value in os.environ.items() if key != "GROUPFLOW_TOKEN"}
     with subprocess.Popen(
         [*command, "--port", "0", "--json", *more], stdout=subprocess.PIPE, text=True, env=environment
@@ -91,4 +91,4 @@ def test_bad_input_is_one_line(
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", "--help"]) == 0
-    assert "example: groupflow probe --serve" in capsys.readouterr().out
+    assert "example: groupflow probe serve" in capsys.readouterr().out

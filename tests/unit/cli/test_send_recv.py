@@ -1,4 +1,4 @@
-"""`groupflow send` and `groupflow recv` over a stand-in for gfagent."""
+"""`groupflow session send` and `groupflow session recv` over a stand-in for gfagent."""
 
 import json
 from collections.abc import Callable

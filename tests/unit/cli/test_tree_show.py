@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from groupflow.cli.tree_show import lines
+from groupflow.cli.tree import lines
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.service import Dispatch
 from tests.support.tokens import token_file

@@ -26,7 +26,7 @@ def test_bench_keeps_the_figures_that_it_has_and_earlier_ones(tmp_path: Path) ->
         told, said = bench.communicate(timeout=20)
     assert (bench.returncode, said.count("\n")) == (130, 1), said
     (figure,) = json.loads(told)
-    assert figure == json.loads((tmp_path / "tuning.json").read_text())[0] and figure["name"] == "a"
+    assert figure == json.loads((tmp_path / "pipeline.json").read_text())[0] and figure["name"] == "a"
     assert said.startswith("groupflow: interrupted; 1 runs are kept")
     assert (tmp_path / "results.json").read_text() == "[]"
 
@@ -38,8 +38,7 @@ from groupflow.study import checkout
 checkout.at_hand()
 from experiments.bench import run
 from experiments.bench.figure import Figure
-run.PARTS.clear()
-run.PARTS |= {"tuning": lambda _: [Figure("a", 1, "s", "")], "line": lambda _: time.sleep(60)}
+run.PARTS |= {"pipeline": lambda _: [Figure("a", 1, "s", "")], "line": lambda _: time.sleep(60)}
 from groupflow.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -10,8 +10,8 @@ PAPERS = Path(__file__).parents[3] / "papers"
 SHARED = {"__init__.py", "study.py"}
 STUDIES = [
     *(path for path in sorted(PAPERS.rglob("studies/*.py")) if path.name not in SHARED),
-    PAPERS / "cmt/children/claims.py",
-    PAPERS / "cmt/slow/claims.py",
+    PAPERS / "cmt/children.py",
+    PAPERS / "cmt/slow/study.py",
 ]
 
 

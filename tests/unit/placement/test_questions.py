@@ -55,7 +55,7 @@ def test_a_member_in_another_part_of_the_network_is_refused() -> None:
 
 
 def place(*words: str) -> int:
-    return main(["ctl", "place", *words])
+    return main(["place", *words])
 
 
 ASK = ("--topology", FIG5, "--sender", "ma1", "--members", "mb1,mc1,md1")
@@ -96,7 +96,7 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         (
             (*ASK, "--agents", "1", "--size", "5MB"),
             2,
-            "groupflow ctl place: argument --size: '5MB' is no size",
+            "groupflow agent place: argument --size: '5MB' is no size",
         ),
         (("--topology", "none.yaml", *ASK[2:], "--agents", "1"), 4, "groupflow: none.yaml: no such file"),
         (
@@ -104,7 +104,11 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
             2,
             "groupflow: --sender and --members belong",
         ),
-        (("--agents", "1"), 2, "groupflow ctl place: one of the arguments --topology --session is required"),
+        (
+            ("--agents", "1"),
+            2,
+            "groupflow agent place: one of the arguments --topology --session is required",
+        ),
     ],
 )
 def test_the_command_fails_in_one_line(

@@ -174,7 +174,7 @@ async def test_refused_and_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     error = await refusal(port)
     assert (
         str(error)
-        == f"{HOST}:{port}: connection refused; start `groupflow probe --serve` there, or name its port"
+        == f"{HOST}:{port}: connection refused; start `groupflow probe serve` there, or name its port"
     )
     assert "not a host's name" in str(await refusal(port, host="bad..name"))
 
@@ -229,7 +229,7 @@ async def test_a_server_without_the_token_is_not_sent_to() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "a line that is not JSON; is that `groupflow probe --serve`?"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "a line that is not JSON; is that `groupflow probe serve`?"),
         (b"[1]\n", "a line that is not an object"),
         (b"{}\n", "nonce: none, or not in ASCII; is that"),
         (b'{"groupflow_probe":1', "half a line"),

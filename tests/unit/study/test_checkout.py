@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -12,27 +13,72 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.study import checkout
+from groupflow.study.experiment import StudyOptions
 
 PAPERS = checkout.ROOT / "papers"
 ABOVE = ("papers", "experiments")
 TEA = """
-from groupflow.study.paper import Paper, Simulation, Study
+from groupflow.study.experiment import Experiment, Simulation
 
 KIND = Simulation(print, list, list, str, float)
-HOT = Study("hot", "whether tea is hot", KIND, lambda quick, seed: [], lambda found: [], print)
-OLD = Study("old", "whether tea is old", KIND, lambda quick, seed: [], lambda found: [], print)
-PAPER = Paper("leaves in water", lambda quick: [HOT], {"hot": HOT, "old": OLD}, scenarios={"green": HOT})
+HOT = KIND.study("scenario-hot", "whether tea is hot", list, lambda found: [], print, "figure-1")
+OLD = KIND.beyond("old", "whether tea is old", list, lambda found: [], print)
+EXPERIMENT = Experiment("leaves in water", [HOT, OLD], default=lambda quick: [HOT])
 """
 
 
-def test_help_lists_every_paper_with_its_scenarios_and_studies(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_paper_and_only_takes_all_that_it_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--help"]) == 0
     said = capsys.readouterr().out
+    listed = re.findall(r"^ {6}([\w-]+(?:, [\w-]+)*) ", said.partition("papers:")[2], re.MULTILINE)
+    known = list[str]()
     for name in ("amcb", "cmt", "icn2011", "sakajiri", "takano"):
-        paper = checkout.load_paper(name)
+        paper = checkout.load("papers", name)
         assert f"  {name} " in said and paper.about in said
-        assert all(f"--study {study} " in said for study in paper.studies)
-        assert all(f"--scenario {scenario} " in said for scenario in paper.scenarios)
+        ids = [id for study in paper.studies for id in study.ids]
+        known += ids
+        assert len(set(ids)) == len(ids)
+        assert [paper.chosen(StudyOptions(Path(), only=(id,))) for id in ids] == [
+            [study] for study in paper.studies for _ in study.ids
+        ]
+    assert [id for ids in listed for id in ids.split(", ")] == known
+    assert {"figure-8", "table-1", "scenario-3", "rivals"} <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("parent", "name"), [(parent, name) for parent in checkout.PARENTS for name in checkout.names(parent)]
+)
+def test_every_option_that_is_taken_changes_the_runs(parent: checkout.Parent, name: str) -> None:
+    experiment = checkout.load(parent, name)
+    runs = {
+        (quick, seed): [study.planned(quick, seed) for study in experiment.studies]
+        for quick in (False, True)
+        for seed in (1, 7)
+    }
+    assert (runs[False, 1] != runs[False, 7]) == ("seed" in experiment.takes)
+    assert (runs[False, 1] != runs[True, 1]) == ("quick" in experiment.takes)
+    assert (len(experiment.studies) > 1) == ("only" in experiment.takes)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("experiment placement", "--seed 7"),
+        ("experiment placement", "--jobs 2"),
+        ("experiment diffusion", "--seed 7"),
+        ("experiment tree", "--switch bmv2"),
+        ("experiment bone", "--only bone"),
+        ("bench line", "--quick"),
+        ("validate", "--seed 1"),
+        ("demo", "--jobs 1"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused_in_one_line(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), *option.split()]) == 2
+    error = capsys.readouterr().err
+    assert f"unrecognized arguments: {option.split()[0]}" in error and error.count("\n") == 1
 
 
 def in_a_new_process(program: str, folder: Path) -> str:
@@ -45,15 +91,24 @@ def test_papers_are_listed_without_matplotlib(tmp_path: Path) -> None:
     program = """
 import sys
 from groupflow.study import checkout
-print([checkout.load_paper(name).about for name in checkout.paper_names()] and "matplotlib" in sys.modules)
+papers = [checkout.load("papers", name).about for name in checkout.names("papers")]
+print(papers and "matplotlib" in sys.modules)
 """
     assert in_a_new_process(program, tmp_path) == "False"
 
 
 TASTE = """
-from groupflow.study.experiment import Experiment
+from groupflow.study.experiment import Experiment, Study, always
+from groupflow.study.frame import Findings
 
-EXPERIMENT = Experiment("100 % of the cups", lambda options: print(options.scenarios, options.out), ["milk"])
+def measure(frame):
+    print(frame.options.only, frame.options.out)
+    yield from frame.runs
+
+EXPERIMENT = Experiment(
+    "100 % of the cups", [Study("milk", "with milk", always(1)), Study("tea", "without", always(2))],
+    takes=("only",), measure=measure, find=lambda frame, done: Findings({}, done, [f"{done} tasted"]),
+)
 """
 
 
@@ -88,26 +143,30 @@ def add_paper(root: Path, name: str, text: str) -> None:
 
 def test_a_new_paper_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_paper(empty_checkout, "tea", TEA)
-    assert checkout.paper_names() == ["tea"]
+    assert checkout.names("papers") == ["tea"]
     assert main(["reproduce", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.endswith(
         "papers: tea leaves in water"
-        " run where none is named: --scenario green whether tea is hot --study hot whether tea is hot"
-        " run where it is named: --study old whether tea is old"
+        " run where none is named: scenario-hot, figure-1 whether tea is hot"
+        " run where it is named: old whether tea is old"
     )
     assert main(["reproduce", "takano"]) == 4
     assert "PAPER takano: unknown; the papers are tea" in capsys.readouterr().err
 
 
-def test_a_new_experiment_is_one_folder(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_experiment_is_one_folder(
+    empty_checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(empty_checkout)
     add_experiment(empty_checkout, "taste", TASTE)
     assert main(["experiment", "--help"]) == 0
     assert "taste 100 % of the cups options" in " ".join(capsys.readouterr().out.split())
     assert main(["experiment", "taste", "--help"]) == 0
-    assert "one of milk" in capsys.readouterr().out
-    assert main(["experiment", "taste", "--scenario", "milk"]) == 0
-    assert capsys.readouterr().out == "('milk',) out/experiment/taste\n"
+    assert "milk with milk tea without" in " ".join(capsys.readouterr().out.split())
+    assert main(["experiment", "taste", "--only", "milk"]) == 0
+    told = capsys.readouterr().out
+    assert told == "('milk',) out/experiment/taste\n[1] tasted\ndata: out/experiment/taste\n"
     assert main(["experiment", "smell"]) == 4
     assert capsys.readouterr().err == "groupflow: EXPERIMENT smell: unknown; the experiments are taste\n"
     assert main(["experiment", "taste", "--nosuch"]) == main(["experiment"]) == 2
@@ -137,16 +196,22 @@ def test_a_broken_experiment_does_not_hide_the_others(
 def test_the_experiments_are_all_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "--help"]) == 0
     listed = " ".join(capsys.readouterr().out.split())
-    for name in checkout.experiment_names():
-        assert f"{name} {checkout.load_experiment(name).about}" in listed
-    assert {"bench", "demo", "gather", "placement", "validate"} <= set(checkout.experiment_names())
+    own = {"bench", "demo", "validate"}
+    names = set(checkout.names("experiments"))
+    assert own | {"gather", "placement"} <= names
+    for name in names - own:
+        assert f"{name} {checkout.load('experiments', name).about}" in listed
+    for name in own:  # these are commands, and not also experiments
+        assert f"{name} {checkout.load('experiments', name).about}" not in listed
+        assert main(["experiment", name]) == 4
+        assert f"EXPERIMENT {name}: unknown" in capsys.readouterr().err
 
 
 def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     guide = ast.get_docstring(ast.parse((PAPERS / "__init__.py").read_text())) or ""
     add_paper(empty_checkout, "rounds", textwrap.dedent(guide.partition(" is whole:\n")[2]))
     assert main(["reproduce", "--help"]) == 0
-    assert "figure-1              rounds of repair on a lossy link" in capsys.readouterr().out
+    assert "figure-1                  rounds of repair on a lossy link" in capsys.readouterr().out
     assert main(["reproduce", "rounds", "--jobs", "2", "--json", "--out", str(empty_checkout / "out")]) == 0
     assert [claim["holds"] for claim in json.loads(capsys.readouterr().out)["claims"]] == [True]
     assert len((empty_checkout / "out" / "figure-1.csv").read_text().splitlines()) == 1 + 2 * 5
@@ -161,8 +226,8 @@ def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.Captur
             "papers.milk.reproduction cannot be loaded: No module named 'no_such_module'",
         ),
         ("def", "papers.milk.reproduction cannot be loaded: invalid syntax"),
-        ("", "papers.milk.reproduction has no PAPER"),
-        ("PAPER = 'milk'", "papers.milk.reproduction has no PAPER"),
+        ("", "papers.milk.reproduction has no EXPERIMENT"),
+        ("EXPERIMENT = 'milk'", "papers.milk.reproduction has no EXPERIMENT"),
     ],
 )
 def test_a_broken_paper_does_not_hide_the_others(
@@ -191,14 +256,14 @@ def test_the_papers_are_those_of_the_checkout(tmp_path: Path) -> None:
     decoy = tmp_path / "papers" / "__init__.py"
     decoy.parent.mkdir()
     decoy.touch()
-    load = "from groupflow.study import checkout; print(checkout.load_paper('amcb').about)"
-    assert in_a_new_process(load, tmp_path) == checkout.load_paper("amcb").about
+    load = "from groupflow.study import checkout; print(checkout.load('papers', 'amcb').about)"
+    assert in_a_new_process(load, tmp_path) == checkout.load("papers", "amcb").about
     late = """
 import papers
 from groupflow.study import checkout
 from groupflow.study.errors import StudyError
 try:
-    checkout.load_paper("amcb")
+    checkout.load("papers", "amcb")
 except StudyError as error:
     print(error)
 """
@@ -209,7 +274,7 @@ except StudyError as error:
     ("command", "what"),
     [
         ("reproduce takano", "papers"),
-        ("experiment fec", "experiments"),
+        ("experiment bone", "experiments"),
         ("experiment --help", "experiments"),
         ("demo", "experiments"),
         ("bench split", "experiments"),

@@ -13,11 +13,9 @@ from groupflow.cli.main import main
 from groupflow.study import checkout
 from groupflow.study.claims import BEYOND, Claim, finding
 from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
+from groupflow.study.experiment import AnyStudy, Experiment, Simulation, Study, StudyOptions, by_case, seeded
 from groupflow.study.files import Row
-from groupflow.study.options import ExperimentOptions
-from groupflow.study.paper import AnyStudy, Paper, Simulation, Study, by_case, seeded
-from groupflow.study.report import NO_VERDICT
-from groupflow.study.reproduction import choose, reproduce
+from groupflow.study.frame import NO_VERDICT, run
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,9 @@ def study(
         most = max(found)
         return [finding(name, "small", "squares are small", most**2, "", most**2 < 20, "below 20")]
 
-    return Study(
+    return simulation.study(
         name,
         f"squares of {cases}",
-        simulation,
         seeded(lambda quick: cases[:1] if quick else cases, lambda case, seed, _: Number(case, seed), 2, 1),
         judge,
         lambda path, _: path.touch(),
@@ -96,25 +93,25 @@ def study(
 
 
 SMALL, LARGE, ROOTS = study("small", 1, 2), study("large", 2, 9, 9), study("roots", -1)
-PAPER = Paper(
-    about="squares of whole numbers",
+PAPER = Experiment(
+    "squares of whole numbers",
+    [
+        *(SMALL, LARGE, ROOTS, study("kept", 3, simulation=KEPT), study("file", -3)),
+        *(study("dies", -5), study("stopped", -4)),
+    ],
     default=lambda quick: [SMALL] if quick else [SMALL, LARGE],
-    studies={
-        "roots": ROOTS,
-        "kept": study("kept", 3, simulation=KEPT),
-        "file": study("file", -3),
-        "dies": study("dies", -5),
-        "stopped": study("stopped", -4),
-    },
-    scenarios={"1": SMALL, "2": LARGE},
     across=lambda found: [
         Claim("across", "Fig. 1", "as many as expected", 6, len(found), "squares", len(found) == 6)
     ],
 )
 
 
-def options(out: Path, **more: object) -> ExperimentOptions:
-    return ExperimentOptions("squares", out, **more)  # pyright: ignore[reportArgumentType]
+def options(out: Path, **more: Any) -> StudyOptions:
+    return StudyOptions(out, jobs=1, **more)
+
+
+def papers(*studies: AnyStudy) -> Experiment:
+    return Experiment("", studies)
 
 
 def claims(out: Path) -> dict[str, bool]:
@@ -124,7 +121,7 @@ def claims(out: Path) -> dict[str, bool]:
 def test_parts_share_runs_and_claims_that_do_not_hold_are_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reproduce(PAPER, options(tmp_path, seed=4))
+    run(PAPER, options(tmp_path, seed=4))
     assert claims(tmp_path) == {"across": True, "study-small-small": True, "study-large-small": False}
     # Four squares each, of which those of 2 are the same.
     assert json.loads((tmp_path / "run.json").read_text()) | {"wall_s": 0} == {
@@ -145,7 +142,7 @@ def test_parts_share_runs_and_claims_that_do_not_hold_are_results(
 def test_short_runs_are_no_verdict(
     json_asked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reproduce(PAPER, options(tmp_path, quick=True, json=json_asked))
+    run(PAPER, options(tmp_path, quick=True, json=json_asked))
     assert not claims(tmp_path)["across"]
     told = capsys.readouterr()
     people = told.err if json_asked else told.out
@@ -173,17 +170,17 @@ NO_DOT = failing(StudyError("dot is missing"))
 @pytest.mark.parametrize(
     ("last", "kind", "said"),
     [
-        (ROOTS, RunFailedError, "^-1 has no root; 4 of 6 runs are finished$"),
+        (ROOTS, RunFailedError, "^-1 has no root; 4 of 6 runs are kept$"),
         (study("last", -2), ValueError, "^a mistake$"),
         (
             study("last", -3),
             StudyError,
-            r"^\[Errno 2\] No such file or directory: 'tea.csv'; 4 of 6 runs are finished$",
+            r"^\[Errno 2\] No such file or directory: 'tea.csv'; 4 of 6 runs are kept$",
         ),
-        (study("last", -4), StoppedError, "^interrupted after 4 of 6 runs$"),
-        (study("last", -5), StudyError, "abruptly.*; 4 of 6 runs are finished$"),
-        (replace(study("last", 5), draw=NO_DOT), StudyError, "^dot is missing; 6 of 6 runs are finished$"),
-        (replace(study("last", 5), draw=NO_FILE), StudyError, "'dot'; 6 of 6 runs are finished$"),
+        (study("last", -4), StoppedError, "^interrupted; 4 of 6 runs are kept$"),
+        (study("last", -5), StudyError, "abruptly.*; 4 of 6 runs are kept$"),
+        (replace(study("last", 5), draw=NO_DOT), StudyError, "^dot is missing; 6 of 6 runs are kept$"),
+        (replace(study("last", 5), draw=NO_FILE), StudyError, "'dot'; 6 of 6 runs are kept$"),
         (replace(study("last", 3), judge=failing(ValueError("a mistake"))), ValueError, "^a mistake$"),
     ],
 )
@@ -191,7 +188,7 @@ def test_what_is_finished_is_kept_whatever_ends_the_rest(
     last: AnyStudy, kind: type[Exception], said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(kind, match=said):
-        reproduce(Paper("", lambda quick: [SMALL, last], {}), options(tmp_path))
+        run(papers(SMALL, last), options(tmp_path))
     assert claims(tmp_path)["study-small-small"]
     assert (tmp_path / "small.csv").exists() and (tmp_path / "run.json").exists()
 
@@ -204,13 +201,13 @@ def test_another_folder_is_advised_where_this_one_cannot_be_written(unwritable: 
     else:
         (out / unwritable).mkdir(parents=True)
     with pytest.raises(StudyError, match=f"^{out}.*; choose another --out"):
-        reproduce(Paper("", lambda quick: [SMALL], {}), options(out))
+        run(papers(SMALL), options(out))
 
 
 def test_a_drawing_that_fails_does_not_take_a_study_with_the_same_runs_along(tmp_path: Path) -> None:
     first = replace(study("first", 2), draw=NO_DOT)
     with pytest.raises(StudyError, match=r"^dot is missing; 2 of 2 runs"):
-        reproduce(Paper("", lambda quick: [first, study("second", 2)], {}), options(tmp_path))
+        run(papers(first, study("second", 2)), options(tmp_path))
     assert claims(tmp_path) == {"study-first-small": True, "study-second-small": True}
 
 
@@ -223,14 +220,14 @@ def twice(_: bool, seed: int) -> list[Number]:
 
 
 def test_a_run_that_is_planned_twice_is_one(tmp_path: Path) -> None:
-    reproduce(Paper("", lambda quick: [replace(SMALL, runs=twice)], {}), options(tmp_path))
+    run(papers(replace(SMALL, runs=twice)), options(tmp_path))
     assert claims(tmp_path) == {"study-small-small": True}
 
 
 @pytest.mark.parametrize(
     ("default", "said"),
     [
-        ([], "the paper runs nothing by itself"),
+        ([], "nothing runs by default"),
         ([study("none")], "none has no run"),
         ([study("other", 2, simulation=replace(NUMBERS, simulate=always_one))], "names another run"),
         ([study("one", 1, 2, simulation=replace(NUMBERS, simulate=always_one))], "one: outcomes are missing"),
@@ -243,30 +240,39 @@ def test_a_run_that_is_planned_twice_is_one(tmp_path: Path) -> None:
 )
 def test_a_paper_that_cannot_be_run_is_told(default: list[AnyStudy], said: str, tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=said):
-        reproduce(Paper("", lambda quick: default, {}), options(tmp_path))
+        run(papers(*default), options(tmp_path))
 
 
 def test_series_of_a_run_have_a_folder(tmp_path: Path) -> None:
-    reproduce(PAPER, options(tmp_path, studies=("kept",), quick=True))
+    run(PAPER, options(tmp_path, only=("kept",), quick=True))
     assert (tmp_path / "data" / "n3" / "value").read_text() == "9"
 
 
+def ids(asked: StudyOptions, of: Experiment = PAPER) -> list[str]:
+    return [each.ids[0] for each in of.chosen(asked)]
+
+
+def test_each_study_is_chosen_once(tmp_path: Path) -> None:
+    assert ids(options(tmp_path, only=("large", "small", "large"))) == ["large", "small"]
+    assert ids(options(tmp_path, only=("s*",))) == ["small", "stopped"]
+    assert ids(options(tmp_path, quick=True)) == ["small"]
+    drawn = replace(LARGE, figures=("figure-8",))
+    assert papers(SMALL, drawn).chosen(options(tmp_path, only=("figure-8",))) == [drawn]
+
+
+def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match=r"^tea: unknown; there are small, large, roots, kept, file, dies"):
+        PAPER.chosen(options(tmp_path, only=("tea",)))
+
+
 @pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"studies": ("tea",)}, "--study tea: there are roots, kept, file, dies, stopped"),
-        ({"scenarios": ("3",)}, "--scenario 3: the paper has 1, 2"),
-        ({"scenarios": ("1",), "studies": ("roots",)}, "--study roots: studies choose their scenarios"),
-    ],
+    "more",
+    [{"only": ("small",)}, {"quick": True}, {"seed": 2}, {"jobs": 2}, {"dask": "x"}, {"switch": "bmv2"}],
 )
-def test_what_is_not_there_is_refused(asked: dict[str, tuple[str, ...]], said: str, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=f"^{said}"):
-        choose(PAPER, options(tmp_path, **asked))
-
-
-def test_each_part_is_chosen_once(tmp_path: Path) -> None:
-    assert choose(PAPER, options(tmp_path, scenarios=("2", "1", "2"))) == [LARGE, SMALL]
-    assert choose(PAPER, options(tmp_path, quick=True)) == [SMALL]
+def test_an_option_that_changes_nothing_is_refused(more: dict[str, Any], tmp_path: Path) -> None:
+    (name,) = more
+    with pytest.raises(RefusedError, match=f"^--{name} changes nothing here; leave it out$"):
+        replace(PAPER, takes=()).chosen(StudyOptions(tmp_path, **more))
 
 
 def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
@@ -280,12 +286,12 @@ def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
     ("arguments", "code", "said"),
     [
         (["squares", "--quick"], 0, ""),
-        (["squares", "--scenario", "2"], 0, ""),
-        (["squares", "--study", "roots"], 1, "groupflow: -1 has no root"),
-        (["squares", "--study", "file"], 1, "groupflow: [Errno 2] No such file or directory: 'tea.csv'"),
-        (["squares", "--study", "dies"], 1, "groupflow: A process in the process pool was terminated"),
-        (["squares", "--study", "stopped"], 130, "groupflow: interrupted after 0 of 2 runs"),
-        (["squares", "--study", "tea"], 4, "groupflow: --study tea: there are"),
+        (["squares", "--only", "large"], 0, ""),
+        (["squares", "--only", "roots"], 1, "groupflow: -1 has no root"),
+        (["squares", "--only", "file"], 1, "groupflow: [Errno 2] No such file or directory: 'tea.csv'"),
+        (["squares", "--only", "dies"], 1, "groupflow: A process in the process pool was terminated"),
+        (["squares", "--only", "stopped"], 130, "groupflow: interrupted; 0 of 2 runs are kept"),
+        (["squares", "--only", "tea"], 4, "groupflow: tea: unknown; there are"),
         (["circles"], 4, "groupflow: PAPER circles: unknown; the papers are squares"),
     ],
 )
@@ -297,8 +303,9 @@ def test_exit_codes_tell_what_ran_and_not_what_holds(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(checkout, "paper_names", lambda: ["squares"])
-    monkeypatch.setattr(checkout, "load_paper", {"squares": PAPER}.__getitem__)
+    known = {("papers", "squares"): PAPER}
+    monkeypatch.setattr(checkout, "names", {"papers": ["squares"]}.__getitem__)
+    monkeypatch.setattr(checkout, "load", lambda *which: known[which])  # pyright: ignore
     assert main(["reproduce", *arguments, "--out", str(tmp_path)]) == code
     error = capsys.readouterr().err
     assert error.startswith(said) and error.count("\n") == bool(code)

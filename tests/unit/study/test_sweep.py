@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ import yaml
 from groupflow.cli.main import main
 from groupflow.lab.controller_process import free_port
 from groupflow.sim import ScenarioError
+from groupflow.study import frame
 from groupflow.study.errors import StudyError
-from groupflow.study.options import ExperimentOptions
-from groupflow.study.reproduction import reproduce
-from groupflow.study.sweep import real
+from groupflow.study.experiment import StudyOptions
+from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import quantity, read
 from groupflow.study.sweep.results import half_interval
 from tests.unit.study.test_reproduction import PAPER, claims
@@ -56,7 +57,7 @@ def sweep_file(folder: Path, more: str = "4%", text: str = SWEEP, scenario: str 
 
 
 def swept(file: Path, out: Path, *more: str) -> int:
-    return main(["sweep", str(file), "--out", str(out), "--jobs", "2", *more])
+    return main(["sim", "sweep", str(file), "--out", str(out), "--jobs", "2", *more])
 
 
 def journal(out: Path) -> list[dict[str, Any]]:
@@ -185,6 +186,28 @@ def test_a_run_that_fails_is_recorded_and_stops_no_other(
     assert len(journal(out)) == 30 and rows(out).num_rows == 18
 
 
+@pytest.mark.slow
+def test_without_pyarrow_the_runs_are_in_a_csv_and_a_line_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacking(name: str) -> object:
+        return None if name in ("pyarrow", "matplotlib") else find_spec(name)
+
+    monkeypatch.setattr(results, "find_spec", lacking)
+    out = tmp_path / "out"
+    assert swept(sweep_file(tmp_path, "200%"), out, "--json") == 1
+    told = capsys.readouterr()
+    first = told.err.splitlines()[0]
+    assert "without pyarrow: results.csv takes the place of results.parquet" in first
+    assert "without matplotlib: no plots" in first
+    with (out / "results.csv").open() as file:
+        found = list(csv.DictReader(file))
+    assert len(found) == 18 and [row["state"] for row in found].count("failed") == 6
+    assert all((row["goodput"] == "") == (row["state"] == "failed") for row in found)
+    assert found[0]["traffic.a.window"] == "10.0" and (out / "summary.csv").exists()
+    assert json.loads(told.out) and not list(out.glob("*.png"))
+
+
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -203,6 +226,7 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         sys.executable,
         "-m",
         "groupflow.cli.main",
+        "sim",
         "sweep",
         str(file),
         "--out",
@@ -276,7 +300,7 @@ def test_a_worker_that_dies_loses_nothing(
     address, (doomed, _) = workers
     file, out = sweep_file(tmp_path, scenario=LONG), tmp_path / "out"
     assert swept(file, tmp_path / "here") == 0
-    command = [sys.executable, "-m", "groupflow.cli.main", "sweep", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "groupflow.cli.main", "sim", "sweep", str(file), "--out", str(out)]
     with subprocess.Popen([*command, "--dask", address], stderr=subprocess.PIPE) as sweep:
         until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
         os.kill(doomed.pid, signal.SIGKILL)
@@ -285,7 +309,7 @@ def test_a_worker_that_dies_loses_nothing(
     assert rows(out).select(columns) == rows(tmp_path / "here").select(columns)
     assert len(journal(out)) == 18
     # Reproductions take the same workers.
-    reproduce(PAPER, ExperimentOptions("squares", tmp_path / "paper", seed=4, dask=address))
+    frame.run(PAPER, StudyOptions(tmp_path / "paper", seed=4, dask=address))
     assert claims(tmp_path / "paper") == {
         "across": True,
         "study-small-small": True,
@@ -296,10 +320,10 @@ def test_a_worker_that_dies_loses_nothing(
 @pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StudyError, match=r"--dask tcp://127.0.0.1:\d+: no scheduler answers there"):
-        reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
+        frame.run(PAPER, StudyOptions(tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(StudyError, match="pip install distributed"):
-        reproduce(PAPER, ExperimentOptions("squares", tmp_path, dask="tcp://127.0.0.1:1"))
+        frame.run(PAPER, StudyOptions(tmp_path, dask="tcp://127.0.0.1:1"))
 
 
 def test_a_real_run_whose_switches_lagged_is_marked(

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from groupflow.agents.options import RoleOptions, flag
+from groupflow.model.fields import Help, Range
+from groupflow.model.values import Name, Seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,12 +15,20 @@ class ServeOptions(RoleOptions):
 
     role = "gather-serve"
     name: str = field(default="gather-serve", metadata=flag(None))
+    token: str = field(default="", repr=False, metadata=flag(None))
     clients: Path | None = None
     """JSON list of the clients that may send; None: stdin brings the list"""
-    max_clients: int | None = None
-    listen: str = "0.0.0.0:26490"
-    out: Path | None = None
-    """folder for streams; None: they are counted and thrown away"""
+    max_clients: Annotated[
+        int | None,
+        Help(
+            "the most clients, which share the memory (default: as many as --clients has, but at least 64)",
+            "N",
+        ),
+        Range(1),
+    ] = None
+    listen: Annotated[str, Help("address for clients", "IP:PORT")] = "0.0.0.0:26490"
+    out: Annotated[Path | None, Help("folder where streams are written", "FOLDER")] = None
+    """None: streams are counted and thrown away"""
     tls: tuple[Path, Path] | None = field(default=None, metadata=flag(None))
     """certificate and key, PEM, made if both are missing; None: no encryption"""
     memory: int | None = None
@@ -32,25 +43,24 @@ class GatherSendOptions(RoleOptions):
     """`gfagent gather-send`."""
 
     role = "gather-send"
-    name: str = field(metadata=flag("client"))
-    """the client's name"""
-    to: str
-    """IP:PORT of the server"""
-    file: Path | None = None
-    """the file to send; None: the bytes written to gfagent's stdin"""
-    duration: int | None = None
-    """seconds until the stream ends, even if there is more to read"""
-    congestion: str | None = None
-    retry: int | None = None
-    """seconds to find the server again"""
+    name: Annotated[str, Help("name of this client in the server's list"), Name("--client")] = field(
+        metadata=flag("client")
+    )
+    to: Annotated[str, Help("address of the server", "IP:PORT")]
+    file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
+    duration: Annotated[
+        Seconds | None, Help("time after which the stream ends (default: at the file's end)")
+    ] = None
+    congestion: Annotated[
+        str | None, Help("congestion control of the kernel, e.g. reno (default: the kernel's own)")
+    ] = None
+    retry: Annotated[Seconds | None, Help("time to look for a lost server")] = None
     tls_pin: str | None = None
     """SHA-256 of the server's certificate, hexadecimal; without `tls_pin` and `tls_ca`, no encryption"""
-    tls_ca: Path | None = None
-    """PEM of the authority that signed the server's certificate"""
-    tls_name: str | None = None
-    """the server's name in its certificate; None: its address"""
-    fec: str | None = None
-    """erasure coding over the connections, K+M; None: no coding"""
+    tls_ca: Annotated[Path | None, Help("authority that signed the server's certificate, PEM")] = None
+    tls_name: Annotated[str | None, Help("the server's name in its certificate (default: its address)")] = (
+        None
+    )
 
     def arguments(self) -> list[str]:
         plain = ["--plain"] if self.tls_pin is None and self.tls_ca is None else []

@@ -96,7 +96,7 @@ def _sessions(controller: Controller) -> APIRouter:
 
     @router.post("/sessions/{session}/members", status_code=201)
     async def add_listener(session: int, new: schemas.NewMember) -> schemas.MemberView:
-        """Registers a member for a program that does not join itself with `groupflow member`."""
+        """Registers a member for a program that does not join itself with `groupflow session join`."""
         member = await manager.register(session, new.host, new.port, new.name, new.start)
         return views.member_view(controller, manager.get(session), member)
 

@@ -112,7 +112,7 @@ class Gathering:
         async with self._lock:
             if self.settings.link == 0:
                 problem = "the link and the buffer of the server are not known yet"
-                raise Error(f"{problem}; run `groupflow ctl gather configure`", Kind.CONFLICT)
+                raise Error(f"{problem}; run `groupflow gather set`", Kind.CONFLICT)
             if name in self.tuner.registered:
                 raise Error(f"client {name!r} is there already; change it, or remove it first", Kind.CONFLICT)
             clients.check_buffer(self.settings.buffer, len(self.tuner.registered) + 1)

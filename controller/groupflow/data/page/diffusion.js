@@ -15,7 +15,7 @@ export class DiffusionView {
   forget() { for (const card of this.cards.values()) card.most = [1, 1]; }
 
   update(frame, frames) {
-    say(this.element.firstChild, frame.flows.length ? "" : "No flow is under diffusion-type flow control: groupflow ctl diffusion install.");
+    say(this.element.firstChild, frame.flows.length ? "" : "No flow is under diffusion-type flow control: groupflow flow create.");
     for (const flow of frame.flows) {
       if (!this.cards.has(flow.flow)) {
         const card = new Card(flow);

@@ -38,7 +38,7 @@ export class SessionsView {
   }
 
   update(frame, frames) {
-    say(this.element.firstChild, frame.sessions.length ? "" : "No session yet: groupflow ctl sessions create.");
+    say(this.element.firstChild, frame.sessions.length ? "" : "No session yet: groupflow session create.");
     for (const session of frame.sessions) {
       if (!this.cards.has(session.id)) this.#card(session);
       const { title, table } = this.cards.get(session.id);

@@ -95,7 +95,7 @@ Seeds: TypeAlias = Annotated[tuple[int, ...], PlainValidator(_seeds, json_schema
 
 
 class SweepForm(Form):
-    """The file of `groupflow sweep`."""
+    """The file of `groupflow sim sweep`."""
 
     scenario: str = Field(description="the path of a scenario's file")
     where: Literal["netsim", "real"] = "netsim"

@@ -1,21 +1,19 @@
-"""The results of a sweep: a Parquet file with units, a summary with confidence intervals, plots."""
+"""The results of a sweep: all runs, a summary with confidence intervals, plots."""
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
-from groupflow.study.drawing import COLOURS, save, subplots
-from groupflow.study.errors import StudyError
+from groupflow.study.drawing import marked, save, subplots
 from groupflow.study.files import Row, whole, write_rows
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.frame import Findings
 from groupflow.study.sweep.form import METRICS, OF_NETWORK, Metric, Run, Sweep, Value, quantity
 
 if TYPE_CHECKING:
@@ -37,12 +35,17 @@ class Point:
     """of the confidence interval: it is mean - half to mean + half; NaN of one run"""
 
 
-def write(
-    asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", options: ExperimentOptions, console: Console
-) -> None:
-    """Writes all files, and prints the metrics that the sweep shows. Runs that failed are only in the Parquet
-    file."""
-    _write_parquet(asked, done, options.out / "results.parquet")
+def missing() -> str:
+    """A line on what will not be written, as a package is not installed; empty where all is."""
+    without = {"pyarrow": "results.csv takes the place of results.parquet", "matplotlib": "no plots"}
+    lacking = [f"without {name}: {what}" for name, what in without.items() if find_spec(name) is None]
+    return f"{'; '.join(lacking)} (pip install 'groupflow[experiments]')" if lacking else ""
+
+
+def write(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", out: Path) -> Findings:
+    """Writes all files, and shows the metrics of `show`. Runs that failed are only in the file of all
+    runs."""
+    _write_runs(asked, done, out)
     good = [(run, outcome) for run, outcome in done if not outcome.error]
     rows: list[Row] = [
         dict(zip(asked.parameters, point.values, strict=True))
@@ -51,17 +54,18 @@ def write(
         for metric in METRICS
         for point in points(asked, good, metric, each=True)
     ]
-    if options.json:  # JSON has no NaN, which the bounds of one run are
-        told = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]
-        print(json.dumps(told, indent=2))
+    # JSON has no NaN, which the bounds of one run are.
+    told = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]
     if not rows:
-        return
-    write_rows(options.out / "summary.csv", rows)
+        return Findings({}, told, [])
+    write_rows(out / "summary.csv", rows)
+    shown: list[Table] = []
     for metric in asked.form.show:
         found = points(asked, good, metric)
-        console.print(_table(asked, metric, found))
-        _plot(asked, metric, found, options.out / f"{metric}.png")
-    console.print(f"data: {options.out}", markup=False)
+        shown.append(_table(asked, metric, found))
+        if find_spec("matplotlib"):
+            _plot(asked, metric, found, out / f"{metric}.png")
+    return Findings({}, told, shown)
 
 
 def points(
@@ -109,24 +113,26 @@ def _within(t: float, freedom: int) -> float:
     return math.sin(angle) * total
 
 
-def _write_parquet(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", path: Path) -> None:
-    try:
-        pyarrow: Any = import_module("pyarrow")
-        parquet: Any = import_module("pyarrow.parquet")
-    except ImportError:
-        raise StudyError("pyarrow is missing, which writes the results: pip install pyarrow") from None
+def _write_runs(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", out: Path) -> None:
     rows = list(_rows(asked, done))
+    parameters = {name: _unit(values) for name, values in asked.form.vary.items()}
+    if find_spec("pyarrow") is None:
+        words = ("where", "run", "seed", "state", "error", "flow")
+        whole_row: Row = dict.fromkeys((*words, *parameters, *METRICS))
+        write_rows(out / "results.csv", [{**whole_row, **row} for row in rows])
+        return
+    pyarrow: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
     words = {"where": pyarrow.string(), "run": pyarrow.string(), "seed": pyarrow.uint64()}
     words |= dict.fromkeys(("state", "error", "flow"), pyarrow.string())
     columns: list[tuple[str, Any, str]] = [(name, kind, "") for name, kind in words.items()]
-    for name, values in asked.form.vary.items():
-        unit = _unit(values)
+    for name, unit in parameters.items():
         columns.append((name, pyarrow.string() if unit is None else pyarrow.float64(), unit or ""))
     columns += [(name, pyarrow.float64(), unit) for name, unit in METRICS.items()]
     schema = pyarrow.schema(
         [pyarrow.field(name, kind, metadata={"unit": unit} if unit else None) for name, kind, unit in columns]
     )
-    with whole(path) as part:
+    with whole(out / "results.parquet") as part:
         parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), part)
 
 
@@ -188,9 +194,8 @@ def _plot(asked: Sweep, metric: Metric, found: Sequence[Point], path: Path) -> N
         for number, (label, line) in enumerate(lines.items()):
             xs = [point.values[at] if unit is None else _number(point.values[at]) for point in line]
             bars = [0.0 if math.isnan(point.half) else point.half for point in line]
-            colour = COLOURS[number % len(COLOURS)]
             means = [point.mean for point in line]
-            axis.errorbar(xs, means, bars, label=label, color=colour, marker="o", markersize=4, capsize=3)
+            axis.errorbar(xs, means, bars, label=label, capsize=3, **marked(number))
         axis.set_title(flow, fontsize="medium")
         axis.set_xlabel(f"{x} ({unit})" if unit not in (None, "1") else x)
         axis.grid(visible=True, alpha=0.3)

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from groupflow.files import variants
 from groupflow.sim import ScenarioError
-from groupflow.study.errors import StoppedError, StudyError
-from groupflow.study.files import into
-from groupflow.study.options import ExperimentOptions
+from groupflow.study import frame
+from groupflow.study.errors import StudyError
+from groupflow.study.experiment import AnyStudy, Experiment, Study, StudyOptions, always
+from groupflow.study.frame import Findings, Frame
 from groupflow.study.pool import end_when_told, run_all
 from groupflow.study.sweep import results
 from groupflow.study.sweep.form import Run, Sweep
@@ -36,40 +37,48 @@ class Outcome:
     """the switches that lagged: the figures are about the machine"""
 
 
-def sweep(asked: Sweep, options: ExperimentOptions, *, again: bool = False) -> None:
+def sweep(asked: Sweep, options: StudyOptions, *, again: bool = False) -> None:
     """Runs what is unfinished, and writes the results of all. `again`: also runs that failed. Raises
     StudyError where one failed, or its switches lagged."""
-    console = Console(stderr=options.json)
-    with into(options.out), _journal(options.out) as (journal, kept):
+    study: AnyStudy = Study("sweep", "", always(*asked.runs))
+    experiment = Experiment(
+        "a sweep", [study], takes=("jobs", "dask"),
+        measure=partial(_measure, asked, again), find=partial(_find, asked),
+    )  # fmt: skip
+    frame.run(experiment, options)
+
+
+def _measure(asked: Sweep, again: bool, running: Frame[Outcome]) -> Generator[Outcome]:
+    options, console = running.options, running.console
+    if missing := results.missing():
+        console.print(missing, markup=False, soft_wrap=True)
+    with _journal(options.out) as (journal, kept):
         wanted = {run.key: run for run in asked.runs}
-        done = {key: outcome for key, outcome in kept.items() if key in wanted}
-        unfinished = [run for key, run in wanted.items() if key not in done or (again and done[key].error)]
+        done = [kept[key] for key in wanted if key in kept and not (again and kept[key].error)]
         if done:
-            console.print(f"{len(wanted) - len(unfinished)} of {len(wanted)} runs are done already")
-        problems: list[str] = []
-        kind: type[StudyError] = StudyError
-        try:
-            with closing(_outcomes(asked, unfinished, options, console)) as outcomes:
-                for outcome in outcomes:
-                    journal.write(json.dumps(asdict(outcome)) + "\n")
-                    journal.flush()  # outlives this process; a power cut costs a few runs
-                    done[outcome.key] = outcome
-        except KeyboardInterrupt:
-            kind, problems = StoppedError, [f"interrupted; {len(done)} of {len(wanted)} runs are kept"]
-        except StudyError as error:
-            problems = [f"{error}; {len(done)} of {len(wanted)} runs are kept"]
-        results.write(
-            asked, [(run, done[key]) for key, run in wanted.items() if key in done], options, console
-        )
+            console.print(f"{len(done)} of {len(wanted)} runs are done already")
+        yield from done
+        for each in done:
+            del wanted[each.key]
+        with closing(_outcomes(asked, list(wanted.values()), options, console)) as outcomes:
+            for outcome in outcomes:
+                journal.write(json.dumps(asdict(outcome)) + "\n")
+                journal.flush()  # outlives this process; a power cut costs a few runs
+                yield outcome
+
+
+def _find(asked: Sweep, running: Frame[Outcome], outcomes: Sequence[Outcome]) -> Findings:
+    done, out = {outcome.key: outcome for outcome in outcomes}, running.options.out
+    problems: list[str] = []
     for what, bad in (
         ("failed", [f"{each.name}: {each.error}" for each in done.values() if each.error]),
         ("CPU-bound, do not trust them", [f"{o.name}: {o.cpu_bound}" for o in done.values() if o.cpu_bound]),
     ):
         if bad:
-            more = f"; and {len(bad) - 1} more in {options.out / JOURNAL}" if len(bad) > 1 else ""
-            problems.append(f"{len(bad)} of {len(wanted)} runs {what}: {bad[0]}{more}")
-    if problems:
-        raise kind("; ".join(problems))
+            more = f"; and {len(bad) - 1} more in {out / JOURNAL}" if len(bad) > 1 else ""
+            problems.append(f"{len(bad)} of {len(running.runs)} runs {what}: {bad[0]}{more}")
+    ran = [(run, done[run.key]) for run in asked.runs if run.key in done]
+    return replace(results.write(asked, ran, out), failed="; ".join(problems))
 
 
 @contextmanager
@@ -98,12 +107,12 @@ def _journal(out: Path) -> Generator[tuple[TextIO, dict[str, Outcome]]]:
 
 
 def _outcomes(
-    asked: Sweep, runs: Sequence[Run], options: ExperimentOptions, console: Console
+    asked: Sweep, runs: Sequence[Run], options: StudyOptions, console: Console
 ) -> Generator[Outcome]:
     if asked.form.where == "netsim":
         jobs = [partial(simulate, run, asked.name(run)) for run in runs]
         yield from run_all(
-            jobs, cores=options.jobs, dask=options.dask, console=console, what=lambda outcome: outcome.name
+            jobs, cores=options.cores, dask=options.dask, console=console, what=lambda outcome: outcome.name
         )
         return
     from groupflow.study.sweep import real

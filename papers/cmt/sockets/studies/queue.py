@@ -12,8 +12,7 @@ from pathlib import Path
 from groupflow.study.claims import Claim, restated
 from groupflow.study.drawing import PALE, save, subplots
 from papers.cmt.sockets import claims, figures, paper
-from papers.cmt.sockets.outcome import Outcomes
-from papers.cmt.sockets.simulation import SIMULATION, runs
+from papers.cmt.sockets.outcome import SIMULATION, Outcomes, runs
 
 NAME = "queue"
 QUEUES = (3, 5, 8, 10, 15, None)

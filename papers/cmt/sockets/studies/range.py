@@ -9,12 +9,11 @@ The rule: a claim holds over a range if it does at every value, by the bounds of
 from collections.abc import Mapping
 from pathlib import Path
 
-from groupflow.study.claims import Claim
-from groupflow.study.ranges import draw_verdicts, over_values
+from groupflow.study.claims import Claim, over_values
+from groupflow.study.drawing import draw_verdicts
 from papers.cmt.sockets import claims, paper
-from papers.cmt.sockets.outcome import Outcomes
+from papers.cmt.sockets.outcome import SIMULATION, Outcomes, runs
 from papers.cmt.sockets.paper import Case, Open
-from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "range"
 
@@ -94,8 +93,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
         name: {key: {value: claims[key].holds for value, claims in by.items()} for key in keys}
         for name, by in judged.items()
     }
-    size = (2.4 + 1.5 * len(found), 3.6)
-    draw_verdicts(path, found, dict(zip(keys, keys, strict=True)), figsize=size, markersize=8)
+    draw_verdicts(path, found, dict(zip(keys, keys, strict=True)))
 
 
 STUDY = SIMULATION.beyond(

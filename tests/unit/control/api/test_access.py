@@ -46,10 +46,10 @@ async def test_only_the_token_lets_in_and_commands_of_its_owner_find_it(
                 headers = [(b"Authorization", wrong.encode("latin-1"))]
                 assert (await stranger.get("/v1/sessions", headers=headers)).status_code in (401, 403), wrong
         assert (await known.get("/sessions/7")).status_code == 200
-        assert await ctl(url, "sessions", "list") == 0
-        assert await ctl(url.replace("127.0.0.1", "localhost"), "sessions", "list") == 0
+        assert await ctl(url, "session", "list") == 0
+        assert await ctl(url.replace("127.0.0.1", "localhost"), "session", "list") == 0
         monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
-        assert await ctl(url, "sessions", "list") == 4
+        assert await ctl(url, "session", "list") == 4
         assert "the token is wrong; set GROUPFLOW_API_TOKEN" in capsys.readouterr().err
 
 
@@ -142,7 +142,7 @@ async def test_a_unix_socket_needs_no_token(tmp_path: Path) -> None:
     path = tmp_path / "api.sock"
     async with at_unix_socket(path):
         assert path.stat().st_mode & 0o777 == 0o600
-        assert await ctl(f"unix:{path}", "sessions", "list") == 0
+        assert await ctl(f"unix:{path}", "session", "list") == 0
     with listen_privately(path):  # the one before is dead
         pass
 
@@ -199,9 +199,9 @@ async def test_over_https_the_certificate_is_checked(tmp_path: Path, monkeypatch
             url = f"https://127.0.0.1:{listener.getsockname()[1]}"
             monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
             try:
-                assert await ctl(url, "sessions", "list") == 1, "nobody vouches for the certificate"
+                assert await ctl(url, "session", "list") == 1, "nobody vouches for the certificate"
                 monkeypatch.setenv("GROUPFLOW_API_CA", str(cert))
-                assert await ctl(url, "sessions", "list") == 0
+                assert await ctl(url, "session", "list") == 0
             finally:
                 serving.cancel()
                 await asyncio.gather(serving, return_exceptions=True)
@@ -226,7 +226,7 @@ def test_a_recording_is_shown_to_the_bearer_of_its_token(tmp_path: Path) -> None
     path = tmp_path / "a.rec"
     with Recorder(path, {}) as recorder:
         recorder.add('{"time": 1}')
-    words = (sys.executable, "-m", "groupflow.cli.main", "play", str(path), "--at", "127.0.0.1:0")
+    words = (sys.executable, "-m", "groupflow.cli.main", "net", "play", str(path), "--listen", "127.0.0.1:0")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as player:
         assert player.stdout is not None
         url, _, token = player.stdout.readline().partition(", at ")[2].strip().partition("/?token=")

@@ -147,7 +147,7 @@ async def test_errors_are_one_clear_line_and_change_nothing(
 async def test_clients_need_limits_first() -> None:
     async with at_a_port(make(MemoryStore())[1]) as url:
         status, said = await call(url, "POST", "/gather/clients", CAM1)
-        assert status == 409 and said["error"].endswith("run `groupflow ctl gather configure`")
+        assert status == 409 and said["error"].endswith("run `groupflow gather set`")
 
 
 @pytest.mark.slow
@@ -231,17 +231,17 @@ async def test_what_is_no_controller_is_told(told: Path, caplog: pytest.LogCaptu
 async def test_ctl_adds_changes_and_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
         registered = w.running.gathering.tuner.registered
-        assert await ctl(url, "gather", "add", "cam1", "--target", "1mbit") == 4
-        assert "run `groupflow ctl gather configure`" in capsys.readouterr().err
-        line = ("gather", "configure", "--link", "10mbit", "--buffer", "100000", "--policy", "buffer")
+        assert await ctl(url, "client", "create", "cam1", "--target", "1mbit") == 4
+        assert "run `groupflow gather set`" in capsys.readouterr().err
+        line = ("gather", "set", "--link", "10mbit", "--buffer", "100000", "--policy", "buffer")
         assert await ctl(url, *line) == 0
         assert "policies     sakajiri,buffer" in capsys.readouterr().out
-        assert await ctl(url, "gather", "add", "cam1", "--target", "1mbit", "--json") == 0
+        assert await ctl(url, "client", "create", "cam1", "--target", "1mbit", "--json") == 0
         token = json.loads(capsys.readouterr().out)["token"]
         assert registered["cam1"].token_sha256 == token_hash(token)
         (tmp_path / "token").write_text("C0ffee\n")
         words = ("--target", "500kbit", "--minimum", "100kbit", "--token-file", str(tmp_path / "token"))
-        assert await ctl(url, "gather", "add", "cam2", *words) == 0
+        assert await ctl(url, "client", "create", "cam2", *words) == 0
         assert registered["cam2"].token_sha256 == token_hash("c0ffee")
         assert await ctl(url, "gather", "set", "cam2", "--target", "2mbit", "--minimum", "none") == 0
         assert (registered["cam2"].client.target, registered["cam2"].client.minimum) == (2 * 10**6, None)
@@ -251,12 +251,12 @@ async def test_ctl_adds_changes_and_removes(tmp_path: Path, capsys: pytest.Captu
         assert json.loads(capsys.readouterr().out)["priority"] == 7
         shown += (await client.get("/gather/clients")).text
         assert "c0ffee" not in shown and token not in shown
-        assert await ctl(url, "gather", "remove", "cam1") == 0 and list(registered) == ["cam2"]
+        assert await ctl(url, "client", "delete", "cam1") == 0 and list(registered) == ["cam2"]
         (tmp_path / "token").write_text("coffee")
-        assert await ctl(url, "gather", "add", "cam3", *words) == 4
+        assert await ctl(url, "client", "create", "cam3", *words) == 4
         assert capsys.readouterr().err.endswith("no token; write 1 to 255 hexadecimal digits\n")
         (tmp_path / "token").unlink()
-        assert await ctl(url, "gather", "add", "cam3", *words) == 4
+        assert await ctl(url, "client", "create", "cam3", *words) == 4
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ async def test_the_status_is_one_screen_of_the_whole_system(capsys: pytest.Captu
         assert "3 of 12 clients send, targets met: 1" in page and "server up" in page
         names = [line.split()[0] for line in page.splitlines() if line.startswith("cam")]
         assert names[:4] == ["cam5", "cam4", "cam3", "cam11"] and len(names) == 8
-        assert "... and 4 more: groupflow ctl gather list" in page
+        assert "... and 4 more: groupflow client list" in page
         assert await ctl(url, "status", "--json") == 0
         found = json.loads(capsys.readouterr().out)
         assert [each["state"] for each in found["switches"]] == ["up"] * 3

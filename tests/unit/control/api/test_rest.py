@@ -161,46 +161,46 @@ async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFi
 @pytest.mark.slow
 async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, _, url):
-        assert await ctl(url, "sessions", "create", "8", "--mode", "n2n") == 0
+        assert await ctl(url, "session", "create", "8", "--mode", "n2n") == 0
         assert w.token(8) in capsys.readouterr().out
-        assert await ctl(url, "sessions", "list", "--json") == 0
+        assert await ctl(url, "session", "list", "--json") == 0
         assert [session["id"] for session in json.loads(capsys.readouterr().out)] == [7, 8]
-        assert await ctl(url, "sessions", "set", "8", "--policy", "isolate") == 0
+        assert await ctl(url, "session", "set", "8", "--policy", "isolate") == 0
         assert "isolate" in capsys.readouterr().out
-        assert await ctl(url, "sessions", "show", "7") == 0
+        assert await ctl(url, "session", "show", "7") == 0
         shown = capsys.readouterr().out
         assert "h3" in shown and "SOURCE" in shown and "c1" in shown
-        assert await ctl(url, "members", "list", "7") == 0
+        assert await ctl(url, "member", "list", "7") == 0
         assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["7", "1", "h1", "sender"]
-        assert await ctl(url, "members", "remove", "7", "2") == 0
-        assert await ctl(url, "sessions", "delete", "8") == 0
+        assert await ctl(url, "member", "delete", "7", "2") == 0
+        assert await ctl(url, "session", "delete", "8") == 0
         assert await ctl(url, "token", "7", "--role", "receiver") == 0
         assert capsys.readouterr().out.strip() == w.token(7, "receiver")
         for words in (
-            ["switches", "list"],
-            ["switches", "show", "s1"],
+            ["switch", "list"],
+            ["switch", "show", "s1"],
             ["agents"],
-            ["agents", "list"],
+            ["agent", "list"],
             ["counters", "s1"],
         ):
             assert await ctl(url, *words) == 0
-        assert await ctl(url, "switches", "show", "s1", "--table", "streams") == 0
+        assert await ctl(url, "switch", "show", "s1", "--table", "streams") == 0
 
 
 @pytest.mark.slow
 async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
-        assert await ctl(url, "members", "set", "7", "2", "--target", "4mbit") == 4
+        assert await ctl(url, "member", "set", "7", "2", "--target", "4mbit") == 4
         assert "set its policy to isolate first" in capsys.readouterr().err
         await w.running.manager.change(7, policy="isolate")
         given = ("--target", "4mbit", "--minimum", "1mbit", "--priority", "2")
-        assert await ctl(url, "members", "set", "7", "2", *given) == 0
+        assert await ctl(url, "member", "set", "7", "2", *given) == 0
         w.running.sharing.round()
         shown = (await client.get("/sessions/7/members")).json()[1]
         wanted = {"target_bps": 4_000_000, "minimum_bps": 1_000_000, "priority": 2}
         assert shown.items() >= wanted.items() and shown["share_bps"] > 9_000_000
         capsys.readouterr()
-        for words in (("status",), ("sessions", "show", "7"), ("members", "list")):
+        for words in (("status",), ("session", "show", "7"), ("member", "list")):
             assert await ctl(url, *words) == 0
             assert "4000kbit" in capsys.readouterr().out, words
         broken: dict[str, Any] = {"broken": object()}
@@ -209,28 +209,24 @@ async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.Ca
         w.running.sharing.round()
         assert await ctl(url, "status") == 0
         assert "sharing problem: link of h2: the policy failed" in capsys.readouterr().out
-        assert await ctl(url, "members", "set", "7", "2", "--minimum", "none", "--json") == 0
+        assert await ctl(url, "member", "set", "7", "2", "--minimum", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["minimum_bps"] is None
-        assert await ctl(url, "members", "set", "7", "2", "--target", "none", "--json") == 0
+        assert await ctl(url, "member", "set", "7", "2", "--target", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["target_bps"] is None
         bad = await client.patch("/sessions/7/members/2", json={"target_bps": 0})
         assert (bad.status_code, "target_bps" in bad.json()["error"]) == (422, True)
 
 
 CTL_ERRORS: list[tuple[list[str], int, str]] = [
-    (["members", "set", "7", "2"], 2, "groupflow: nothing to change; give --target, --minimum or"),
-    (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
-    (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
-    (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
-    (["sessions", "set", "7"], 2, "groupflow: nothing to change; give --mode, --policy or --window"),
-    (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
-    (["switches", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
-    (["sessions", "show", "x"], 2, "groupflow ctl sessions show: argument session: invalid int value: 'x'"),
-    (
-        ["sessions", "create", "--mode", "x"],
-        2,
-        "groupflow ctl sessions create: argument --mode: invalid choice",
-    ),
+    (["member", "set", "7", "2"], 2, "groupflow: nothing to change; give --target, --minimum or"),
+    (["session", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
+    (["session", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
+    (["session", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
+    (["session", "set", "7"], 2, "groupflow: nothing to change; give --mode, --policy or --window"),
+    (["member", "delete", "7", "99"], 4, "groupflow: session 7 has no member 99"),
+    (["switch", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
+    (["session", "show", "x"], 2, "groupflow session show: argument session: invalid int value: 'x'"),
+    (["session", "create", "--mode", "x"], 2, "groupflow session create: argument --mode: invalid choice"),
     (["nothing"], 2, "groupflow ctl: argument WHAT: invalid choice: 'nothing'"),
 ]
 
@@ -245,15 +241,13 @@ async def test_ctl_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_ctl_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ctl", "--api", "http://127.0.0.1:1", "sessions", "list"]) == 1
+    assert main(["--api", "http://127.0.0.1:1", "session", "list"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("groupflow: no controller at http://127.0.0.1:1 (") and error.count("\n") == 1
     assert "groupflow controller run" in error
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["ctl"], ["ctl", "sessions", "create"], ["controller", "run"], ["ctl", "events"]]
-)
+@pytest.mark.parametrize("words", [[], ["ctl"], ["session", "create"], ["controller", "run"], ["events"]])
 def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--help"]) == 0
     text = capsys.readouterr().out
@@ -329,7 +323,7 @@ def test_a_controller_runs_and_stops_cleanly(stop: signal.Signals, tmp_path: Pat
     ready = process.stdout.readline()
     assert ready.startswith("groupflow controller ready api=127.0.0.1:"), ready
     url = "http://" + ready.split("api=")[1].split()[0]
-    assert main(["ctl", "--api", url, "switches", "list"]) == 0
+    assert main(["--api", url, "switch", "list"]) == 0
     process.send_signal(stop)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors

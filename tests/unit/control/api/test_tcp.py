@@ -36,7 +36,7 @@ async def served(folder: Path) -> AsyncGenerator[tuple[Lab, httpx.AsyncClient, s
 
 
 async def ctl(url: str, *line: str) -> int:
-    return await asyncio.to_thread(main, ["ctl", "--api", url, *line])
+    return await asyncio.to_thread(main, ["--api", url, *line])
 
 
 async def ctl_line(url: str, line: str) -> int:
@@ -122,15 +122,15 @@ async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixtur
         c2.tell("stream_opened", 7, stream="ab", peer="10.0.1.1:4", **{"from": "sender"})
         c2.tell("receipt", 7, stream="ab", member=1, bytes=1234)
         await until(lambda: bool(subject.events("receipt")), "told")
-        assert await ctl(url, "sessions", "stats", "7") == 0
+        assert await ctl(url, "session", "stats", "7") == 0
         out = capfd.readouterr().out
         assert "10.200.0.1:5000" in out and "1234" in out and "h4" in out and "c2" in out
-        assert await ctl(url, "sessions", "stats", "7", "--json") == 0
+        assert await ctl(url, "session", "stats", "7", "--json") == 0
         told = json.loads(capfd.readouterr().out)
         assert told["streams"][0]["receipts"][0]["bytes"] == 1234
         assert await ctl(url, "agents") == 0
         assert "c1.split.sock" in capfd.readouterr().out
-        assert await ctl(url, "sessions", "list") == 0
+        assert await ctl(url, "session", "list") == 0
         assert "10.200.0.1" in capfd.readouterr().out
 
 
@@ -193,7 +193,7 @@ async def test_what_ctl_watches_as_json_is_a_line_a_change(
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         await subject.listener("h4")
-        watching = asyncio.create_task(ctl(url, "sessions", "watch", "7", "--json", "--interval", "0.05"))
+        watching = asyncio.create_task(ctl(url, "session", "watch", "7", "--json", "--interval", "0.05"))
         out = ""
 
         def told(word: str) -> bool:
@@ -218,7 +218,7 @@ async def test_ctl_watches_until_the_controller_is_gone(
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         await subject.listener("h4")
-        watching = asyncio.create_task(ctl(url, "sessions", "watch", "7", "--interval", "0.05"))
+        watching = asyncio.create_task(ctl(url, "session", "watch", "7", "--interval", "0.05"))
         c2 = subject.agents["c2"]
         c2.tell("receipt", 7, stream="ab", member=1, bytes=1234)
         c2.tell("member_failed", 7, stream="ab", member=9, text="went away")
@@ -249,7 +249,7 @@ async def test_ctl_watches_until_the_controller_is_gone(
     ],
 )
 def test_a_command_line_that_will_not_do(line: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["ctl", "--api", "http://127.0.0.1:1", *line.split()]) == 2
+    assert main(["--api", "http://127.0.0.1:1", *line.split()]) == 2
     assert text in capfd.readouterr().err
 
 
@@ -259,7 +259,9 @@ async def test_members_are_registered_over_the_api_and_stay(
 ) -> None:
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
-        assert await ctl(url, *["members", "add", "7", "h2", "9000", "--name", "one", "--from", "start"]) == 0
+        assert (
+            await ctl(url, *["member", "create", "7", "h2", "9000", "--name", "one", "--from", "start"]) == 0
+        )
         assert "one" in capfd.readouterr().out
         made = await client.post("/sessions/7/members", json={"host": "h2", "port": 9001})
         assert made.status_code == 201 and made.json()["tcp_port"] == 9001

@@ -213,7 +213,7 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
         (["install", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
         (["install", "--link", "s1", "s2", "--dst-port", "1"], 2, "groupflow: --dst-port belongs to --flow"),
         (["install", "--flow", "h1", "h2", "--source", "1"], 2, "groupflow: --source belongs to --session"),
-        (["install"], 2, "groupflow ctl diffusion install: one of the arguments --flow --session --link"),
+        (["install"], 2, "groupflow flow create: one of the arguments --flow --session --link"),
     ],
 )
 async def test_ctl_fails_in_one_line(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.bone import run, simulated
 from experiments.bone.plan import FEW, RIMS, Case, Plan, Transfer, full, quick
+from groupflow.study.experiment import StudyOptions, always
+from groupflow.study.frame import Frame
 
 SMALL = Plan(FEW, size=60_000, real_runs=1, simulated_runs=4, seed=1)
 
@@ -31,7 +34,7 @@ def test_the_full_plan_has_every_method_with_every_repair() -> None:
     assert len(set(full(1).cases)) == 9 and set(quick(1).cases) < set(full(1).cases)
 
 
-def test_means_are_compared_and_told() -> None:
+def test_means_are_compared_and_told(tmp_path: Path) -> None:
     case = FEW[0]
     transfers = [
         Transfer("kernel", case, seconds=10, again=0.5, rounds=3, complete=3),
@@ -47,7 +50,10 @@ def test_means_are_compared_and_told() -> None:
     ]
     assert (compared[0].kernel, compared[0].netsim, compared[0].spread) == (11, 12, 0.5)
     assert replace(compared[0], netsim=11.7).plausible, "two standard errors of two runs are 0.71"
-    found = run.find(SMALL, ["s1: late"], transfers)
+    study = replace(run.EXPERIMENT.studies[0], runs=always(SMALL))
+    frame = Frame[Transfer](replace(run.EXPERIMENT, studies=[study]), StudyOptions(tmp_path))
+    frame.lagging.append("s1: late")
+    found = run.find(frame, transfers)
     told: Any = found.told
     assert told == found.files["results.json"]
     assert told["beside_netsim"][1]["difference"] == pytest.approx(0.5) and told["cpu_bound"] == ["s1: late"]

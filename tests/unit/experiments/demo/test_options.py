@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.demo.options import Options, add_options, read
+from experiments.demo.options import Options
 from experiments.demo.run import check
-from groupflow.cli.command import Parser
-from groupflow.cli.main import main
+from groupflow.cli import values
+from groupflow.cli.main import build_parser, main
 from groupflow.lab import kernel_link
 from groupflow.study.errors import StudyError
 
@@ -19,9 +19,8 @@ def refusal(options: Options) -> str:
 
 
 def parse(line: list[str]) -> Options:
-    parser = Parser()
-    add_options(parser)
-    return read(parser.parse_args(line))
+    parser = build_parser()
+    return values.options(Options, parser.parse_args(["demo", *line]), out=Path("out"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from experiments.diffusion.on_bmv2 import Queues
 from groupflow.control.diffusion.plan import QUEUES
 from groupflow.files import variants
 from groupflow.lab.network import Network
-from groupflow.study.experiment import RunError
+from groupflow.study.errors import RunFailedError
 
 TOPOLOGY = on_bmv2.slowed(variants.named("chain"))
 DEPTH = 64
@@ -94,5 +94,5 @@ def test_drops_are_told_once_nothing_waits(
     if end:
         assert subject.dropped()["s3"] == 3
     else:
-        with pytest.raises(RunError, match="packets still pass"):
+        with pytest.raises(RunFailedError, match="packets still pass"):
             subject.dropped()

@@ -13,9 +13,11 @@ from rich.console import Console
 from experiments.gather import beside, claims, labs, plan, run
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import MTU, topology
+from experiments.gather.run import EXPERIMENT
 from groupflow.agents.events import Event
 from groupflow.cli.main import main
-from groupflow.study.paper import by_case
+from groupflow.study.experiment import StudyOptions, by_case
+from groupflow.study.frame import Frame
 from papers.sakajiri.network import MSS
 from papers.sakajiri.outcome import Outcome, Series
 from papers.sakajiri.paper import HIGH, LOW, Case, Links, Method, Run, Scale
@@ -55,11 +57,12 @@ def outcome(run: Run, rate: Rate, **more: Any) -> LabOutcome:
 @pytest.mark.parametrize("quick", [False, True])
 def test_the_models_are_judged_for_each_congestion_control(quick: bool) -> None:
     for name in plan.MODELS:
-        part = plan.model(name, quick=quick, seed=1)
-        judged = list(part.judge(by_case([outcome(run, as_the_paper_says) for run in part.runs])))
+        study = EXPERIMENT.study(name)
+        runs: list[Run] = study.runs(quick, 1)
+        judged = list(study.judge(by_case([outcome(run, as_the_paper_says) for run in runs])))
         others = [c for c in judged if "kernel" in c.id or "climber" in c.id]
         assert all(claim.holds for claim in judged if claim not in others)
-        tcps = {run.case.tcp for run in part.runs}
+        tcps = {run.case.tcp for run in runs}
         wanted = {"bbr"} if name == "model-2-bbr" else {"reno"} if quick else {"reno", "cubic"}
         assert {claim.id.partition("-")[0] for claim in judged} == tcps == wanted
         assert len({claim.id for claim in judged}) == len(judged)
@@ -69,7 +72,7 @@ def test_the_models_are_judged_for_each_congestion_control(quick: bool) -> None:
 
 
 def test_a_congestion_control_that_falls_short_is_told_alone() -> None:
-    part = plan.model("model-2", quick=False, seed=1)
+    runs: list[Run] = EXPERIMENT.study("model-2").runs(False, 1)
     outcomes = [
         outcome(
             run,
@@ -78,7 +81,7 @@ def test_a_congestion_control_that_falls_short_is_told_alone() -> None:
                 * (0.7 if run.case.tcp == "cubic" and method == "both" and now else 1.0)
             ),
         )
-        for run in part.runs
+        for run in runs
     ]
     failed = {claim.id for claim in claims.model_2(by_case(outcomes)) if not claim.holds}
     assert {"cubic-f6-during", "cubic-f6-high"} <= failed
@@ -86,12 +89,12 @@ def test_a_congestion_control_that_falls_short_is_told_alone() -> None:
 
 
 def test_studies_are_netsims_at_another_scale() -> None:
-    for name in plan.STUDIES:
-        runs = plan.study(name, quick=False, seed=3).runs
+    for study in set(plan.STUDIES) - set(plan.PAPERS):
+        runs: list[Run] = study.runs(False, 3)
         assert runs and {(run.scale, run.seed) for run in runs} == {(plan.STUDY, 3)}
         assert len({labs.slug(run) for run in runs}) == len(runs)
     # 12 choices of links, of which one is shared by all parameters, in four cases each.
-    assert len(plan.study("range", quick=False, seed=1).runs) == 4 * (
+    assert len(EXPERIMENT.study("range").planned(False, 1)) == 4 * (
         1 + sum(map(len, plan.RANGE.values())) - 5
     )
 
@@ -171,12 +174,12 @@ def test_netsim_runs_what_the_real_network_runs() -> None:
 
 @pytest.mark.slow
 def test_results_are_written_for_machines(tmp_path: Path) -> None:
-    part = plan.model("model-2", quick=True, seed=1)
-    real = [outcome(each, as_the_paper_says, interference_mbps=4.5) for each in part.runs]
+    frame = Frame[Outcome](EXPERIMENT, StudyOptions(tmp_path, only=("model-2",), quick=True))
+    real = [outcome(each, as_the_paper_says, interference_mbps=4.5) for each in frame.runs]
     for each in real:
-        part.add(each, tmp_path)
+        frame.take(each)
     simulated = [Outcome(each.run, each.series, each.packet_hops, each.wall_s) for each in real]
-    found = run.find([part], [*real, *simulated])
+    found = run.find(frame, [*real, *simulated])
     printed: Any = json.loads(json.dumps(found.told))
     assert found.told == found.files["results.json"]
     assert [each["method"] for each in printed["runs"]] == ["both", "buffer", "comparison"]
@@ -203,9 +206,9 @@ def test_the_time_it_takes_is_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["gather", "--scenario", "3"], 4, "--scenario 3: there are model-1, model-2"),
-        (["gather", "--study", "tea"], 4, f"--study tea: there are {', '.join(plan.STUDIES)}"),
-        (["split", "--study", "loss"], 2, "unrecognized arguments: --study loss"),
+        (["gather", "--only", "tea"], 4, "tea: unknown; there are model-1, model-2, model-2-bbr, range"),
+        (["split", "--only", "loss"], 4, "loss: unknown; there are split, group, four"),
+        (["split", "--jobs", "2"], 2, "unrecognized arguments: --jobs 2"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(

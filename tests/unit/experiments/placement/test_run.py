@@ -8,8 +8,9 @@ import pytest
 
 from experiments.placement import run
 from experiments.placement.study import Curve
+from groupflow.study import frame
 from groupflow.study.errors import StoppedError
-from groupflow.study.options import ExperimentOptions
+from groupflow.study.experiment import StudyOptions
 
 
 def test_what_was_computed_before_ctrl_c_is_kept(
@@ -21,7 +22,7 @@ def test_what_was_computed_before_ctrl_c_is_kept(
 
     monkeypatch.setattr(run, "curves", curves)
     with pytest.raises(StoppedError, match="1 runs are kept"):
-        run.run(ExperimentOptions(name="placement", out=tmp_path, json=True))
+        frame.run(run.EXPERIMENT, StudyOptions(tmp_path, json=True))
     told = capsys.readouterr().out
     assert json.loads(told) == json.loads((tmp_path / "results.json").read_text()) and told.endswith("}\n")
     assert ([each["network"] for each in json.loads(told)["curves"]], json.loads(told)["ratios"]) == (

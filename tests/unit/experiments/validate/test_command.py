@@ -14,12 +14,11 @@ from groupflow.cli.main import main
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
-        ("validate --help", 0, "--reuse"),
+        ("validate --help", 0, "line4-tahoe"),
         ("validate nosuch", 4, "line4-tahoe"),
         ("validate --nosuch", 2, "unrecognized"),
         ("bench --help", 0, "dispatchers"),
-        ("bench nosuch", 4, "PART nosuch: unknown; the parts are pipeline, line"),
-        ("experiment bench nosuch", 4, "PART nosuch: unknown; the parts are pipeline, line"),
+        ("bench nosuch", 4, "nosuch: unknown; there are pipeline, line"),
     ],
 )
 def test_it_answers_and_runs_nothing(
@@ -30,7 +29,7 @@ def test_it_answers_and_runs_nothing(
     assert said in shown.out + shown.err
 
 
-def test_flows_compared_before_ctrl_c_are_kept_and_the_page_is_not_written(
+def test_flows_compared_before_ctrl_c_are_kept_and_the_tables_are_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same = Series((Sample(1.0, 2.0, 3, 4, 5, 6, 0, 0),))
@@ -41,7 +40,7 @@ def test_flows_compared_before_ctrl_c_are_kept_and_the_page_is_not_written(
         return [Row(scenario, 0, Pair(same, same), "arrivals", Pair(same, same), None)]
 
     def written(*_: object) -> None:
-        raise AssertionError("an interrupted run renews no page")
+        raise AssertionError("an interrupted run writes no tables")
 
     first = next(iter(scenarios())).name
     monkeypatch.setattr(run, "_rows", rows)

@@ -14,10 +14,11 @@ from groupflow.cli.main import main
 from groupflow.study.errors import StudyError
 from papers.amcb import flowcharts
 from papers.amcb.infer import SIZE, inferred, loss, through
-from papers.amcb.outcome import Outcome
+from papers.amcb.outcome import Outcome, run_one
 from papers.amcb.paper import METHODS, QUICK_SIZES, TABLE, Case, Run
-from papers.amcb.simulation import run_one
-from papers.amcb.studies import STUDIES
+from tests.support.studies import beyond
+
+STUDIES = beyond("amcb")
 
 COMMAND = ["reproduce", "amcb"]
 SURE = {
@@ -46,7 +47,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--study", name, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    assert main([*COMMAND, "--only", name, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "findings hold" in capsys.readouterr().out
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert {claim["figure"] for claim in claims} == {f"study {name}"}

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from papers.cmt.children import claims, figures
-from papers.cmt.children.plan import runs
-from papers.cmt.slow.outcome import Outcome, Outcomes, run_one
+from papers.cmt.children import delay_ms, drawn, judged, runs
+from papers.cmt.slow.runs import Outcome, Outcomes, run_one
 
 
 @cache
@@ -19,7 +18,7 @@ def measured() -> list[Outcome]:
 
 
 def held(outcomes: Outcomes) -> dict[str, bool]:
-    return {claim.id: claim.holds for claim in claims.judged(outcomes)}
+    return {claim.id: claim.holds for claim in judged(outcomes)}
 
 
 @pytest.mark.slow
@@ -27,7 +26,7 @@ def test_all_claims_hold_in_the_quick_variant(tmp_path: Path) -> None:
     assert held(measured()) == dict.fromkeys(
         ("parallel-delay", "parallel-rate", "children-delay", "children-rate"), True
     )
-    figures.drawn(tmp_path / "children.png", measured())
+    drawn(tmp_path / "children.png", measured())
     assert (tmp_path / "children.png").stat().st_size > 10_000
 
 
@@ -49,4 +48,4 @@ def test_a_chain_does_not_wait_for_another_child() -> None:
     """With one child each, a host waits only for the packet before."""
     first, second = (o for o in measured() if o.run.children == 1 and o.run.rate_mbps < 1)
     assert (first.run.one_by_one, second.run.one_by_one) == (False, True)
-    assert claims.delay_ms(second) < 3 * claims.delay_ms(first)
+    assert delay_ms(second) < 3 * delay_ms(first)

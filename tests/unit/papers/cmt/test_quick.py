@@ -37,7 +37,7 @@ from papers.cmt.sockets.paper import (
     Open,
     Run,
 )
-from papers.cmt.sockets.studies import STUDIES
+from tests.support.studies import ids
 
 COMMAND = ["reproduce", "cmt"]
 
@@ -64,7 +64,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--study", "queue", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    assert main([*COMMAND, "--only", "queue", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "findings hold" in capsys.readouterr().out
     found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {claim["figure"] for claim in found.values()} == {"study queue"}
@@ -179,11 +179,7 @@ def test_outcomes_are_means_by_choice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--scenario", "2"], "--scenario 2: this paper has none; leave it out, or choose a --study"),
-        (["--study", "tea"], f"--study tea: there are {', '.join(STUDIES)}"),
-    ],
+    ("arguments", "said"), [(["--only", "tea"], f"tea: unknown; there are {ids('cmt')}")]
 )
 def test_bad_input_is_refused_in_one_line(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]

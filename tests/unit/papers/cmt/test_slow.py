@@ -13,9 +13,19 @@ import pytest
 
 from groupflow._native import slow_host_study
 from groupflow.cli.main import main
-from papers.cmt.slow import claims, figures
-from papers.cmt.slow.outcome import GROUPS, Outcome, run_one
-from papers.cmt.slow.plan import DEMOTIONS, HOSTS, MODES, QUICK_SEEDS, RATE_MBPS, WIDE_MBPS, Run
+from papers.cmt.slow import study
+from papers.cmt.slow.runs import (
+    DEMOTIONS,
+    GROUPS,
+    HOSTS,
+    MODES,
+    QUICK_SEEDS,
+    RATE_MBPS,
+    WIDE_MBPS,
+    Outcome,
+    Run,
+    run_one,
+)
 
 
 @cache
@@ -26,7 +36,7 @@ def of_the_slowest() -> Outcome:
 
 @pytest.mark.rare
 def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["reproduce", "cmt", "--study", "slow", "--quick", "--jobs", "1", "--json"]
+    command = ["reproduce", "cmt", "--only", "slow", "--quick", "--jobs", "1", "--json"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["claims"]
     held = {claim["id"] for claim in found if claim["holds"]}
@@ -56,12 +66,12 @@ def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
     none = replace(found, run=replace(run, mode="isolate", is_slow=False))
     runs = [replace(run, demotion=rule, mode=mode) for rule in DEMOTIONS for mode in ("isolate", "skip")]
     outcomes = [none, *(replace(found, run=each) for each in runs)]
-    figures.slow_host(tmp_path / "drawn.png", outcomes)
+    study.draw(tmp_path / "drawn.png", outcomes)
     assert (tmp_path / "drawn.png").stat().st_size > 10_000
-    below = replace(found.groups["below"], caught_up=claims.SOON_BEHIND_ROUTERS_S + 1)
+    below = replace(found.groups["below"], caught_up=study.SOON_BEHIND_ROUTERS_S + 1)
     late = [replace(each, groups={**each.groups, "below": below}) for each in outcomes]
-    soon = {claim.id: claim.holds for claim in claims.behind_routers(outcomes)}
-    too_late = {claim.id: claim.holds for claim in claims.behind_routers(late)}
+    soon = {claim.id: claim.holds for claim in study.judge_routers(outcomes)}
+    too_late = {claim.id: claim.holds for claim in study.judge_routers(late)}
     assert soon["slowest-skip-below"] and not too_late["slowest-skip-below"]
     assert soon["none-slow"] and too_late["slowest-skip-others"]
 
@@ -75,12 +85,12 @@ def test_claims_can_fail() -> None:
     runs.append(Run("slowest", "isolate", 1, link_mbps=WIDE_MBPS))
     none = replace(never, run=Run("slowest", "isolate", 1, is_slow=False))
     swapped = [replace(slowest if run.demotion == "never" else never, run=run) for run in runs]
-    held = {claim.id: claim.holds for claim in claims.slow_host([none, *swapped])}
+    held = {claim.id: claim.holds for claim in study.judge_slow([none, *swapped])}
     assert held["none-slow"] and not held["never-below"]
     assert not held["slowest-skip-below"] and not held["largest_latency-isolate-below"]
     late = replace(never.groups["others"], goodput_least=0.9 * RATE_MBPS * 1e6)
     worse = [replace(never, run=run, groups={**never.groups, "others": late}) for run in runs]
-    held = {claim.id: claim.holds for claim in claims.slow_host([none, *worse])}
+    held = {claim.id: claim.holds for claim in study.judge_slow([none, *worse])}
     assert not held["never-others"] and not held["slowest-isolate-others"]
     assert held["never-below"]
 

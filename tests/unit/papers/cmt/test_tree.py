@@ -12,9 +12,8 @@ import pytest
 
 from groupflow._native import tree_study
 from groupflow.cli.main import main
-from papers.cmt.tree import claims
-from papers.cmt.tree.outcome import WAYS, run_one
-from papers.cmt.tree.plan import QUICK_SEEDS, QUICK_SIZES, Run
+from papers.cmt.tree import study
+from papers.cmt.tree.runs import QUICK_SEEDS, QUICK_SIZES, WAYS, Run, run_one
 
 
 @pytest.mark.slow
@@ -22,7 +21,7 @@ def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     command = [
         "reproduce",
         "cmt",
-        "--study",
+        "--only",
         "tree",
         "--quick",
         "--jobs",
@@ -61,11 +60,11 @@ def test_claims_can_fail() -> None:
     outcome = run_one(Run(40, 1))
     worse = dict(outcome.ways, tree=outcome.ways["chain"], chain=outcome.ways["tree"])
     swapped = replace(outcome, ways=worse)
-    held = {claim.id: claim.holds for claim in claims.by_size([swapped])}
+    held = {claim.id: claim.holds for claim in study.judge_sizes([swapped])}
     assert not held["stress-chain"] and not held["delay-chain"]
     equal = replace(outcome.ways["tree"], depth_by_capacity={"0": 3.0, "4": 3.0})
     alike = replace(outcome, ways=dict(outcome.ways, tree=equal))
-    assert "capacity-depth" not in {claim.id for claim in claims.by_size([alike]) if claim.holds}
+    assert "capacity-depth" not in {claim.id for claim in study.judge_sizes([alike]) if claim.holds}
 
 
 def test_what_is_no_study_is_said() -> None:

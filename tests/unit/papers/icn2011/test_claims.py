@@ -13,10 +13,8 @@ from papers.icn2011 import findings
 from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, evaluate
 from papers.icn2011.figures import FIGURES, Figure, draw
 from papers.icn2011.judge import at_every_load
-from papers.icn2011.outcome import Indices, Outcome, Point, points, row
-from papers.icn2011.paper import DELAYS_MS, LOADS, SEEDS, Case
-from papers.icn2011.plan import Run
-from papers.icn2011.simulation import runs
+from papers.icn2011.outcome import Indices, Outcome, Point, points, row, runs
+from papers.icn2011.paper import DELAYS_MS, LOADS, SEEDS, Case, Run
 
 NOTHING = Indices(*[0.0] * 11)
 

@@ -15,7 +15,7 @@ import pytest
 
 from groupflow.cli.main import main
 from papers.icn2011.paper import METHODS
-from papers.icn2011.studies import STUDIES
+from tests.support.studies import ids
 
 COMMAND = ["reproduce", "icn2011"]
 
@@ -48,7 +48,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--study", "diffusion", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    assert main([*COMMAND, "--only", "diffusion", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "findings hold" in capsys.readouterr().out
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert {claim["figure"] for claim in claims} == {"study diffusion"}
@@ -63,9 +63,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--scenario", "4S"], "--scenario 4S: this paper has none; leave it out, or choose a --study"),
-        (["--study", "tea"], f"--study tea: there are {', '.join(STUDIES)}"),
-        (["--study", "window", "--scenario", "2"], "--scenario 2: this paper has none"),
+        (["--only", "tea"], f"tea: unknown; there are {ids('icn2011')}"),
         (["--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
     ],
 )

@@ -7,8 +7,7 @@ import pytest
 from groupflow import sim
 from papers.icn2011 import network
 from papers.icn2011.outcome import Outcome, measure
-from papers.icn2011.paper import FRAME_BYTES, GROUP_PAYLOAD, MESSAGE_PACKETS, MSS, Case, Method
-from papers.icn2011.plan import Run
+from papers.icn2011.paper import FRAME_BYTES, GROUP_PAYLOAD, MESSAGE_PACKETS, MSS, Case, Method, Run
 from tests.support.p4.network import JSON, P4INFO
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,10 @@ import pytest
 from papers.icn2011.claims import PAYLOAD_MBPS
 from papers.icn2011.outcome import Indices, Point
 from papers.icn2011.paper import Case
-from papers.icn2011.studies import STUDIES
+from tests.support.studies import beyond
 from tests.unit.papers.icn2011.test_claims import NOTHING, as_the_paper_says
+
+STUDIES = beyond("icn2011")
 
 Make = Callable[[Case], Indices]
 

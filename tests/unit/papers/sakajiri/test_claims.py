@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from groupflow.study.paper import AnyStudy
+from groupflow.study.experiment import AnyStudy
 from papers.sakajiri.claims import RULES
 from papers.sakajiri.figures import FIGURES
 from papers.sakajiri.outcome import Outcome, Series
 from papers.sakajiri.paper import FULL, HIGH, LOW, TABLE_II, Case, Run
-from papers.sakajiri.studies import STUDIES
 from papers.sakajiri.studies.range import links
+from tests.support.studies import beyond
+
+STUDIES = beyond("sakajiri")
 
 Rate = Callable[[Case, str, bool], float]
 """Mb/s of a case's client, with or without interference"""

@@ -11,9 +11,9 @@ import pytest
 
 from groupflow.cli.main import main
 from papers.sakajiri import network
+from papers.sakajiri.outcome import run_one
 from papers.sakajiri.paper import HIGH, LOW, QUICK, Case, Run
-from papers.sakajiri.simulation import run_one
-from papers.sakajiri.studies import STUDIES
+from tests.support.studies import ids
 
 COMMAND = ["reproduce", "sakajiri"]
 
@@ -39,7 +39,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.slow
 def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--study", "jump", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    assert main([*COMMAND, "--only", "jump", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     assert "findings hold" in capsys.readouterr().out
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert {claim["figure"] for claim in claims} == {"study jump"}
@@ -77,11 +77,7 @@ def test_buffers_are_never_more_than_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--scenario", "2"], "--scenario 2: this paper has none; leave it out, or choose a --study"),
-        (["--study", "tea"], f"--study tea: there are {', '.join(STUDIES)}"),
-    ],
+    ("arguments", "said"), [(["--only", "tea"], f"tea: unknown; there are {ids('sakajiri')}")]
 )
 def test_bad_input_is_refused_in_one_line(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]

@@ -42,7 +42,7 @@ def test_each_claim_can_fail(bps: int, change: dict[str, float], refuted: str) -
 
 @pytest.mark.slow
 def test_the_command_draws_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "takano", "--study", influenced.NAME, "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "takano", "--only", influenced.NAME, "--out", str(tmp_path)]) == 0
     assert "3 fitted values are not counted" in capsys.readouterr().out
     assert (tmp_path / "figure-2.png").stat().st_size > 5_000
     with (tmp_path / "figure-2.csv").open() as file:

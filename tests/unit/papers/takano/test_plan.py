@@ -5,7 +5,9 @@ from collections import Counter
 from papers.takano import network
 from papers.takano.paper import CASES, QUICK_SECONDS
 from papers.takano.plan import LONGER_NS, MOVED_NS, REPEATS, Run, label, repeated, scenario_runs
-from papers.takano.studies import STUDIES
+from tests.support.studies import beyond
+
+STUDIES = beyond("takano")
 
 
 def test_repetitions_differ_in_start_and_delays_by_very_little() -> None:

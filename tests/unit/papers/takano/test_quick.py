@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from groupflow.cli.main import main
-from papers.takano.studies import NAMED, STUDIES
+from papers.takano.studies import STUDIES
 
 WITH_CONTROL = {"dfc-half", "dfc-stable", "dfc-no-loss"}
 
@@ -39,13 +39,13 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "figure-2.png",
         "figure-7-scenario-2.png",
         "figure-14-scenario-4S.png",
-        *(f"study-{name}.png" for name in STUDIES if name not in NAMED),
+        *(f"{study.name}.png" for study in STUDIES),
     }
     assert {path.name for path in tmp_path.glob("*.csv")} == {
         "figure-2.csv",
         "scenario-2.csv",
         "scenario-4S.csv",
-        *(f"study-{name}.csv" for name in STUDIES if name not in NAMED),
+        *(f"{study.name}.csv" for study in STUDIES),
     }
     assert (tmp_path / "data/scenario-2-tcp/run-2/queues.csv").stat().st_size > 0
     assert not list(tmp_path.rglob(".*")), "no partial data is left"
@@ -54,10 +54,9 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--scenario", "9"], "--scenario 9: the paper has 1, 2, 3, 4"),
-        (["--study", "tea"], "--study tea: there are stability, delays, flows, tcps, rivals"),
-        (["--study", "flows", "--scenario", "2"], "give --scenario or --study, not both"),
-        (["--study", "flows", "--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
+        (["--only", "scenario-9"], "scenario-9: unknown; there are figure-2, scenario-1, figure-6"),
+        (["--scenario", "2"], "unrecognized arguments: --scenario 2"),
+        (["--only", "flows", "--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
@@ -71,7 +70,7 @@ def test_bad_input_is_refused_in_one_line(
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     out = tmp_path / "file" / "out"
-    assert main(["reproduce", "takano", "--study", "flows", "--quick", "--out", str(out)]) == 1
+    assert main(["reproduce", "takano", "--only", "flows", "--quick", "--out", str(out)]) == 1
     error = capsys.readouterr().err
     assert str(out) in error and "choose another --out" in error
 
@@ -79,7 +78,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.slow
 def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", "reproduce", "takano", "--quick", "--jobs", "1"]
-    scenarios = ["--scenario", "4S", "--scenario", "2"]  # one after the other
+    scenarios = ["--only", "scenario-4S", "--only", "figure-7"]  # one after the other
     with subprocess.Popen(
         [*command, *scenarios, "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -92,7 +91,7 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "groupflow: interrupted after" in error and "of 6 runs" in error and "Traceback" not in error
+    assert "groupflow: interrupted; " in error and "of 6 runs are kept" in error and "Traceback" not in error
     found = {claim["id"] for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {"4S-dfc-half", "4S-dfc-no-loss"} <= found and "2-dfc-no-loss" not in found
     assert "claims hold" in printed

@@ -13,10 +13,12 @@ from groupflow.study.claims import BEYOND, Claim
 from groupflow.study.files import write_rows
 from papers.takano.outcome import Outcome
 from papers.takano.plan import Run
-from papers.takano.studies import STUDIES
+from papers.takano.simulation import row
 from papers.takano.studies.stability import limit, zone
-from papers.takano.table import row
+from tests.support.studies import beyond
 from tests.unit.papers.takano.outcomes import STEPS, outcome
+
+STUDIES = beyond("takano")
 
 Change = Callable[[Run, Outcome], Outcome]
 

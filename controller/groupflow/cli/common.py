@@ -1,0 +1,80 @@
+"""The options that every command takes, in any place; and the stop."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from groupflow.errors import UsageError
+
+EVERYWHERE = (
+    ("--json", None, "print JSON"),
+    ("--net", "NAME", "a running network (default: the only one)"),
+    (
+        "--api",
+        "URL",
+        "the controller's API (default: the network's, $GROUPFLOW_API or http://127.0.0.1:9580)",
+    ),
+    ("--verbose, -v", None, "say more of what goes on"),
+    ("--quiet, -q", None, "say only what goes wrong"),
+)
+"""options, what stands for their values, and their help"""
+
+
+@dataclass(frozen=True)
+class Common:
+    """The options that every command takes."""
+
+    json: bool = False
+    net: str | None = None
+    api: str | None = None
+    verbose: bool = False
+    quiet: bool = False
+
+    @property
+    def level(self) -> int:
+        return logging.DEBUG if self.verbose else logging.WARNING if self.quiet else logging.INFO
+
+    def refuse_unused(self, command: str, uses: Sequence[str]) -> None:
+        """Raises UsageError for a given option that the command would ignore."""
+        for name in ("json", "net", "api"):
+            if getattr(self, name) and name not in uses:
+                raise UsageError(f"--{name}: `groupflow {command}` has no use for it; leave it out")
+
+
+_FLAGS = {"--json": "json", "--verbose": "verbose", "-v": "verbose", "--quiet": "quiet", "-q": "quiet"}
+_VALUES = {"--net": "net", "--api": "api"}
+
+
+def taken_out(words: Sequence[str]) -> tuple[Common, list[str]]:
+    """The common options among the words of a command, and the other words. Raises UsageError.
+
+    The words of a program that `net exec` runs, and all after `--`, are left alone.
+    """
+    common, rest = Common(), list[str]()
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        name, given, value = word.partition("=")
+        if word == "--" or (rest[:2] == ["net", "exec"] and len(rest) == 3):
+            return common, [*rest, word, *words]
+        if word in _FLAGS:
+            common = replace(common, **{_FLAGS[word]: True})
+        elif name in _VALUES:
+            if not given and not words:
+                raise UsageError(f"{name}: a value is missing; see groupflow --help")
+            common = replace(common, **{_VALUES[name]: value if given else words.pop(0)})
+        else:
+            rest.append(word)
+    return common, rest
+
+
+def log_to_stderr(level: int = logging.INFO) -> None:
+    logging.basicConfig(level=level, format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
+
+
+def on_stop(call: Callable[[], object]) -> None:
+    """Makes Ctrl-C and SIGTERM run `call` instead of ending this process. To be called in the event loop."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, call)

@@ -1,0 +1,36 @@
+"""argparse's parser with errors of one line, and with arguments that are added when they are needed."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from typing import Any, Never
+
+from groupflow.errors import Error, Kind
+
+
+class Parser(ArgumentParser):
+    """Reports a usage error in one line that says where help is; adds its arguments when it is first used."""
+
+    later: "Callable[[Parser], None] | None" = None
+    found: tuple[str, Sequence[str]] = ("", ())
+    """placeholder and names of subcommands that stand in the checkout: an unknown one is not found"""
+
+    def complete(self) -> None:
+        if self.later:
+            later, self.later = self.later, None
+            later(self)
+
+    def parse_known_args(self, *args: Any, **named: Any) -> Any:
+        self.complete()
+        kind, names = self.found
+        name = next(iter(args[0] or ()), "-") if args else "-"
+        if names and not name.startswith("-") and name not in names:
+            known = ", ".join(names)
+            raise Error(f"{kind} {name}: unknown; the {kind.lower()}s are {known}", Kind.NOT_FOUND)
+        return super().parse_known_args(*args, **named)
+
+    def format_help(self) -> str:
+        self.complete()
+        return super().format_help()
+
+    def error(self, message: str) -> Never:
+        self.exit(Kind.USAGE.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")

@@ -1,0 +1,105 @@
+"""Requests of commands to a REST API, and the printing of answers."""
+
+import json
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from groupflow.cli.common import Common
+from groupflow.cli.tables import print_pairs, print_table
+from groupflow.errors import Error, InvalidError, Kind, UnavailableError, reason
+
+if TYPE_CHECKING:
+    import httpx
+
+DEFAULT_API = "http://127.0.0.1:9580"
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+
+def api_of(common: Common) -> str:
+    """The API that a command asks: the one that is named, else the named network's, else the default."""
+    if common.api:
+        return common.api
+    if common.net:
+        from groupflow.lab.registry import find
+
+        entry = find(common.net)
+        if entry.api is None:
+            switches = ", ".join(entry.switches)
+            raise Error(f"{entry.name} runs without a controller; its switches are {switches}")
+        return entry.api
+    return os.environ.get("GROUPFLOW_API", DEFAULT_API)
+
+
+def call(common: Common, method: str, path: str, body: Row | None = None, params: Row | None = None) -> Any:
+    """One request to the controller. Raises Error with the kind of the answer."""
+    import httpx
+
+    url = api_of(common)
+    try:
+        with client(url) as http:
+            response = http.request(method, path, json=body, params=params)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise unreachable(url, error) from None
+    check(response)
+    return response.json() if response.content else None
+
+
+def client(url: str) -> "httpx.Client":
+    import httpx
+
+    from groupflow.agents.api_token import headers
+
+    authority = os.environ.get("GROUPFLOW_API_CA") or None
+    try:
+        trusted = ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        raise InvalidError(
+            f"GROUPFLOW_API_CA {authority}: {reason(error)}; name a certificate, PEM"
+        ) from None
+    if url.startswith("unix:"):  # the API knows this process's user
+        transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
+        return httpx.Client(
+            base_url="http://localhost/v1", timeout=15.0, trust_env=False, transport=transport
+        )
+    return httpx.Client(
+        base_url=f"{url.rstrip('/')}/v1", headers=headers(url), timeout=15.0, trust_env=False, verify=trusted
+    )
+
+
+def check(response: "httpx.Response") -> None:
+    if response.is_error:
+        try:
+            text = response.json()["error"]
+        except (ValueError, KeyError, TypeError):
+            text = f"the API answered {response.status_code}; is it a groupflow controller?"
+        raise Error(str(text), Kind.INVALID if response.is_client_error else Kind.UNAVAILABLE)
+
+
+def unreachable(url: str, error: Exception) -> UnavailableError:
+    return UnavailableError(
+        f"no controller at {url} ({reason(error)}); run `groupflow controller run`, or set GROUPFLOW_API"
+    )
+
+
+def answered(common: Common, found: Row) -> None:
+    """Prints one object: a line for each value, or JSON."""
+    if common.json:
+        print_json(found)
+    else:
+        print_pairs(found)
+
+
+def listed(common: Common, rows: Rows, columns: Sequence[str], row: Callable[[Row], Row] = dict) -> None:
+    """Prints a table, in which `row` makes of each row what people read, or JSON."""
+    if common.json:
+        print_json(rows)
+    else:
+        print_table(map(row, rows), columns)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))

@@ -1,0 +1,96 @@
+"""Values as they are written on the command line: addresses, sessions, shares; and options of other names."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from groupflow import units
+from groupflow.model.fields import Written
+from groupflow.model.session import FIRST_SESSION, LAST_SESSION
+
+
+@dataclass(frozen=True)
+class Name:
+    """The option of a field, where it has another name: `--from` for `start`."""
+
+    option: str
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A token: every user can read a command line, so an option names a file that has it."""
+
+    option: str = "--token-file"
+    variable: str = "GROUPFLOW_TOKEN"
+    """the environment variable that has the token where no file is named"""
+
+
+def _session(text: object) -> int:
+    number = int(str(text)) if str(text).isdecimal() else 0
+    if not FIRST_SESSION <= number <= LAST_SESSION:
+        raise units.UnitError(f"{str(text)!r} is no session; write a number from 1 to {LAST_SESSION}")
+    return number
+
+
+def _url(text: object) -> str:
+    if not re.fullmatch(r"https?://[^/\s]+/?", str(text)):
+        raise units.UnitError(f"{str(text)!r} is no URL; write one like http://10.0.0.1:9580")
+    return str(text)
+
+
+def _at(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+_TEXT = {"type": "string"}
+SESSION = Written(_session, f"a number from 1 to {LAST_SESSION}", {"type": "integer"}, "SESSION")
+URL = Written(_url, "a URL like http://10.0.0.1:9580", _TEXT, "URL")
+LISTEN = Written(
+    lambda text: units.parse_address(str(text), lowest_port=0), "HOST:PORT", _TEXT, "HOST:PORT", _at
+)
+TO = Written(lambda text: units.parse_address(str(text)), "HOST:PORT", _TEXT, "HOST:PORT", _at)
+SHARE = Written(
+    lambda text: units.parse_loss(text) / units.PARTS, "a percentage like 10%", _TEXT, "PERCENT",
+    lambda share: f"{100 * share:g}%",
+)  # fmt: skip
+
+
+def _span(unit: int) -> Written:
+    """A time as people write it, kept as a whole number of `unit` ns."""
+
+    def parse(text: object) -> int:
+        count, rest = divmod(units.parse_delay(text), unit)
+        if rest:
+            raise units.UnitError(f"{text!r} is finer than {units.format_delay(unit)}; write a longer time")
+        return count
+
+    return Written(
+        parse,
+        "a time with its unit, as in '3s'",
+        _TEXT,
+        "TIME",
+        lambda count: units.format_delay(count * unit),
+    )
+
+
+Seconds: TypeAlias = Annotated[int, _span(10**9)]
+Millis: TypeAlias = Annotated[int, _span(10**6)]
+SPAN = Written(
+    lambda text: units.parse_delay(text) / 10**9, "a time with its unit, as in '3s'", _TEXT, "TIME",
+    lambda seconds: units.format_delay(round(seconds * 10**9)),
+)  # fmt: skip
+Span: TypeAlias = Annotated[float, SPAN]
+"""seconds"""
+FRACTION_MS = Written(
+    lambda text: units.parse_delay(text) / 10**6, "a time with its unit, as in '5ms'", _TEXT, "TIME",
+    lambda ms: units.format_delay(round(ms * 10**6)),
+)  # fmt: skip
+FractionMs: TypeAlias = Annotated[float, FRACTION_MS]
+"""milliseconds, also parts of one"""
+SessionId: TypeAlias = Annotated[int, SESSION]
+Url: TypeAlias = Annotated[str, URL]
+ListenAddress: TypeAlias = Annotated[tuple[str, int], LISTEN]
+"""port 0: any that is free"""
+FarAddress: TypeAlias = Annotated[tuple[str, int], TO]
+Share: TypeAlias = Annotated[float, SHARE]
+"""a part of 1"""

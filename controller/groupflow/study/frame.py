@@ -1,0 +1,237 @@
+"""Runs papers and experiments: outcomes as they come, then findings, files, tables, and what went wrong.
+
+The figures of a run whose switches lagged behind are about the machine: the experiment says so, and fails.
+Where a run fails, or Ctrl-C comes, the finished runs are kept: their claims, tables, figures and files.
+"""
+
+import json
+import time
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from subprocess import CalledProcessError
+from typing import Any, Generic, TypeVar
+
+from rich.console import Console, RenderableType
+
+from groupflow.errors import foreseen
+from groupflow.study import report
+from groupflow.study.claims import Claim
+from groupflow.study.errors import StoppedError, StudyError, expected
+from groupflow.study.experiment import AnyStudy, Experiment, Simulation, StudyOptions
+from groupflow.study.files import into, write_json, write_rows
+from groupflow.study.pool import run_all
+
+Done = TypeVar("Done")
+NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of the finished runs."""
+
+    files: Mapping[str, object]
+    """JSON documents to write, by file name"""
+    told: object
+    """printed with --json"""
+    shown: Sequence[RenderableType]
+    """printed to the terminal without --json"""
+    failed: str = ""
+    """a condition of the experiment that does not hold"""
+    mistake: Exception | None = None
+    """raised when all is written: some claims could not be judged"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A study under way, whose files are written when the last of its runs is over; parts may share runs."""
+
+    study: AnyStudy
+    runs: list[Any]
+    measured: dict[Any, Any] = field(default_factory=dict[Any, Any])
+
+    @cached_property
+    def simulation(self) -> Simulation[Any, Any, Any]:
+        assert self.study.simulation, f"{self.study.name} groups no outcomes"
+        return self.study.simulation
+
+    @cached_property
+    def _wanted(self) -> frozenset[Any]:
+        return frozenset(self.runs)
+
+    def add(self, outcome: Any, options: StudyOptions) -> None:
+        """Takes an outcome; ignores outcomes of runs that are not its own."""
+        if outcome.run not in self._wanted:
+            return
+        self.measured[outcome.run] = outcome
+        if self.complete:
+            name, rows = (
+                self.study.name,
+                [row for each in self.outcomes for row in self.simulation.rows(each)],
+            )
+            write_rows(options.out / f"{name}.csv", rows)
+            self.study.draw(options.out / f"{name}.png", self.simulation.group(self.outcomes))
+
+    @property
+    def complete(self) -> bool:
+        return len(self.measured) == len(self.runs)
+
+    @property
+    def outcomes(self) -> list[Any]:
+        """Outcomes of the finished runs, in the order of the runs."""
+        return [self.measured[run] for run in self.runs if run in self.measured]
+
+    def claims(self) -> list[Claim]:
+        """The claims; none before all runs are over."""
+        return list(self.study.judge(self.simulation.group(self.outcomes))) if self.complete else []
+
+
+class Frame(Generic[Done]):
+    """An experiment under way."""
+
+    def __init__(self, experiment: Experiment, options: StudyOptions) -> None:
+        """Raises RefusedError for what the experiment does not take, and StudyError for a study that cannot
+        be run."""
+        self.experiment = experiment
+        self.options = options
+        self.parts = [
+            Part(study, study.planned(options.quick, options.seed)) for study in experiment.chosen(options)
+        ]
+        self.console = Console(stderr=options.json)
+        self.lagging: list[str] = []
+        """a line for each switch that lagged behind; the runs add to it"""
+        self.started = time.monotonic()
+
+    @property
+    def runs(self) -> list[Any]:
+        """All runs, each once."""
+        return list(dict.fromkeys(run for part in self.parts for run in part.runs))
+
+    def take(self, outcome: Any) -> None:
+        """Gives the outcome to the parts, whose files may now be complete. A part that cannot be drawn does
+        not keep the outcome from the others."""
+        with into(self.options.out), ExitStack() as every:
+            for part in reversed(self.parts):
+                every.callback(part.add, outcome, self.options)
+
+
+def run(experiment: Experiment, options: StudyOptions) -> None:
+    """Claims that do not hold are a result, not an error. Raises StudyError when all is written; a mistake of
+    the experiment itself as it is."""
+    frame = Frame[Any](experiment, options)
+    done: list[Any] = []
+    of = "" if experiment.measure else f" of {len(frame.runs)}"
+    kind: type[StudyError] = StudyError
+    problems: list[str] = []
+    mistake: Exception | None = None
+    with into(options.out):
+        options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        with closing((experiment.measure or simulated)(frame)) as outcomes:
+            for outcome in outcomes:
+                done.append(outcome)
+    except KeyboardInterrupt:
+        kind, problems = StoppedError, [f"interrupted; {len(done)}{of} runs are kept"]
+    except Exception as error:  # noqa: BLE001 (raised below, when results are written)
+        cause = _expected(error)
+        if cause is None:
+            mistake = error
+        else:
+            kind = type(cause) if isinstance(cause, StudyError) else StudyError
+            kept = [f"{len(done)}{of} runs are kept"] if done else []
+            problems = [str(cause) or "no answer in time", *kept]
+    if done:
+        try:
+            with into(options.out):
+                findings = (experiment.find or judged)(frame, done)
+                mistake = mistake or findings.mistake
+                problems += [findings.failed] if findings.failed else []
+                _tell(frame, findings)
+        except StudyError as error:
+            problems.append(str(error))
+    if mistake:
+        raise mistake
+    if frame.lagging:
+        problems.append(f"CPU-bound, do not trust the figures: {', '.join(frame.lagging)}")
+    if problems:
+        raise kind("; ".join(problems))
+
+
+def _expected(error: Exception) -> Exception | None:
+    """The cause, where it is no mistake of the experiment's."""
+    return foreseen(error) or expected(error, (CalledProcessError, BrokenProcessPool))
+
+
+def _tell(frame: Frame[Any], findings: Findings) -> None:
+    try:
+        for name, form in findings.files.items():
+            write_json(frame.options.out / name, form)
+    finally:
+        if frame.options.json:
+            print(json.dumps(findings.told, indent=2))
+        else:
+            for each in (*findings.shown, f"data: {frame.options.out}"):
+                frame.console.print(each, markup=not isinstance(each, str))
+
+
+def simulated(frame: Frame[Done]) -> Generator[Done]:
+    """Outcomes of simulated runs on all cores: study after study; of each the longest run first, so that no
+    core waits for one run at the end."""
+    options = frame.options
+    simulations = {
+        run: part.simulation
+        for part in frame.parts
+        for run in sorted(part.runs, key=part.simulation.cost, reverse=True)
+    }
+
+    def title(outcome: Any) -> str:
+        if outcome.run not in simulations:
+            raise StudyError(f"the outcome of a run names another run, {outcome.run}")
+        return simulations[outcome.run].title(outcome.run)
+
+    jobs = [simulation.job(run, options.out) for run, simulation in simulations.items()]
+    done = run_all(jobs, cores=options.cores, dask=options.dask, console=frame.console, what=title)
+    with closing(done) as outcomes:
+        for outcome in outcomes:
+            yield outcome
+            frame.take(outcome)
+    if missing := [part.study.name for part in frame.parts if not part.complete]:
+        raise StudyError(f"{', '.join(missing)}: outcomes are missing; each outcome has to name its run")
+
+
+def claims_of(frame: Frame[Any]) -> tuple[list[Claim], Exception | None]:
+    """Claims of the complete studies, and the first error of those that cannot be judged, which do not stop
+    the others."""
+    finished = {each.run: each for part in frame.parts if part.complete for each in part.outcomes}
+    judges = [partial(frame.experiment.across, list(finished.values()))]
+    claims: list[Claim] = []
+    error: Exception | None = None
+    for judge in (*judges, *(part.claims for part in frame.parts)):
+        try:
+            claims += judge()
+        except Exception as failed:  # noqa: BLE001 (raised when all is written)
+            error = error or failed
+    return claims, error
+
+
+def judged(frame: Frame[Any], outcomes: Sequence[Any]) -> Findings:
+    """Claims of simulated studies, and the work that they took."""
+    claims, mistake = claims_of(frame)
+    options, wall_s = frame.options, time.monotonic() - frame.started
+    hops = int(sum(outcome.packet_hops for outcome in outcomes))
+    work = {
+        "wall_s": round(wall_s, 3),
+        "simulated_s": round(sum(outcome.simulated_s for outcome in outcomes), 6),
+        "packet_hops": hops,
+        "seed": options.seed,
+        "quick": options.quick,
+        **report.counted(claims),
+    }
+    told = {"claims": [claim.form() for claim in claims], "run": work}
+    files = {f"{name}.json": form for name, form in told.items()}
+    if options.quick:
+        frame.console.print(NO_VERDICT)
+    last = f"{len(outcomes)} runs, {hops / 1e6:.0f} million packet hops in {wall_s:.0f} s"
+    return Findings(files, told, [*report.shown(claims), last], mistake=mistake)

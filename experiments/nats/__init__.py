@@ -1,1 +1,0 @@
-"""`groupflow experiment nats`: twenty subscribers, by a clustered tree and by nats-server."""

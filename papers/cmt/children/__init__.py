@@ -1,1 +1,0 @@
-"""Hosts with several children: sent to at the same time, and one after the other."""

@@ -1,0 +1,196 @@
+"""The runs. The paper gives neither rates nor figures of demotion: all of these are chosen here."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypeAlias
+
+from groupflow._native import slow_host_study
+from papers.cmt.tree.runs import known
+
+DEMOTIONS = ("never", "largest_latency", "slowest")
+"""rule for the host to move down: none, the paper's, the default"""
+MODES = ("isolate", "skip", "wait")
+"""treatment of a host so slow that the bytes it needs next leave the cache"""
+NONE_SLOW = "none slow"
+SEEDS, QUICK_SEEDS = 5, 1
+HOSTS = 30
+"""hosts besides the source"""
+NETWORK_HOSTS, QUICK_NETWORK_HOSTS = 200, 60
+NETWORK, QUICK_NETWORK = (4, 3, 4), (2, 2, 3)
+"""transit routers, stub domains of each, routers of a domain: 52 routers, of which 48 have hosts"""
+RATE_MBPS = 4.0
+LINK_MBPS = 20.0
+"""link rate of each host, up and down: room for the four children that a host serves at most"""
+WIDE_MBPS = 40.0
+"""link rate with room for twice as many children"""
+SLOW_MBPS = RATE_MBPS / 4
+SLOW_AT_S, STREAM_S = 10, 60
+CACHE_BYTES = 4 << 20
+"""8.4 s of the stream; the agent's default of 16 MiB would outlast half of the study"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One tree with its stream."""
+
+    demotion: str
+    mode: str
+    seed: int
+    is_slow: bool = True
+    """whether the run has a slow host"""
+    link_mbps: float = LINK_MBPS
+    hosts: int = HOSTS
+    network: tuple[int, int, int] | None = None
+    """transit routers, stub domains of each, routers of a domain; None: all hosts are near the source"""
+    rate_mbps: float = RATE_MBPS
+    stream_s: int = STREAM_S
+    children: int | None = None
+    """children that each host serves, the source too; None: different numbers"""
+    access_ms: float | None = None
+    """one-way latency from each host to the network; None: different ones"""
+    one_by_one: bool = False
+    """whether a host sends a packet to a child only when the child before has it"""
+
+    @property
+    def name(self) -> str:
+        return self.demotion if self.is_slow else NONE_SLOW
+
+    def spec(self) -> dict[str, int | str | dict[str, int] | None]:
+        """The run as the simulation reads it; times in ns, rates in bit/s."""
+        parts = ("transit", "domains", "routers")
+        return {
+            "hosts": self.hosts,
+            "network": dict(zip(parts, self.network, strict=True)) if self.network else None,
+            "rate_bps": round(self.rate_mbps * 1e6),
+            "link_bps": round(self.link_mbps * 1e6),
+            "slow_bps": round(SLOW_MBPS * 1e6) if self.is_slow else None,
+            "slow_at_ns": SLOW_AT_S * 10**9,
+            "stream_ns": self.stream_s * 10**9,
+            "cache": CACHE_BYTES,
+            "demotion": self.demotion,
+            "mode": self.mode,
+            "children": self.children,
+            "access_ns": None if self.access_ms is None else round(self.access_ms * 1e6),
+            "one_by_one": self.one_by_one,
+            "seed": self.seed,
+        }
+
+
+def slow_host(quick: bool, seed: int) -> list[Run]:
+    """Runs in one cluster."""
+    wide = [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in _seeds(quick, seed)]
+    return _cases(MODES, quick, seed) + wide
+
+
+def behind_routers(quick: bool, seed: int) -> list[Run]:
+    """Runs in many clusters, of hosts with links of several rates."""
+    hosts, network = (QUICK_NETWORK_HOSTS, QUICK_NETWORK) if quick else (NETWORK_HOSTS, NETWORK)
+    modes = [mode for mode in MODES if mode != "wait"]
+    return [replace(run, hosts=hosts, network=network) for run in _cases(modes, quick, seed)]
+
+
+def _cases(modes: Sequence[str], quick: bool, seed: int) -> list[Run]:
+    """A run without a slow host, and runs of every rule with these modes."""
+    seeds = _seeds(quick, seed)
+    none = [Run("slowest", "isolate", number, is_slow=False) for number in seeds]
+    cases = [(demotion, mode) for mode in modes for demotion in DEMOTIONS]
+    return none + [Run(demotion, mode, number) for demotion, mode in cases for number in seeds]
+
+
+def _seeds(quick: bool, seed: int) -> range:
+    return range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Measurements of hosts of one kind, once one host is slow (dataplane/apps/tree/src/study/slow.rs).
+
+    Goodput in bit/s, times in s.
+    """
+
+    hosts: int
+    goodput_median: float
+    goodput_least: float
+    end_least: float
+    """least goodput in the last 10 s of the stream"""
+    lag_most: float
+    """greatest delay behind the source, of hosts that are not cut off"""
+    lag_end: float
+    caught_up: float | None
+    """time until all hosts not cut off were less than 0.5 s behind for good; None: never, or all cut off"""
+    skipped: int
+    """bytes"""
+    cut_off: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """Delay of the last host of each kind behind the source at a moment, s."""
+
+    at: float
+    below: float | None
+    others: float | None
+    slow: float | None
+
+
+GROUPS = ("below", "siblings", "others", "slow")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Measurements of one run."""
+
+    run: Run
+    groups: Mapping[str, Group]
+    """by kind: below the slow host, its siblings, all others (siblings among them), the slow host itself"""
+    clusters: int
+    without: int
+    """hosts that found no parent with room, and are in none of the groups"""
+    depth: int
+    children: int
+    moves: int
+    slow_moves: int
+    source_children: int
+    """children of the source at the end; it offers to serve 4"""
+    overloaded: int
+    """hosts that serve more children than they offer, at the end"""
+    behind: int
+    """times that a host was told that its new parent lacks the next bytes"""
+    reports: int
+    reported: float | None
+    """time until the slow host's parent reported it first, s"""
+    written: int
+    looks: tuple[Look, ...]
+    simulated_s: float
+    packet_hops: int = 0
+    """none: simulated connections carry bytes, not packets"""
+
+
+Outcomes: TypeAlias = Sequence[Outcome]
+
+
+def run_one(run: Run) -> Outcome:
+    """Runs one simulation."""
+    found: dict[str, Any] = json.loads(slow_host_study(json.dumps(run.spec())))
+    groups = {name: known(Group, found[name]) for name in GROUPS}
+    looks = tuple(known(Look, look) for look in found["looks"])
+    return known(Outcome, found | {"run": run, "groups": groups, "looks": looks})
+
+
+def of(outcomes: Outcomes, name: str, *modes: str, link_mbps: float = LINK_MBPS) -> list[Outcome]:
+    """Outcomes with that demotion, or without a slow host; only of `modes`, if some are given."""
+    alike = [o for o in outcomes if o.run.name == name and o.run.link_mbps == link_mbps]
+    return [o for o in alike if not modes or o.run.mode in modes]
+
+
+def rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Rows of a table, one for each kind of host."""
+    run = outcome.run
+    common = {"who_is_moved": run.name, "mode": run.mode, "link_mbps": run.link_mbps}
+    common |= {"hosts": run.hosts, "seed": run.seed}
+    left_out = {"run", "groups", "looks", "packet_hops"}
+    own = {
+        field.name: getattr(outcome, field.name) for field in fields(Outcome) if field.name not in left_out
+    }
+    return [common | own | {"kind": name} | asdict(group) for name, group in outcome.groups.items()]

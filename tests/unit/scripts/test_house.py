@@ -1,0 +1,87 @@
+"""The house stays within its bounds, and what measures it counts as it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from scripts.house import BOUNDS, ROOT, command_line, measure, over, pages, prose, sentences, source_lines
+
+MEASURED, WORDS = measure()
+
+
+@pytest.mark.parametrize("name", asdict(BOUNDS))
+def test_the_house_is_within_its_bounds(name: str) -> None:
+    assert asdict(MEASURED)[name] <= asdict(BOUNDS)[name]
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("A word. Another one.", ["A word.", "Another one."]),
+        ("Is it? It is! gfswitch runs.", ["Is it?", "It is!", "gfswitch runs."]),
+        ("One line\ngoes on here.\n\nA paragraph without an end\n\nNext.",
+         ["One line goes on here.", "A paragraph without an end", "Next."]),
+        ("# A heading. It ends.\nText.", ["Text."]),
+        ("Intro:\n\n- first item\n- second item, which\n  goes on. And ends.\n1. third",
+         ["Intro:", "first item", "second item, which goes on.", "And ends.", "third"]),
+        ("| a. b. | c |\n|---|---|\n| d | e |\nAfter.", ["After."]),
+        ("Before:\n```sh\nmake. All. Of it.\n```\nAfter.", ["Before:", "After."]),
+        ("Before:\n\n    a command. Another.\n\nAfter.", ["Before:", "After."]),
+        ("See [the page. Not two](page.md#a.b) now.", ["See the page.", "Not two now."]),
+        ("![A picture. Two.](a.png) Text.", ["Text."]),
+        ("<!-- a comment. Two. -->\nText.", ["Text."]),
+        ("As `a. b` says. So.", ["As a· b says.", "So."]),
+        ("Fig. 5 and Figs. 6 of Cui et al. 2006, eq. 9, i.e. this vs. that.",
+         ["Fig. 5 and Figs. 6 of Cui et al. 2006, eq. 9, i.e. this vs. that."]),
+        ("It takes 1.5 s. 2 Mb/s are enough.", ["It takes 1.5 s.", "2 Mb/s are enough."]),
+        ("It is **bold.** It (it is.) ends.", ["It is **bold.", "It (it is.", "ends."]),
+        ("Text.\n\n- - -\n\n    # a comment\n", ["Text."]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_sentences_are_told_apart(page: str, found: list[str]) -> None:
+    assert sentences(page) == found
+
+
+def test_the_mean_and_the_share_of_long_sentences() -> None:
+    long = " ".join(["word"] * 31)
+    assert prose([f"Two words. {long}.", "Three words here -"]) == ((2 + 31 + 3) / 3, 1 / 3)
+    assert prose([]) == (0.0, 0.0)
+
+
+def test_only_a_measure_above_its_bound_is_over() -> None:
+    assert over(BOUNDS) == []
+    assert over(replace(BOUNDS, lines=BOUNDS.lines + 1, options=BOUNDS.options + 1)) == ["lines", "options"]
+
+
+def test_lines_of_tests_and_of_other_files_are_no_source(tmp_path: Path) -> None:
+    for name in ("a.py", "b/c.rs", "d.p4", "tests/e.py", "b/tests/f.rs", "g.md", "unlisted.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n2\n")
+    listed = [name.name for name in tmp_path.iterdir() if name.name != "unlisted.py"]
+    for command in (["init", "-q"], ["add", *listed]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    assert source_lines(tmp_path) == 6
+
+
+def test_every_page_and_every_command_is_measured() -> None:
+    assert list(WORDS) == [str(page.relative_to(ROOT)) for page in pages()]
+    assert "docs/README.md" in WORDS and "docs/how-to/watch.md" in WORDS
+    commands = command_line()
+    assert len(commands) > 40 and all(options >= 1 for options in commands.values())
+    assert sum(commands.values()) == MEASURED.options
+
+
+@pytest.mark.slow
+def test_the_command_prints_what_is_measured() -> None:
+    command = [sys.executable, "scripts/house.py", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == bool(over(MEASURED)), done.stderr
+    printed = json.loads(done.stdout)
+    assert printed["measured"] == asdict(MEASURED) and printed["pages"] == WORDS
