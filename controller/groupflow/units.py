@@ -5,6 +5,7 @@ Rates are bits per second, delays nanoseconds, losses parts per 10^9: nothing do
 
 import re
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 
 from groupflow.errors import InvalidError
 
@@ -12,6 +13,7 @@ _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
+_FRACTION = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0-9]{1,18}))?", re.ASCII)
 _SIZE_UNITS = {None: 1, "B": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(B|bytes|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
@@ -85,6 +87,14 @@ def parse_size(text: str) -> int:
     if match is None:
         raise UnitError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
     return round(Decimal(match[1]) * _SIZE_UNITS[match[2]])
+
+
+def parse_number(text: str, name: str) -> Fraction:
+    """A decimal or a fraction (`0.1`, `1/10`), exactly. Raises UnitError."""
+    match = _FRACTION.fullmatch(text)
+    if match is None or (match["divisor"] is not None and not int(match["divisor"])):
+        raise UnitError(f"{name} {text!r} is no number; write one like 0.1 or 1/10")
+    return Fraction(match["decimal"]) / int(match["divisor"] or 1)
 
 
 def parse_port(text: str, lowest: int = 1) -> int:

@@ -15,6 +15,7 @@ from groupflow.control.sessions.tokens import token
 from groupflow.control.split.service import SplitOptions
 from groupflow.files import topology
 from groupflow.lab.frames import request_frame
+from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program
@@ -126,7 +127,7 @@ class World:
         await self.settle()
 
     async def session(self, number: int = 7, **settings: Any) -> Session:
-        return await self.running.manager.create(number, **settings)
+        return await self.running.manager.create(NewSession(id=number, **settings))
 
     def token(self, session: int, role: Any = "join") -> str:
         manager = self.running.manager

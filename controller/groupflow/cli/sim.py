@@ -125,7 +125,7 @@ def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Ev
     traced = sim.Traced(work.request, work.switches) if work.request else None
     results = sim.run(scenario, progress, out=out, threads=work.threads, record=work.record, traced=traced)
     if work.plots:
-        from groupflow.sim.plots import plot
+        from groupflow.study.plots import plot
 
         plot(results)
     return results

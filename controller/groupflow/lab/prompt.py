@@ -144,7 +144,7 @@ class Prompt(CLI):
 
     def do_sessions(self, _: str) -> None:
         """sessions: list the sessions"""
-        self._ctl("sessions", "list")
+        self._groupflow("session", "list")
 
     def do_status(self, _: str) -> None:
         """status: the controller's view of the network, on one page"""

@@ -89,7 +89,17 @@ async def test_a_disk_that_fails_is_told(tmp_path: Path) -> None:
 
 
 def test_sessions_and_members_survive_the_store() -> None:
-    record = SessionRecord(7, "n2n", "isolate", 99, "ab", 1, 5, 3, frozenset({(1, 2)}))
+    record = SessionRecord(
+        id=7,
+        mode="n2n",
+        policy="isolate",
+        window=99,
+        salt="ab",
+        created=1,
+        expires=5,
+        last_member=3,
+        isolated=frozenset({(1, 2)}),
+    )
     assert SESSIONS.load("k", SESSIONS.dump(record)) == record
     member = Member(
         7, 2, "h\u00e9", "receiver", "h2", 5000, 1, frozenset({1, 4}), target=9, minimum=3, priority=2
@@ -100,7 +110,7 @@ def test_sessions_and_members_survive_the_store() -> None:
 
 
 def test_a_damaged_value_is_named() -> None:
-    record = SESSIONS.dump(SessionRecord(7, "n2n", "isolate", 99, "ab", 1))
+    record = SESSIONS.dump(SessionRecord(id=7, mode="n2n", policy="isolate", window=99, salt="ab", created=1))
     with pytest.raises(
         StoreError, match=r"sessions/7: mode: input should be 'e2e' or 'n2n'; delete the store"
     ):
