@@ -134,6 +134,14 @@ def format_rate(rate: int | None) -> str:
     return "unlimited" if rate is None else _format(rate, _RATE_UNITS)
 
 
+def show_rate(rate: float | None) -> str:
+    """A measured rate for a reader, rounded: `47.3mbit`; None: `-`."""
+    if rate is None:
+        return "-"
+    unit = next((unit for unit in ("gbit", "mbit", "kbit") if rate >= _RATE_UNITS[unit]), "bit")
+    return f"{rate / _RATE_UNITS[unit]:.1f}{unit}" if unit != "bit" else f"{rate:.0f}bit"
+
+
 def format_delay(delay_ns: int) -> str:
     """The shortest exact text that `parse_delay` reads back, e.g. `10ms`."""
     return _format(delay_ns, _DELAY_UNITS)

@@ -51,3 +51,26 @@ def test_hosts_with_and_without_a_port(text: str, found: tuple[str, int]) -> Non
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(UnitError, match="no address; write HOST:PORT"):
         parse_host(text, 7)
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [
+        (None, "-"),
+        (0, "0bit"),
+        (999, "999bit"),
+        (47_310_000, "47.3mbit"),
+        (1_000, "1.0kbit"),
+        (3e9, "3.0gbit"),
+    ],
+)
+def test_a_measured_rate_is_shown_in_its_largest_unit(rate: float | None, shown: str) -> None:
+    assert units.show_rate(rate) == shown
+
+
+@pytest.mark.parametrize(
+    ("size", "written"), [(0, "0"), (64 << 20, "64MiB"), (1500, "1500"), (3 << 30, "3GiB")]
+)
+def test_a_size_is_written_exactly(size: int, written: str) -> None:
+    assert units.write_size(size) == written
+    assert units.parse_size(written) == size

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated
 
+from groupflow import units
 from groupflow.cli.common import Common
 from groupflow.cli.trace import Packets
 from groupflow.errors import Error, InvalidError, UsageError
@@ -238,7 +239,7 @@ class _Bars(_Display):
         rows = [
             {
                 "flow": flow.flow,
-                "goodput": f"{flow.goodput_bps / 1e6:.3f} Mb/s",
+                "goodput": units.show_rate(flow.goodput_bps),
                 "sent": flow.sent_packets,
                 "delivered": flow.delivered_packets,
                 "retransmitted": flow.retransmissions,

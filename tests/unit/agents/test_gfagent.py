@@ -47,8 +47,8 @@ def defaults() -> list[Any]:
     for kind in ROLES:
         flags = {each.name: flag(each) for each in fields(kind)}
         for name, hint, _ in options_of(kind):
-            stated = re.search(r"\(default: ([^)]*[0-9][^)]*)\)", hint.note(Help).text)
-            if stated and flags[name] and not stated[1].startswith("the "):
+            stated = re.search(r"\(default: ([0-9][\w.:]*)\)", hint.note(Help).text)
+            if stated and flags[name]:
                 found.append(pytest.param(kind.role, flags[name], stated[1], hint, id=f"{kind.role} {name}"))
     return found
 
@@ -75,6 +75,6 @@ def test_the_choices_are_gfagents(kind: type[RoleOptions]) -> None:
         if get_origin(hint.kind) is Literal and option:
             help = offered(kind.role)[option]
             listed = re.findall(r"^ +- ([a-z0-9-]+)(?::|$)", help, re.MULTILINE)
-            inline = re.search(r"\[possible values: ([^\]]+)\]", help)
-            known = inline[1].split(", ") if inline else listed
+            inline = re.search(r"\[possible values: ([^\]]+)\]|<([a-z|]+)>", help)
+            known = re.findall(r"[\w-]+", inline[1] or inline[2]) if inline else listed
             assert set(get_args(hint.kind)) == set(known), f"{kind.role} --{option}"
