@@ -2,6 +2,7 @@
 
 import pytest
 
+from groupflow import units
 from groupflow.units import UnitError, format_size, parse_finite_rate, parse_host, parse_rate, parse_size
 
 
