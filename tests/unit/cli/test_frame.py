@@ -139,7 +139,8 @@ def test_an_option_is_read_by_its_type(kind: Any, default: Any, line: str, value
         ),
         (
             FiniteRate, "--it unlimited",
-            "argument --it: 'unlimited' cannot be read; write a number with bit, kbit, mbit or gbit, such as 50mbit",
+            "argument --it: 'unlimited' cannot be read; write a number with bit, kbit, mbit or gbit,"
+            " such as 50mbit",
         ),
         (Seconds, "--it 5", "argument --it: '5' cannot be read; write a number with ns, us, ms or s"),
         (Seconds, "--it 5ms", "argument --it: '5ms' is finer than 1s; write a longer time"),
