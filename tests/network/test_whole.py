@@ -82,7 +82,7 @@ async def test_all_is_on_one_page_and_there_again_after_the_controller_was_kille
 
             before = await whole()
             said = await printed(capsys, lab, "controller", "show")
-            for expected in (f"{session.id} ", "n2n", "isolate", "8000kbit", cache, f"{8 * MIB} bytes"):
+            for expected in (f"{session.id} ", "n2n", "isolate", "8.0mbit", cache, f"{8 * MIB} bytes"):
                 assert expected in said, said
             assert "policy buffer" in said and "1 of 1 clients send" in said and "server up" in said
 

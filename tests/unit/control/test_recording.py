@@ -67,7 +67,7 @@ def test_a_foreign_file_is_refused_in_one_line(
 ) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(content)
-    assert main(["play", str(path)]) == 4
+    assert main(["net", "play", str(path)]) == 4
     error = capsys.readouterr().err
     assert error.startswith(f"groupflow: {path}: ")
     assert error.count("\n") == 1

@@ -134,7 +134,7 @@ def test_a_token_goes_unencrypted_to_another_machine_only_where_that_is_asked_fo
     monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
     with pytest.raises(ClientError, match=r"could read the token on its way; write https://"):
         api_token.headers(url)
-    assert main(["--api", url, "status"]) == 1
+    assert main(["--api", url, "controller", "show"]) == 1
     assert "write https://, or set GROUPFLOW_API_INSECURE=1" in capsys.readouterr().err
     monkeypatch.setenv(api_token.INSECURE, "1")
     assert api_token.headers(url) == {"Authorization": "Bearer c0ffee"}

@@ -205,7 +205,7 @@ async def test_the_command_changes_and_shows_the_targets_of_a_receiver(
         capsys.readouterr()
         for words in (("controller", "show"), ("session", "show", "7"), ("member", "list")):
             assert await command(url, *words) == 0
-            assert "4000kbit" in capsys.readouterr().out, words
+            assert "4.0mbit" in capsys.readouterr().out, words
         broken: dict[str, Any] = {"broken": object()}
         w.running.gathering.policies = {**w.running.gathering.policies, **broken}
         await w.running.gathering.configure(policy="broken")
