@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Poller;
 use groupflow_tree::agent::dispatcher_link::{DispatcherLink, Said};
-use groupflow_tree::agent::session::TreeReader;
 use serde_json::{json, Value};
 
-use super::dispatch::options;
+use super::programs::{HostOptions, Receiver};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than a host waits for the first word of who accepted its connection, and shorter than for the first
@@ -227,14 +226,14 @@ fn who_is_sent_elsewhere_twice_at_once_goes_to_the_first() {
     let ((here, at), (first, one), (second, two)) = (listener(), listener(), listener());
     let elsewhere = |at: SocketAddrV4| json!({"elsewhere": {"at": at}});
     let sending = says(here, vec![welcome(), elsewhere(one), elsewhere(two)], false);
-    let mut receiver = TreeReader::start(options(at, None)).expect("started");
+    let receiver = Receiver::start(&HostOptions::new(&at, None));
     let ended = says(
         first,
         vec![json!({"alive": true}), json!({"refused": {"code": "ended", "text": "over"}})],
         true,
     );
-    let error = receiver.read(&mut [0]).expect_err("it has heard the end");
-    assert!(error.to_string().contains("the source has left"), "{error}");
+    let error = receiver.finish().expect_err("it has heard the end");
+    assert_eq!(error["code"], "sender_lost", "{error}");
     ended.join().expect("it came there");
     sending.join().expect("it came");
     second.set_nonblocking(true).expect("set");
@@ -247,7 +246,7 @@ fn who_finds_no_room_comes_again() {
     let (here, at) = listener();
     let full = json!({"refused": {"code": "full", "text": "4096 hosts are connected, as many as may"}});
     let sending = says(here, vec![full], true);
-    let _receiver = TreeReader::start(options(at, None)).expect("started");
+    let _receiver = Receiver::start(&HostOptions::new(&at, None));
     let here = sending.join().expect("it came");
     here.accept().expect("and again");
 }
