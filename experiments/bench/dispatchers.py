@@ -1,7 +1,7 @@
-"""Joins a second in a clustered tree, with its dispatchers in one process and in several that share a store.
+"""Joins a second in a clustered tree.
 
-`groupflow bench dispatchers` runs it alone. Hosts are connections of this
-process, which send a host's messages and carry no data; the dispatchers are processes of their own.
+`groupflow bench dispatchers` runs it alone. Hosts are connections of this process, which send a host's
+messages and carry no data; the dispatchers are a process of their own.
 """
 
 import asyncio
@@ -13,13 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 from experiments.bench.figure import Figure
-from experiments.tree.service import PORT, processes
+from experiments.tree.service import PORT, served
 
 HOSTS = 500
 AT_ONCE = 32
 """hosts that join at the same time"""
 _TURNS = 3
-_PROCESSES = (1, 3)
 _ONE_WAY = 1_000_000
 """ns, latency that a host reports to any other: all are in the root's cluster until it is full, then below"""
 
@@ -34,17 +33,16 @@ class Joiner:
 
     async def run(self) -> None:
         """Joins and stays, until cancelled."""
-        port = PORT
         while True:
             with suppress(OSError):
-                port = await self._stay(port)
+                await self._stay()
 
-    async def _stay(self, port: int) -> int:
-        """Stays until the dispatchers send it to another port. Returns that port."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async def _stay(self) -> None:
+        """Stays until the connection is lost."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
         peer = {"host": self._name, "address": f"127.0.0.1:{1 + int(self._name, 16)}"}
         join = {"peer": peer, "router": None, "capacity": 4, "token": self._token}
-        hello: dict[str, Any] = {"join": join, "key": self._name, "source": self._source, "lost": []}
+        hello: dict[str, Any] = {"join": join, "key": self._name, "source": self._source}
 
         def say(line: dict[str, Any]) -> None:
             writer.write(json.dumps(line).encode() + b"\n")
@@ -64,8 +62,6 @@ class Joiner:
                     continue
                 what: Any = told.get("what")
                 match told:
-                    case {"elsewhere": _}:
-                        return int(told["elsewhere"]["at"].rpartition(":")[2])
                     case {"welcome": _} if self._source:
                         self._cluster = told["welcome"]["root"]
                         self.attached.set()
@@ -90,11 +86,10 @@ class Joiner:
             writer.transport.abort()
 
 
-async def joins_a_second(count: int) -> float:
-    """Joins a second with the dispatchers in so many processes."""
+async def joins_a_second() -> float:
     token = secrets.token_hex(16)
     gate = asyncio.Semaphore(AT_ONCE)
-    async with processes([], token, count, plain=True), asyncio.TaskGroup() as tasks:
+    async with served([], token, plain=True), asyncio.TaskGroup() as tasks:
         running: list[asyncio.Task[None]] = []
 
         async def join(number: int) -> None:
@@ -115,15 +110,13 @@ async def joins_a_second(count: int) -> float:
 
 
 def figures() -> list[Figure]:
-    """Medians of the turns, by number of processes."""
+    """The median of the turns."""
 
     async def measure() -> list[Figure]:
-        found: list[Figure] = []
-        for count in _PROCESSES:
-            rates = [await joins_a_second(count) for _ in range(_TURNS)]
-            note = f"{HOSTS} hosts, {AT_ONCE} at a time; {min(rates):.0f} to {max(rates):.0f}"
-            name = f"tree, joins with dispatchers in {count} process{'es' if count > 1 else ''}"
-            found.append(Figure(name, round(statistics.median(rates)), "/s", note))
-        return found
+        rates = [await joins_a_second() for _ in range(_TURNS)]
+        note = f"{HOSTS} hosts, {AT_ONCE} at a time; {min(rates):.0f} to {max(rates):.0f}"
+        return [
+            Figure("tree, joins with dispatchers in 1 process", round(statistics.median(rates)), "/s", note)
+        ]
 
     return asyncio.run(measure())

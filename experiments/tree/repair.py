@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from experiments.tree.service import Processes, address, processes
+from experiments.tree.service import Dispatchers, address, served
 from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.lab.network import Network
@@ -25,10 +25,9 @@ CHILDREN = 2
 RATE_BPS = 4_000_000
 LIMIT_S = 1.0
 """time that a repair must stay below"""
-Death: TypeAlias = Literal["killed", "silent", "head", "with_dispatcher"]
+Death: TypeAlias = Literal["killed", "silent", "head"]
 """`killed`: the kernel closes its connections at once. `silent`: as when its machine has lost its power; it
-is stopped, and others notice its silence. `head`: the head of one of several clusters is killed.
-`with_dispatcher`: killed, and with it the process that runs the dispatcher of its cluster."""
+is stopped, and others notice its silence. `head`: the head of one of several clusters is killed."""
 _SMALL_CLUSTERS = ("--max-members", "4")
 _PATIENCE_S = 30.0
 
@@ -50,12 +49,10 @@ async def measure(
     """Kills hosts one after the other. Raises RunError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
-        count = kills + 1 if death == "with_dispatcher" else 1
         service = await stack.enter_async_context(
-            processes(
+            served(
                 network.hosts[SOURCE].launcher(),
                 token,
-                count,
                 plain=plain,
                 words=_SMALL_CLUSTERS if death == "head" else (),
             )
@@ -94,7 +91,7 @@ async def _kill(
     source: AgentProcess,
     subscribers: list[Subscriber],
     kills: int,
-    service: Processes,
+    service: Dispatchers,
     death: Death,
     *,
     encrypted: bool,
@@ -112,8 +109,6 @@ async def _kill(
             if not orphans:
                 raise RunError(f"the hosts below {victim.options.name} have left: there is nothing to repair")
             task = reading.pop(victim)
-            if death == "with_dispatcher":
-                await service.kill_owner()
             at = time.monotonic()
             victim.signal(signal.SIGSTOP if death == "silent" else signal.SIGKILL)
             seconds = await _served_again(orphans, at)
@@ -130,7 +125,7 @@ async def _kill(
     return repairs
 
 
-async def _victim(subscribers: list[Subscriber], service: Processes, death: Death) -> Subscriber:
+async def _victim(subscribers: list[Subscriber], service: Dispatchers, death: Death) -> Subscriber:
     """The host that serves most others; the head of a cluster, if a head is to die."""
     heads = await service.heads() if death == "head" else None
     able = [each for each in subscribers if each.children and (heads is None or each.host in heads)]

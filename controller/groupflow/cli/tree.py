@@ -14,7 +14,6 @@ from groupflow.cli import command, values
 from groupflow.endpoint.options import own_name
 
 if TYPE_CHECKING:
-    from groupflow.tree.members import Parallel
     from groupflow.tree.options import DispatchOptions
 
 DEFAULT_LISTEN = "0.0.0.0:26495"
@@ -51,8 +50,7 @@ def _serve_arguments(commands: command.Subparsers) -> None:
     values.add_token(serve, "the token that every host of the tree must have")
     add(
         "--store", type=Path, metavar="FILE",
-        help="SQLite file of the tree; processes that share it share the dispatchers, and take over"
-        " those of a process that dies (default: none)",
+        help="SQLite file of the tree, with which a process that is started again goes on (default: none)",
     )  # fmt: skip
     add("--name", default="tree", help="name of the tree in the store (default: %(default)s)")
     add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
@@ -72,15 +70,7 @@ def _serve_arguments(commands: command.Subparsers) -> None:
         help="each host measures its latencies again once in this time, and is moved to a nearer parent;"
         " 0: never (default: 30)",
     )  # fmt: skip
-    add(
-        "--lease-ms", type=float, default=700.0, metavar="MS",
-        help="time without a write to the store after which a process is replaced (default: %(default)g)",
-    )  # fmt: skip
     add("--max-hosts", type=int, default=4096, metavar="N", help="most connections (default: %(default)s)")
-    add(
-        "--measure-seconds", type=float, default=6.0, metavar="S",
-        help="time to measure the way to a host that has --parallel auto; 0: never (default: %(default)g)",
-    )  # fmt: skip
     values.add_controller_argument(serve)
     add(
         "--agent-name", metavar="NAME",
@@ -121,10 +111,7 @@ def _recv_arguments(commands: command.Subparsers) -> None:
 def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the dispatchers' address, and the token and certificate that identify both sides."""
     add = parser.add_argument
-    add(
-        "--to", required=True, metavar="IP:PORT",
-        help="the dispatchers' address (groupflow tree serve); of several processes one, or some as A,B",
-    )  # fmt: skip
+    add("--to", required=True, metavar="IP:PORT", help="the dispatchers' address (groupflow tree serve)")
     values.add_token(parser, "the tree's token")
     values.add_pin(parser, "the dispatchers")
 
@@ -135,10 +122,7 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add("--name", default=own_name(), help="this host's name in events (default: its host name)")
     add("--listen", metavar="IP:PORT", help="address for children (default: any port)")
     add("--children", type=int, metavar="N", help="most children of this host (default: 4)")
-    add(
-        "--parallel", type=_parallel, metavar="N",
-        help="number of connections to the parent; auto: the dispatchers measure it (default: 1)",
-    )  # fmt: skip
+    add("--parallel", type=_parallel, metavar="N", help="number of connections to the parent (default: 1)")
     add(
         "--slow", choices=("wait", "isolate", "skip"), default="wait",
         help="a slow child is waited for, cut off, or skips late data (default: %(default)s)",
@@ -147,9 +131,9 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     what = "bytes of the stream that this host holds (default: 16MiB)"
     add("--cache", type=values.size, metavar="SIZE", help=what)
     add(
-        "--edges", default="stream", metavar="stream|quic|datagrams",
-        help="transport from the parent: TCP; QUIC, or TCP where UDP is blocked; or QUIC's datagrams, which"
-        " skip lost and late data and need --slow skip (default: %(default)s)",
+        "--edges", choices=("stream", "quic", "datagrams"), default="stream",
+        help="transport from the parent: TCP; QUIC; or QUIC's datagrams, which skip lost and late data and"
+        " need --slow skip (default: %(default)s)",
     )  # fmt: skip
     add(
         "--deadline-ms", type=int, metavar="MS",
@@ -162,11 +146,9 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print events as JSON lines")
 
 
-def _parallel(text: str) -> "Parallel":
-    if text == "auto":
-        return "auto"
+def _parallel(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_PARALLEL:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a number from 1 to {MOST_PARALLEL}, or auto")
+        raise argparse.ArgumentTypeError(f"{text!r}: write a number from 1 to {MOST_PARALLEL}")
     return int(text)
 
 
@@ -208,12 +190,7 @@ def check_access(args: argparse.Namespace) -> None:
 
 def host_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options that senders and receivers share. Raises CommandError."""
-    from groupflow.tree.members import EDGES
-
     check_access(args)
-    if args.edges not in EDGES:
-        cure = "the group transport was removed; write quic" if args.edges == "group" else "see --help"
-        raise command.CommandError(f"--edges {args.edges}: {cure}", command.USAGE)
     if args.edges == "datagrams" and args.slow != "skip":
         raise command.CommandError(
             "--edges datagrams needs --slow skip, and --align for whole records:"
@@ -236,9 +213,7 @@ def run_serve(args: argparse.Namespace) -> int:
             "the token is missing: hexadecimal digits, in GROUPFLOW_TOKEN or a --token-file", command.USAGE
         )
     try:
-        options = values.options(
-            DispatchOptions, args, lease=args.lease_ms / 1000, measure_s=args.measure_seconds
-        )
+        options = values.options(DispatchOptions, args)
     except ValueError as error:
         raise command.CommandError(str(error), command.USAGE) from None
     command.log_to_stderr()
@@ -284,8 +259,6 @@ def _line(name: str, fields: dict[str, Any]) -> str:
             return f"host {fields['host']}: {'source' if fields['source'] else 'there'}"
         case "gone":
             return f"host {fields['host']}: gone"
-        case "superseded":
-            return "others took this process for dead, and run its dispatchers: it begins again"
         case "stood_still":
             return "this process stood still: it gives hosts time to come back"
         case "refused":

@@ -2,13 +2,10 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, cast
-
-if TYPE_CHECKING:
-    from groupflow.endpoint.events import Event
+from typing import ClassVar, Literal, TypeAlias, cast
 
 Start: TypeAlias = Literal["now", "start"]
 
@@ -37,10 +34,6 @@ class RoleOptions:
     def data_on_stdout(self) -> bool:
         """Whether stdout is the data: of a receiver without an output file."""
         return getattr(self, "output", ...) is None
-
-    async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """The options with all values that must be found out before gfagent begins."""
-        return self
 
     def arguments(self) -> list[str]:
         return [self.role, *self._flags(), "--json"]

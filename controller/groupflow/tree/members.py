@@ -1,17 +1,12 @@
 """Options of a host of a tree."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import Literal, TypeAlias
 
 from groupflow.endpoint.options import RoleOptions, Start, flag
 
-if TYPE_CHECKING:
-    from groupflow.endpoint.events import Event
-
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
-Parallel: TypeAlias = int | Literal["auto"]
 Edges: TypeAlias = Literal["stream", "quic", "datagrams"]
 EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
 
@@ -21,15 +16,15 @@ class TreeOptions(RoleOptions):
     """Options that all hosts share. None is gfagent's default."""
 
     to: str
-    """IP:PORT of the dispatchers; of several processes one, or some with commas between"""
+    """IP:PORT of the dispatchers"""
     tls_pin: str | None = None
     """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
     listen: str | None = None
     """IP:PORT to which children connect; None: any port"""
     children: int | None = None
     """the most children that this host serves"""
-    parallel: Parallel | None = None
-    """connections to the parent; auto: the number that a measurement finds"""
+    parallel: int | None = None
+    """connections to the parent"""
     cache: int | None = None
     """bytes of the stream that this host holds"""
     slow: Slow = "wait"
@@ -37,25 +32,13 @@ class TreeOptions(RoleOptions):
     align: int | None = None
     """bytes of a record, which is skipped as a whole"""
     edges: Edges = "stream"
-    """transport from the parent: TCP; QUIC; or QUIC's datagrams, which need slow="skip";
-    TCP where UDP is blocked"""
+    """transport from the parent: TCP; QUIC; or QUIC's datagrams, which need slow='skip'"""
     deadline_ms: int | None = None
     """age at which the parent drops a datagram that waits"""
     reorder_ms: int | None = None
     """wait for a datagram when later datagrams are there"""
     patience: int | None = None
     """seconds to look for lost dispatchers"""
-
-    async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """The options with all values that must be found out before gfagent begins."""
-        if self.parallel != "auto":
-            return self
-        from groupflow.tree.parallel import measured
-
-        listen = (self.listen or "0.0.0.0:0").rpartition(":")[0]
-        return replace(
-            self, parallel=await measured(self.to, self.tls_pin, self.token, self.name, told, listen=listen)
-        )
 
     def arguments(self) -> list[str]:
         return super().arguments() + (["--plain"] if self.tls_pin is None else [])
@@ -72,10 +55,6 @@ class TreeSendOptions(TreeOptions):
     """number of hosts that must have joined before the source begins"""
     delay_ms: float | None = None
     """bound on each host's one-way delay from the source; None: the dispatchers' default"""
-
-    async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """The options as they are: a source has no parent, so there is nothing to measure."""
-        return replace(self, parallel=None) if self.parallel == "auto" else self
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,12 +42,8 @@ class DispatchOptions:
     source names none; None: none"""
     review_s: float | None = None
     """seconds in which each host measures its latencies again once; 0: never"""
-    lease: float = 0.7
-    """seconds of silence in the store after which another process takes over this one's clusters"""
     max_hosts: int = 4096
     """most connections at once"""
-    measure_s: float = 6.0
-    """seconds for measuring the way to a host that asks for it; 0: never"""
 
     def __post_init__(self) -> None:
         """Raises ValueError that names the option, its value and the cure."""
@@ -58,10 +54,6 @@ class DispatchOptions:
         check_delay(self.delay_ms)
         if self.review_s is not None and not (self.review_s == 0 or 0.1 <= self.review_s <= _MOST):
             raise ValueError(f"--review-seconds {self.review_s:g}: write 0.1 to {_MOST}, or 0 for never")
-        if not 0.1 <= self.lease <= 3600:
-            raise ValueError(f"--lease-ms {1000 * self.lease:g}: write 100 to 3600000")
-        if self.measure_s != 0 and not 1 <= self.measure_s <= 60:
-            raise ValueError(f"--measure-seconds {self.measure_s:g}: write 1 to 60, or 0 for never")
         for option, value in (
             ("--max-members", self.max_members),
             ("--max-children", self.max_children),

@@ -26,8 +26,8 @@ class Pulse:
             sign()
 
     def stood_still(self) -> bool:
-        """Whether this process sent no sign of life for so long that hosts look for another process. Their
-        silence meanwhile does not count against them."""
+        """Whether this process sent no sign of life for so long that hosts connect again. Their silence
+        meanwhile does not count against them."""
         missed = self._missed or self._signs_missed()
         self._missed = False
         return missed

@@ -1,4 +1,4 @@
-"""Requests of programs to the dispatchers of a tree: `groupflow tree show`, `--parallel auto`.
+"""Requests of programs to the dispatchers of a tree: `groupflow tree show`.
 
 The first line is `{"ask": {"token": …, "what": …}}`; the answers, one JSON object per line, are in
 groupflow.tree.answers. `{"refused": {"code": …, "text": …}}` is the last line.
@@ -57,10 +57,9 @@ async def ask(
 ) -> AsyncGenerator[dict[str, Any]]:
     """The answers of a tree's dispatchers, until they end the connection. `patience`: seconds for each.
 
-    `to`: address of one of their processes, or several with commas between: the first that answers is asked.
     Raises TreeError, TreeRefusedError.
     """
-    reader, writer = await _connect_to_any(to, tls_pin, patience)
+    reader, writer = await connect(to, tls_pin, patience=patience)
     try:
         writer.write(json.dumps({"ask": {"token": token, "what": what, **more}}).encode() + b"\n")
         while True:
@@ -82,20 +81,6 @@ async def ask(
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
-
-
-async def _connect_to_any(
-    to: str, tls_pin: str | None, patience: float
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    *others, last = to.split(",")
-    for address in others:
-        try:
-            return await connect(address, tls_pin, patience=patience)
-        except TreeRefusedError:
-            raise
-        except TreeError:
-            continue
-    return await connect(last, tls_pin, patience=patience)
 
 
 def _context() -> ssl.SSLContext:

@@ -72,7 +72,8 @@ fn a_parent_that_is_killed_takes_no_byte_with_it() {
     let mut first = Receiver::start(&receiving(&tree));
     let source_events = source.events();
     until("the first is below the source", || {
-        let serves = source_events.last("progress").and_then(|event| Some(event["children"].as_array()?.len()));
+        let serves =
+            source_events.last("progress").and_then(|event| Some(event["children"].as_array()?.len()));
         serves == Some(1)
     });
     let mut second = Receiver::start(&receiving(&tree));

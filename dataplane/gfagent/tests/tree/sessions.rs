@@ -151,7 +151,8 @@ fn a_receiver_that_is_stopped_is_not_missed() {
     let mut got = vec![0; 100_000];
     second.read_exact(&mut got).expect("read");
     until("the second is below the first", || {
-        let serves = |event: serde_json::Value| event["children"].as_array().is_some_and(|all| !all.is_empty());
+        let serves =
+            |event: serde_json::Value| event["children"].as_array().is_some_and(|all| !all.is_empty());
         events.last("progress").is_some_and(serves)
     });
     first.leave().expect_err("it was stopped");

@@ -54,10 +54,9 @@ pub struct TreeArgs {
     /// This host's name, in events
     #[arg(long, default_value = "host")]
     pub name: String,
-    /// Addresses of the tree's dispatchers (groupflow tree serve); of several processes one is enough, or
-    /// some, separated by commas
-    #[arg(long, value_name = "IP:PORT", value_delimiter = ',', required = true)]
-    pub to: Vec<SocketAddrV4>,
+    /// Address of the tree's dispatchers (groupflow tree serve)
+    #[arg(long, value_name = "IP:PORT")]
+    pub to: SocketAddrV4,
     /// How the dispatchers are recognized
     #[command(flatten)]
     pub secure: SecureSend,
@@ -108,7 +107,6 @@ pub struct TreeArgs {
 impl TreeArgs {
     /// Refuses options that do not go together, in one line.
     pub fn check(&self) -> Result<(), AgentError> {
-        self.first()?;
         if self.edges == EdgesArg::Datagrams {
             self.check_datagrams()?;
         }
@@ -137,12 +135,6 @@ impl TreeArgs {
             return Err(AgentError::usage(cause, cure));
         }
         Ok(())
-    }
-
-    /// The address at which dispatchers are looked for first.
-    pub fn first(&self) -> Result<SocketAddrV4, AgentError> {
-        let none = || AgentError::usage("--to names no dispatchers", "write IP:PORT");
-        self.to.first().copied().ok_or_else(none)
     }
 
     /// The node's part of the options.

@@ -23,7 +23,7 @@ use super::args::TreeArgs;
 use super::dispatcher_link::Said;
 use super::probes::Probes;
 use super::quic::Quic;
-use super::shared::TreeIdentity;
+use super::shared::{CertifiedKey, TreeIdentity};
 use super::stop::Stop;
 use super::tcp_link;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
@@ -208,8 +208,8 @@ impl<'a> TreeHost<'a> {
             };
             match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
                 DispatcherWord::Nothing => {}
-                DispatcherWord::Elsewhere => break,
-                DispatcherWord::Welcome(identity) => self.on_identity(&identity)?,
+                DispatcherWord::Lost => break,
+                DispatcherWord::Welcome(identity) => self.on_identity(identity.as_ref())?,
                 DispatcherWord::Order(order) => {
                     self.drive.node.on_order(self.drive.nanos(), order);
                     self.act()?;
@@ -220,7 +220,7 @@ impl<'a> TreeHost<'a> {
     }
 
     /// Takes the tree's certificate, by which children and parents know this host.
-    fn on_identity(&mut self, identity: &serde_json::Value) -> Result<(), AgentError> {
+    fn on_identity(&mut self, identity: Option<&CertifiedKey>) -> Result<(), AgentError> {
         if !self.args.secure.plain {
             let shared = self.shared.insert(TreeIdentity::parse(identity)?);
             if let Some(quic) = &mut self.quic {

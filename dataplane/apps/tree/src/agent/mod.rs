@@ -12,7 +12,6 @@
 //! | [`stop`] | the signals that end a host early |
 //! | [`host`] | the loop |
 //! | [`dispatcher_link`] | the connection to the dispatchers: lines of JSON |
-//! | [`known`] | the known addresses of dispatchers |
 //! | [`tcp_link`] | a connection over TCP |
 //! | [`dial`] | a connection over TCP that is being made |
 //! | [`quic`] | edges over QUIC: connections, and their socket |
@@ -24,7 +23,6 @@ pub mod args;
 pub mod dial;
 pub mod dispatcher_link;
 pub mod host;
-pub mod known;
 pub mod probes;
 pub mod quic;
 pub mod router;

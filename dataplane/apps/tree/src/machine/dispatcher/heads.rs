@@ -114,8 +114,7 @@ impl Dispatcher {
             member.map(|member| (std::cmp::Reverse(member.capacity.min(2)), member.latency))
         };
         let Some(&head) = serving.min_by_key(rated) else {
-            let peer = self.tree.get(slow).map(|member| member.peer);
-            return self.out.extend(peer.map(|peer| DispatcherAction::Cluster(from, Between::Lower(peer))));
+            return self.send(from, Between::Lower);
         };
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = self.now + self.policy.slow_for;

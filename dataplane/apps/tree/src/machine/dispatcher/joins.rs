@@ -108,14 +108,17 @@ impl Dispatcher {
         let Some(mut joining) = self.joins.remove(&from) else {
             return self.on_measured_again(from, &measured);
         };
+        if joining.stage == JoinStage::Founder {
+            // The host was asked nothing: what it measured is not kept, which would grow without a bound.
+            self.joins.insert(from, joining);
+            return;
+        }
         joining.since = self.now;
         let asked = 1 + self.policy.probes.max(2 * self.policy.max_clusters);
         joining.measured.extend(measured.into_iter().take(asked));
         match joining.stage {
             JoinStage::Cluster => self.choose_cluster(from, joining),
-            JoinStage::Parent => self.take_in(joining),
-            // The host was asked nothing.
-            JoinStage::Founder => drop(self.joins.insert(from, joining)),
+            _ => self.take_in(joining),
         }
     }
 
