@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-from contextlib import aclosing
 from typing import Any
 
 from groupflow.cli.command import OK, REFUSED, Subparsers, add_command, failing_with
@@ -36,13 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
 async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
     """A snapshot of the tree, asked of the dispatchers. Raises TreeError."""
-    from groupflow.tree.errors import TreeError
     from groupflow.tree.questions import ask
 
-    async with aclosing(ask(to, tls_pin, token, "hosts")) as answers:
-        async for answer in answers:
-            return answer["tree"]
-    raise TreeError(f"{to}: the dispatcher ended the connection; read its messages, and try again")
+    answer = await ask(to, tls_pin, token, "hosts")
+    return answer["tree"]
 
 
 def lines(tree: dict[str, Any]) -> list[str]:

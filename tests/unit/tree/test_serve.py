@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sqlite3
+import ssl
 import sys
 from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from groupflow.endpoint.agent_process import AgentProcess
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.support.tokens import token_file
+from tests.support.tree import Host
 from tests.support.waiting import until
 from tests.unit.tree.hosts import TOKEN, complete_files, contents
 
@@ -115,8 +117,13 @@ async def test_a_store_that_stays_locked_ends_the_process_with_one_line(tmp_path
         # As a process that is frozen while it writes.
         with closing(sqlite3.connect(path, isolation_level=None)) as frozen:
             frozen.execute("BEGIN IMMEDIATE")
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            source = asyncio.create_task(Host(1, source=True).connect(served.port, context))
             async with asyncio.timeout(30):
                 code = await served.process.wait()
+            source.cancel()
+            await asyncio.wait([source])
         errors.seek(0)
         said = errors.read().decode().splitlines()
     assert code == 1

@@ -34,6 +34,7 @@ pub use clusters::Below;
 use debts::Outside;
 pub(super) use delays::Review;
 use joins::Joining;
+use moves::Rank;
 
 /// The host above to which the head of a cluster is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
