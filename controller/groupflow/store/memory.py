@@ -9,7 +9,6 @@ from groupflow.store.watchers import Watchers
 class MemoryStore:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
-        self._version = 0
         self._watchers = Watchers()
 
     async def get(self, key: str) -> str | None:
@@ -26,15 +25,11 @@ class MemoryStore:
                 self._values.pop(key, None)
             else:
                 self._values[key] = value
-        self._version += 1
         self._watchers.tell(transaction.writes)
         return True
 
     def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
         return self._watchers.watch(prefix)
-
-    async def version(self) -> int:
-        return self._version
 
     async def close(self) -> None:
         pass

@@ -87,12 +87,6 @@ class SqliteStore:
     def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
         return self._watchers.watch(prefix)
 
-    async def version(self) -> int:
-        def work(database: sqlite3.Connection) -> int:
-            return database.execute("PRAGMA data_version").fetchone()[0]
-
-        return await self._do(work)
-
     async def close(self) -> None:
         """Carries out the waiting jobs, then ends the thread."""
         if self._thread.is_alive():

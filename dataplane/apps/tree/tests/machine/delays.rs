@@ -1,7 +1,6 @@
 //! Delays from the source: their bound, and hosts that are moved when latencies have changed.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{
     Between, ClusterId, Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy,
     RefusalCode, Slow, ToHost,
@@ -268,7 +267,7 @@ fn where_latencies_are_not_measured_again_nobody_is_asked() {
 fn hosts_that_are_moved_to_nearer_parents_miss_no_byte() {
     let patience = Nanos::from_millis(100_000);
     // Nobody is reported as slow: here messages and bytes take seconds.
-    let config = NodeConfig { late_after: patience, ..config(Mode::EndToEnd, Slow::Wait) };
+    let config = NodeConfig { late_after: patience, ..config(Slow::Wait) };
     let mut grove = Grove::new(config, Policy { patience, ..policy(None) }, 2);
     let ends = [MIDDLE - 100, MIDDLE + 100];
     let relays = ends.map(|place| {

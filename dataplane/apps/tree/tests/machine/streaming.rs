@@ -1,7 +1,6 @@
 //! Random streams over nodes, while parents die, connections break, and children are slow.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{Demotion, HostId, NodeConfig, Policy, Slow, StartAt};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -56,10 +55,9 @@ fn step_of_several() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn config(mode: Mode, slow: Slow) -> NodeConfig {
+pub fn config(slow: Slow) -> NodeConfig {
     let never = Nanos(u64::MAX / 4);
     NodeConfig {
-        mode,
         slow,
         capacity: 20_000,
         history: 20_000,
@@ -204,7 +202,7 @@ proptest! {
     fn no_byte_is_lost_or_doubled(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
     ) {
-        let grove = session(config(Mode::EndToEnd, Slow::Wait), policy(), hosts, steps);
+        let grove = session(config(Slow::Wait), policy(), hosts, steps);
         all_have_all(&grove)?;
         all_is_forgotten(&grove);
     }
@@ -217,7 +215,7 @@ proptest! {
         max_members in 3..12_usize, max_clusters in 2..5_usize,
     ) {
         let policy = of_several(max_members, max_clusters);
-        let grove = session(config(Mode::EndToEnd, Slow::Wait), policy, hosts, steps);
+        let grove = session(config(Slow::Wait), policy, hosts, steps);
         all_have_all(&grove)?;
         all_is_forgotten(&grove);
     }
@@ -230,7 +228,7 @@ proptest! {
         max_members in 3..12_usize, max_clusters in 2..5_usize,
     ) {
         let policy = of_several(max_members, max_clusters);
-        let mut grove = session(config(Mode::EndToEnd, Slow::Wait), policy, hosts, steps);
+        let mut grove = session(config(Slow::Wait), policy, hosts, steps);
         for host in grove.nodes.iter().filter(|(_, f)| f.refused).map(|(&host, _)| host).collect::<Vec<_>>() {
             grove.kill(host);
         }
@@ -244,12 +242,11 @@ proptest! {
     fn hosts_not_waited_for_between_clusters(
         hosts in vec(host(), 3..16), steps in vec(step_of_several(), 0..600),
         max_members in 3..12_usize, max_clusters in 2..5_usize,
-        mode in proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]),
         slow in proptest::sample::select(vec![
             Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
         ]),
     ) {
-        let grove = session(config(mode, slow), of_several(max_members, max_clusters), hosts, steps);
+        let grove = session(config(slow), of_several(max_members, max_clusters), hosts, steps);
         all_come_to_the_end(&grove, slow)?;
         all_is_forgotten(&grove);
     }
@@ -259,12 +256,11 @@ proptest! {
     #[test]
     fn hosts_not_waited_for_are_cut_off_or_skip(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
-        mode in proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]),
         slow in proptest::sample::select(vec![
             Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
         ]),
     ) {
-        let grove = session(config(mode, slow), policy(), hosts, steps);
+        let grove = session(config(slow), policy(), hosts, steps);
         all_come_to_the_end(&grove, slow)?;
         all_is_forgotten(&grove);
     }

@@ -23,7 +23,7 @@ const UNANSWERED: u32 = 8;
 enum Dialling {
     /// Over QUIC, until this time.
     Quic(Instant),
-    Tcp(Dial, Option<Connection>),
+    Tcp(Dial, Option<Box<Connection>>),
 }
 
 /// All connections that are being made.
@@ -53,7 +53,7 @@ impl Dials {
         &mut self, drive: &mut Drive, conn: ConnId, to: SocketAddrV4, tls: Option<Connection>,
     ) {
         match Dial::begin(drive.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {
-            Ok(dial) => drop(self.dials.insert(conn, Dialling::Tcp(dial, tls))),
+            Ok(dial) => drop(self.dials.insert(conn, Dialling::Tcp(dial, tls.map(Box::new)))),
             Err(_) => drive.on_closed(conn),
         }
     }
@@ -109,6 +109,6 @@ impl Dials {
             drive.on_closed(conn);
             return None;
         }
-        Some(TcpLink::new(Channel::begun(made.socket, tls), made.token))
+        Some(TcpLink::new(Channel::begun(made.socket, tls.map(|tls| *tls)), made.token))
     }
 }
