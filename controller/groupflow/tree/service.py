@@ -12,13 +12,12 @@ from typing import Any, Self
 from groupflow.endpoint.controller_link import Standing
 from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
-from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
 from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
 from groupflow.tree.hosts import Hosts
+from groupflow.tree.liveness import Absence, Pulse
 from groupflow.tree.options import DispatchOptions, check_delay
-from groupflow.tree.pulse import Pulse
 from groupflow.tree.turns import Event, Turns
 
 log = logging.getLogger(__name__)
