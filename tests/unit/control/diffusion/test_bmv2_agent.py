@@ -214,6 +214,8 @@ def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[
 def test_the_command_fails_in_one_line(
     words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["switch", "switch", "switch", "switch", "switch", "bmv2-agent", "s1", *words]) == code
+    assert (
+        main(["switch", "switch", "switch", "switch", "switch", "switch", "bmv2-agent", "s1", *words]) == code
+    )
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
