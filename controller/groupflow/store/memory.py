@@ -21,6 +21,7 @@ class MemoryStore:
                 self._values.pop(key, None)
             else:
                 self._values[key] = value
+        return True
 
     async def close(self) -> None:
         pass
