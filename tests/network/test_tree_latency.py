@@ -25,7 +25,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(
 ) -> None:
     """The source serves h2 and h3, and one of them h4, which is in their cluster or the head of its own. That
     one's link becomes longer, and then h4's own. The bound on the delay is the source's."""
-    words = ("--review-seconds", "2", "--delay-ms", "1000", "--threshold-ms", str(threshold_ms))
+    words = ("--review", "2s", "--delay", "1s", "--threshold", f"{threshold_ms}ms")
     star = variants.named("star")
     for name, delay in ((SOURCE, 5), *((near, 5) for near in NEAR), ("h4", delay_ms)):
         delay_ns = delay * 1_000_000

@@ -84,7 +84,7 @@ class ControllerLink:
 
     def nonsense(self) -> ControllerLinkError:
         """The error for an answer that no controller gives."""
-        return ControllerLinkError(f"{self.url} does not answer as a controller does; correct --controller")
+        return ControllerLinkError(f"{self.url} does not answer as a controller does; correct --api")
 
 
 @dataclass(frozen=True)

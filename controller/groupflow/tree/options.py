@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from groupflow.errors import InvalidError, UsageError
+from groupflow.errors import InvalidError, Kind, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
@@ -22,9 +22,9 @@ def is_token(text: str) -> bool:
 
 
 def check_time(option: str, milliseconds: float | None) -> None:
-    """Raises InvalidError for a bound that is no time."""
+    """Raises ValueError for a bound that is no time."""
     if milliseconds is not None and not 0 < milliseconds < _MOST:
-        raise InvalidError(f"{option} {milliseconds:g}ms: write more than 0, less than {_MOST}ms")
+        raise InvalidError(f"{option} {milliseconds:g}ms: write more than 0, less than {_MOST}ms", Kind.USAGE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,10 +43,10 @@ class TreeSession(MemberStream):
         instead goes without encryption. `name`: of this host (default: its own). `members`: the source begins
         when so many hosts have joined. `delay_ms`: a source's bound on the latencies from it to each host in
         sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`. `start`: first
-        byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the parent. `children`: the
-        most that this host serves. `cache`: bytes of the stream that it holds. `edges`: transport from the
-        parent: "stream" (TCP), "quic", or "datagrams", which skip lost and late data and need slow="skip".
-        `on_event` is called with every event.
+        byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the parent.
+        `children`: the most that this host serves. `cache`: bytes of the stream that it holds. `edges`:
+        transport from the parent: "stream" (TCP), "quic", or "datagrams", which skip lost and late data and
+        need slow="skip". `on_event` is called with every event.
         """
         if edges == "datagrams" and slow != "skip":
             raise ClientError("edges='datagrams' needs slow='skip': lost datagrams are not sent again")

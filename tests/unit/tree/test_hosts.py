@@ -343,14 +343,18 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
             ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "quic"),
             "--edges quic and datagrams are always encrypted",
         ),
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "group"),
+            "argument --edges: invalid choice: 'group' (choose from 'stream', 'quic', 'datagrams')",
+        ),
         (("serve", "--token-file", token_file("xyz")), "the token: it must be 1 to 255 hexadecimal digits"),
         (
             ("serve", "--token-file", token_file("ab"), "--max-children", "0"),
-            "--max-children 0: write a number from 1",
+            "argument --max-children: '0' will not do; write a whole number from 1 to 65535",
         ),
         (
-            ("serve", "--token-file", token_file("ab"), "--threshold-ms", "-1"),
-            "--threshold-ms -1: write 0 or more",
+            ("serve", "--token-file", token_file("ab"), "--threshold=-1ms"),
+            "argument --threshold: '-1ms' cannot be read; write a number with ns, us, ms or s",
         ),
         (
             ("serve", "--token-file", token_file("ab"), "--listen", "nowhere"),
@@ -358,7 +362,7 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
         ),
         (
             ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab")),
-            "no way to check the dispatchers: pass",
+            "no way to check the server: pass the fingerprint that it prints with --tls-pin",
         ),
         (("recv", "--to", "127.0.0.1:1", "--plain"), "the token: it must be"),
         (

@@ -43,7 +43,7 @@ class Served:
 
     async def start(self, store: Path, port: int = 0, *, stderr: int | None = None) -> "Served":
         more = ("--listen", f"127.0.0.1:{port}", "--store", str(store), "--max-members", "1")
-        more += ("--patience-ms", "1500")
+        more += ("--patience", "1500ms")
         pipe = asyncio.subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(*SERVE, *more, stdout=pipe, stderr=stderr)
         assert self.process.stdout

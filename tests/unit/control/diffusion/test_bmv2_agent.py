@@ -203,11 +203,11 @@ def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--thrift", "127.0.0.1:1", "--iface", "none0"], 1, "groupflow: --interface none0: "),
+        (["--thrift", "127.0.0.1:1", "--iface", "none0"], 1, "groupflow: --iface none0: "),
         (
             ["--thrift", "127.0.0.1:1", "--iface", "lo", "--refresh", "0s"],
             2,
-            "groupflow: --refresh 0 must be above 0",
+            "groupflow switch bmv2-agent: argument --refresh: '0s' will not do; write a time above 0",
         ),
     ],
 )

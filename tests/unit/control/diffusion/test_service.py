@@ -14,7 +14,7 @@ from groupflow.errors import Error, InvalidError, Kind
 from groupflow.model.flow import FlowRequest
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.world import World, world
 
 H1_TO_H4 = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port=5001)
@@ -177,14 +177,14 @@ def hop_registers(w: World, switch: str, cell: int, **values: int) -> None:
 
 
 @pytest.mark.slow
-async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
 
         async def run(*words: str) -> Any:
-            assert await ctl(url, "diffusion", *words) == 0
+            assert await command(url, "flow", *words) == 0
             return capsys.readouterr()
 
-        shown = await run("install", "--flow", "h1", "h4", "--protocol", "tcp", "--d", "1.6")
+        shown = await run("create", "--flow", "h1", "h4", "--protocol", "tcp", "--d", "1.6")
         assert "h1 to h4 tcp" in shown.out and "measured" in shown.out
         assert shown.err.startswith("groupflow: warning: D 1.6 is beyond the stability limit of 1: ")
         assert "s1>s2 s2>s3 s3>h4" in (await run("list")).out
@@ -196,8 +196,8 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
         hop, unread = (await client.get("/diffusion/1/state")).json()[:2]
         assert (hop["n"], hop["r"], hop["next_n"], hop["j"], hop["share"]) == (7, 200.0, 9, 100.0, None)
         assert unread["problem"] == "the switch does not give its registers"
-        await run("install", "--session", "7", "--no-measure")
-        await run("remove", "1")
+        await run("create", "--session", "7", "--no-measure")
+        await run("delete", "1")
         assert [flow["name"] for flow in json.loads((await run("list", "--json")).out)] == ["session 7 of 1"]
 
 
@@ -206,21 +206,21 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
     ("words", "code", "message"),
     [
         (["show", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
-        (["remove", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
-        (["install", "--flow", "h1", "x"], 4, "groupflow: no host 'x'; there are"),
-        (["install", "--session", "9"], 4, "groupflow: no session 9; create it, or list the sessions"),
-        (["install", "--session", "7", "--source", "3"], 4, "groupflow: session 7 has senders 1; give one"),
-        (["install", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
-        (["install", "--link", "s1", "s2", "--dst-port", "1"], 2, "groupflow: --dst-port belongs to --flow"),
-        (["install", "--flow", "h1", "h2", "--source", "1"], 2, "groupflow: --source belongs to --session"),
-        (["install"], 2, "groupflow flow create: one of the arguments --flow --session --link"),
+        (["delete", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
+        (["create", "--flow", "h1", "x"], 4, "groupflow: no host 'x'; there are"),
+        (["create", "--session", "9"], 4, "groupflow: no session 9; create it, or list the sessions"),
+        (["create", "--session", "7", "--source", "3"], 4, "groupflow: session 7 has senders 1; give one"),
+        (["create", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
+        (["create", "--link", "s1", "s2", "--dst-port", "1"], 2, "groupflow: --dst-port belongs to --flow"),
+        (["create", "--flow", "h1", "h2", "--source", "1"], 2, "groupflow: --source belongs to --session"),
+        (["create"], 2, "groupflow: --flow or --session or --link is missing; give one"),
     ],
 )
-async def test_ctl_fails_in_one_line(
+async def test_the_command_fails_in_one_line(
     words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with served() as (_w, _client, url):
-        assert await ctl(url, "diffusion", *words) == code
+        assert await command(url, "flow", *words) == code
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.startswith(message) and captured.err.count("\n") == 1
 
