@@ -7,14 +7,14 @@ import asyncio
 import time
 from contextlib import ExitStack
 
-from experiments.bench.figure import Figure
-from experiments.bench.frames import request_frame
+from experiments.bench.tools import Figure
 from groupflow.agents.programs import find_program
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.files import variants
+from groupflow.lab.frames import request_frame
 from groupflow.model.session import NewSession
 from groupflow.model.topology import Topology
 from groupflow.p4rt.program import Program

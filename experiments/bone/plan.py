@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from experiments.common.nearness import Nearness
+from experiments.common.beside import apart
 from groupflow.agents.bone.options import Method, Repair
 from groupflow.files import variants
 from groupflow.model.topology import Topology
@@ -68,7 +68,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Comparison(Nearness):
+class Comparison:
     """A quantity of a case, as the mean over its runs."""
 
     case: Case
@@ -79,6 +79,10 @@ class Comparison(Nearness):
     """number of runs on real packets"""
     spread: float
     """standard deviation of netsim's runs"""
+
+    @property
+    def difference(self) -> float:
+        return apart(self.kernel, self.netsim)
 
     @property
     def plausible(self) -> bool:

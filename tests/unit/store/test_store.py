@@ -43,23 +43,6 @@ async def test_only_one_of_many_wins_a_compare_and_set(store: Store) -> None:
     assert sum(await asyncio.gather(*tries)) == 1
 
 
-async def test_a_watcher_sees_changes_from_the_call_on(store: Store) -> None:
-    await store.commit(Transaction({"a/0": "before"}))
-    changes = store.watch("a/")
-    await store.commit(Transaction({"a/1": "x", "b/1": "y"}))
-    await store.commit(Transaction({"a/1": None}))
-    assert [await anext(changes), await anext(changes)] == [("a/1", "x"), ("a/1", None)]
-
-
-async def test_a_watcher_that_falls_behind_is_told(store: Store) -> None:
-    changes = store.watch("")
-    for number in range(1100):
-        await store.commit(Transaction({f"k{number}": "v"}))
-    with pytest.raises(StoreError, match="fell 1024 changes behind"):
-        while True:
-            await anext(changes)
-
-
 async def test_sqlite_outlives_its_process(tmp_path: Path) -> None:
     first = await SqliteStore.open(tmp_path / "s.db")
     await asyncio.gather(*(first.commit(Transaction({f"k/{n:03}": str(n)})) for n in range(300)))

@@ -22,8 +22,7 @@ from groupflow.control.api.tcp import changed, chosen, tcp_routes
 from groupflow.control.controller import Controller
 from groupflow.control.live.sampler import Live
 from groupflow.model.session import MemberTargets, NewSession
-from groupflow.p4rt.counters import read_counter
-from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
+from groupflow.p4rt.entries import TABLE_ORDER, decode, read_counter, wildcards
 
 
 def make_app(controller: Controller, live: Live | None = None) -> FastAPI:

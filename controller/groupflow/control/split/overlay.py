@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from groupflow.control.sessions.model import Session, Tcp
+from groupflow.model import ports
 from groupflow.model.topology import Topology
 
-PEER_PORT = 26480
-"""TCP port at which agents listen for each other: `gfagent split --peer-port`."""
 MAX_NAME = 64
 """Most bytes of a member's name that agents take."""
 
@@ -81,7 +80,7 @@ def form(topology: Topology, session: Session, settings: Tcp, part: Part) -> dic
         {
             "kind": "agent",
             "name": _agent(topology, agent),
-            "address": f"{_agent_address(topology, agent)}:{PEER_PORT}",
+            "address": f"{_agent_address(topology, agent)}:{ports.SPLIT}",
             "from": _start(session, behind),
             "links": _links(topology, part.switch, agent, _agent(topology, agent)),
         }
