@@ -41,7 +41,7 @@ class Measures:
 
 
 BOUNDS = Measures(
-    lines=131_000, words=47_000, page_words=2_600, mean_sentence=14, long_sentences=0.024, options=432
+    lines=131_000, words=44_500, page_words=2_000, mean_sentence=14, long_sentences=0.02, options=360
 )
 
 _SOURCE = re.compile(r"\.(rs|py|p4)$")

@@ -92,10 +92,11 @@ def test_every_page_and_every_command_is_measured() -> None:
 
 
 def test_a_page_that_a_program_makes_does_not_count(tmp_path: Path) -> None:
-    (tmp_path / "docs/reference").mkdir(parents=True)
-    (tmp_path / "docs/reference/made.md").write_text(f"{GENERATED}\n# Title\n")
-    (tmp_path / "docs/reference/page.md").write_text(f"# Title\n{GENERATED}\n")
-    assert pages(tmp_path) == [tmp_path / "docs/reference/page.md"]
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "made.md").write_text(f"{GENERATED}\n# Title\n")
+    (folder / "page.md").write_text(f"# Title\n{GENERATED}\n")
+    assert pages(tmp_path) == [folder / "page.md"]
     assert GENERATED == MADE
 
 
