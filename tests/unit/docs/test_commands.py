@@ -23,7 +23,7 @@ from tests.unit.docs.pages import PAGES, ROOT, inline_code, name, shell_lines
 PROGRAMS = ("groupflow", "gfagent", "gfswitch")
 NOUNS = {noun.name for noun in table.NOUNS} | {"reproduce", "experiment"}
 COMMON = {word for option, _, _ in common.EVERYWHERE for word in option.split(", ")}
-PREFIX = re.compile(r"^(?:\$ |sudo |\.venv/bin/|[A-Z_]+=\S+ )+")
+PREFIX = re.compile(r"^(?:\$ |sudo (?:-E )?|\.venv/bin/|[A-Z_]+=\S+ )+")
 
 
 def commands(page: Path) -> list[list[str]]:
