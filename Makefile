@@ -47,7 +47,7 @@ lint = types='.venv/bin/basedpyright --level error' \
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
 	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
 
-.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement figures validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -129,6 +129,25 @@ bench: setup  ## measure throughput, join times, rounds of tuning on this machin
 
 placement: setup  ## draw what split agents cost against their number: out/placement
 	$(GROUPFLOW) experiment placement --out out/placement
+
+# Of each paper and experiment, what draws a picture in docs/img; a picture there is PAPER-NAME.png, or the experiment's name.
+ONLY ?= amcb cmt icn2011 sakajiri takano placement diffusion split gather
+drawn_amcb := table-1 modes size forgetting
+drawn_cmt := table-2 figure-1 tree queue range slow slow-routers
+drawn_icn2011 := figure-7 figure-12 agent-rate cubic diffusion
+drawn_sakajiri := figure-6 range
+drawn_takano := figure-2 figure-9 stability rivals flows delays tcps hosts-fast hosts-vegas
+drawn_gather := model-2 range
+drawing = $(if $(filter placement diffusion split gather,$(1)),experiment,reproduce) $(1) $(addprefix --only ,$(drawn_$(1)))
+
+figures: $(addprefix figures-,$(ONLY))  ## make the pictures of docs/img again; ranges, takano and what needs root take hours: ONLY="amcb"
+
+figures-%: setup
+	$(GROUPFLOW) $(call drawing,$*) --out out/figures/$*
+	@for made in out/figures/$*/*.png; do \
+		name=$$(basename $$made .png); name=$${name#study-}; name=$${name%-scenario-*}; \
+		case $$name in bone-*|$*) ;; *) name=$*-$$name;; esac; \
+		if [ -e docs/img/$$name.png ]; then cp $$made docs/img/$$name.png; fi; done
 
 validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)
 	$(GROUPFLOW) validate

@@ -7,6 +7,7 @@ cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
 
 MIN_RUST_MINOR=75   # dataplane/Cargo.toml: rust-version
 VENV=.venv
+LIBRARY=controller/groupflow/_native.abi3.so
 PYTHON=/usr/bin/python3   # Debian's own: Mininet is one of its packages
 browser=${1:-}
 # Installed first and alone, so that nothing starts while libc is replaced.
@@ -80,16 +81,16 @@ pip_install() {
     $VENV/bin/python -m pip install --no-compile --disable-pip-version-check --progress-bar off "$@"
 }
 
-# The scripts of a virtual environment name their interpreter by its whole path, which is wrong once the
-# checkout has moved.
+# The scripts of a virtual environment name their interpreter by its whole path, and groupflow is installed
+# there as the path of this checkout: both are wrong once it has moved.
 prepare_venv() {
     local old site pin
-    old=$(sed -n 's/^command = .* -m venv //p' $VENV/pyvenv.cfg 2>/dev/null) || old=
-    if [ -n "$old" ] && [ "$old" != "$PWD/$VENV" ]; then
-        say "this checkout was at ${old%/"$VENV"}: repairing $VENV"
-        grep -lIF "$old" $VENV/bin/* $VENV/pyvenv.cfg \
-            | OLD=$old NEW=$PWD/$VENV xargs perl -pi -e 's/\Q$ENV{OLD}\E/$ENV{NEW}/g'
-        rm -f $VENV/.groupflow
+    old=$(sed -n "s|^command = .* -m venv \(.*\)/$VENV\$|\1|p" $VENV/pyvenv.cfg 2>/dev/null) || old=
+    if [ -n "$old" ] && [ "$old" != "$PWD" ]; then
+        say "this checkout was at $old: repairing $VENV"
+        # The last two are not there in an environment that was never finished.
+        { grep -slIF "$old" $VENV/{bin/*,pyvenv.cfg,lib/*/site-packages/groupflow{.pth,-*/direct_url.json}} || true
+        } | OLD=$old NEW=$PWD xargs -r perl -pi -e 's|\Q$ENV{OLD}\E(?=[/"])|$ENV{NEW}|g'
         # Such as where the new path has a blank.
         $VENV/bin/pip --version >/dev/null 2>&1 || rm -rf $VENV
     fi
@@ -117,9 +118,21 @@ install_requirements() {
     cp requirements.txt $VENV/.requirements
 }
 
-# A fraction of a second when nothing changed.
+# The programs, and what they were built from. Cargo compares times and whole paths: in a copied checkout it
+# would compile the whole workspace again.
+made_of() {
+    rustc --version
+    grep '^finsy==' requirements.txt
+    find dataplane \( -name target -o -name tests \) -prune -o -type f -print0 | LC_ALL=C sort -z \
+        | xargs -0 sha256sum
+    sha256sum $VENV/bin/gfswitch $VENV/bin/gfagent $LIBRARY
+}
+
+is_built() { cmp -s <(made_of 2>/dev/null) $VENV/.built; }
+
 build_rust() {
     local program built
+    is_built && return
     [ -d dataplane/target/release ] || say "building the Rust programs"
     if [ -t 2 ]; then
         (cd dataplane && cargo build --release --locked)
@@ -136,7 +149,7 @@ build_rust() {
 }
 
 install_groupflow() {
-    local library=dataplane/target/release/lib_native.so
+    local built=dataplane/target/release/lib_native.so
     if ! cmp -s <(cat pyproject.toml dataplane/Cargo.toml) $VENV/.groupflow; then
         say "installing groupflow into $VENV"
         # maturin finds built all that it would compile.
@@ -144,8 +157,9 @@ install_groupflow() {
             || fail "pip could not install groupflow itself"
         cat pyproject.toml dataplane/Cargo.toml >$VENV/.groupflow
     fi
-    local installed=controller/groupflow/_native.abi3.so
-    cmp -s $library $installed || install -m 755 $library $installed
+    is_built && return
+    cmp -s $built $LIBRARY || install -m 755 $built $LIBRARY
+    made_of >$VENV/.built
 }
 
 [ -r /etc/os-release ] || fail "unknown system: Debian 12 or 13 or Ubuntu 24.04 is needed"

@@ -5,6 +5,7 @@ Rates are bits per second, delays nanoseconds, losses parts per 10^9: nothing do
 
 import re
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 
 from groupflow.errors import InvalidError
 
@@ -12,8 +13,9 @@ _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
+_FRACTION = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0-9]{1,18}))?", re.ASCII)
 _SIZE_UNITS = {None: 1, "B": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_SIZE = re.compile(r"([0-9]+) ?(B|bytes|KiB|MiB|GiB)?")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(B|bytes|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
@@ -26,11 +28,18 @@ class UnitError(InvalidError):
 
 def parse_rate(value: object) -> int | None:
     """Bits per second; None for `unlimited`. Raises UnitError."""
-    if value == "unlimited":
-        return None
-    rate = _quantity(value, _RATE_SPELLINGS, "write a number with bit, kbit, mbit or gbit, or 'unlimited'")
+    return None if value == "unlimited" else _rate(value, ", or 'unlimited'")
+
+
+def parse_finite_rate(value: object) -> int:
+    """Bits per second. Raises UnitError."""
+    return _rate(value, ", such as 50mbit")
+
+
+def _rate(value: object, more: str) -> int:
+    rate = _quantity(value, _RATE_SPELLINGS, f"write a number with bit, kbit, mbit or gbit{more}")
     if not 1 <= rate <= 10**15:
-        raise UnitError(f"{value!r} is no rate; write one from 1bit to 1000000gbit, or 'unlimited'")
+        raise UnitError(f"{value!r} is no rate; write one from 1bit to 1000000gbit{more}")
     return rate
 
 
@@ -73,11 +82,19 @@ def parse_bytes(value: object) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes, e.g. `64MiB`. A bare number needs no unit. Raises UnitError."""
+    """Bytes, e.g. `64MiB`, or as `format_size` writes them. A bare number needs no unit. Raises UnitError."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UnitError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
-    return int(match[1]) * _SIZE_UNITS[match[2]]
+    return round(Decimal(match[1]) * _SIZE_UNITS[match[2]])
+
+
+def parse_number(text: str, name: str) -> Fraction:
+    """A decimal or a fraction (`0.1`, `1/10`), exactly. Raises UnitError."""
+    match = _FRACTION.fullmatch(text)
+    if match is None or (match["divisor"] is not None and not int(match["divisor"])):
+        raise UnitError(f"{name} {text!r} is no number; write one like 0.1 or 1/10")
+    return Fraction(match["decimal"]) / int(match["divisor"] or 1)
 
 
 def parse_port(text: str, lowest: int = 1) -> int:
@@ -115,6 +132,14 @@ def _count(value: object, unit: str, most: int) -> int:
 def format_rate(rate: int | None) -> str:
     """The shortest exact text that `parse_rate` reads back, e.g. `100mbit`."""
     return "unlimited" if rate is None else _format(rate, _RATE_UNITS)
+
+
+def show_rate(rate: float | None) -> str:
+    """A measured rate for a reader, rounded: `47.3mbit`; None: `-`."""
+    if rate is None:
+        return "-"
+    unit = next((unit for unit in ("gbit", "mbit", "kbit") if rate >= _RATE_UNITS[unit]), "bit")
+    return f"{rate / _RATE_UNITS[unit]:.1f}{unit}" if unit != "bit" else f"{rate:.0f}bit"
 
 
 def format_delay(delay_ns: int) -> str:

@@ -38,13 +38,15 @@ fn generate() -> Result<(), Box<dyn Error>> {
         .map_err(|error| format!("{error} (protoc is in Debian's protobuf-compiler; {CURE})").into())
 }
 
-/// The include root: the environment's, or that of the wheel in the repository's virtual environment.
+/// The include root: the environment's, or that of the wheel in the repository's virtual environment, which
+/// is relative to this crate: Cargo compares the names of watched files, and would build everything again in
+/// a copied checkout.
 fn proto_root() -> Result<PathBuf, Box<dyn Error>> {
     if let Some(dir) = std::env::var_os("GROUPFLOW_PROTO_DIR") {
         return Ok(PathBuf::from(dir));
     }
-    let lib = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("../../.venv/lib");
-    let entries = std::fs::read_dir(&lib).map_err(|_| format!("{} is missing: {CURE}", lib.display()))?;
+    let lib = Path::new("../../.venv/lib");
+    let entries = std::fs::read_dir(lib).map_err(|_| format!("{} is missing: {CURE}", lib.display()))?;
     for entry in entries {
         let candidate = entry?.path().join("site-packages/finsy/proto");
         if candidate.is_dir() {

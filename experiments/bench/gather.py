@@ -1,30 +1,25 @@
-"""The cost of gathering: 1,000 clients with 4,000 connections on one server, and of TLS.
+"""The cost of gathering: 1,000 clients with 4,000 connections on one server.
 
-`groupflow bench gather` runs it alone. All on loopback, server and clients
-on the same processors.
+`groupflow bench gather` runs it alone. All on loopback, server and clients on the same processors.
 """
 
 import asyncio
-import json
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from experiments.bench.figure import Figure
-from experiments.bench.processors import ended_s, memory_bytes, used_s
-from experiments.bench.programs import example
-from groupflow.agents.agent_process import AgentProcess
+from experiments.bench.tools import Figure, example, memory_bytes
 from groupflow.agents.events import Event
-from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
+from groupflow.agents.gather.director import Message
+from groupflow.agents.gather.options import ServeOptions
 from groupflow.agents.gather.service import GatherService
 from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Readings, Setting, Settings
-from groupflow.control.gather.tuner import Message, Tuner
+from groupflow.control.gather.tuner import Tuner
 from groupflow.processes import program
 from groupflow.study.errors import RunFailedError
 
@@ -36,8 +31,6 @@ _BUFFER, _MEMORY = 64 << 20, 128 << 20
 """bounds of all windows, and of all reassembly, bytes"""
 _MOST_MS = 20.0
 """longest time that a round should take"""
-_TURNS = 5
-_TLS_SECONDS = 2
 
 
 @dataclass(frozen=True)
@@ -70,8 +63,8 @@ class _Timed(Tuner):
 
 
 def figures() -> list[Figure]:
-    """Rounds and memory with a thousand clients; cost of TLS."""
-    return [*asyncio.run(_crowd()), asyncio.run(_tls())]
+    """Rounds and memory with a thousand clients."""
+    return asyncio.run(_crowd())
 
 
 async def _crowd() -> list[Figure]:
@@ -120,33 +113,3 @@ async def _crowd() -> list[Figure]:
             f"most resident; --memory {_MEMORY >> 20} MiB, windows {_BUFFER >> 20} MiB (the kernel's)",
         ),
     ]  # fmt: skip
-
-
-async def _tls() -> Figure:
-    """Processor time per byte of client and server together, over that without TLS in the same turn."""
-    ratios: list[float] = []
-    for _ in range(_TURNS):
-        plain = await _cost(encrypted=False)
-        ratios.append(await _cost(encrypted=True) / plain)
-    note = f"processor time for a byte, both ends, to that of --plain; median of {_TURNS} turns"
-    return Figure("gather: TLS", round(statistics.median(ratios), 2), "", note)
-
-
-async def _cost(*, encrypted: bool) -> float:
-    """Seconds of processor time per byte: one client over one connection sends as fast as it can."""
-    async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        clients = folder / "clients.json"
-        clients.write_text(json.dumps({"clients": [{"client": "a", "token": _TOKEN}]}))
-        tls = (folder / "hub.crt", folder / "hub.key") if encrypted else None
-        server = AgentProcess(ServeOptions(clients=clients, listen="127.0.0.1:0", tls=tls))
-        await stack.enter_async_context(server)
-        ready = await server.wait_for("ready")
-        before = used_s(server.pid) + ended_s()
-        to, pin = f"127.0.0.1:{ready.integer('port')}", ready.text("tls_pin") if encrypted else None
-        sending = GatherSendOptions(
-            to=to, name="a", token=_TOKEN, tls_pin=pin, file=Path("/dev/zero"), duration=_TLS_SECONDS
-        )
-        async with AgentProcess(sending) as client:
-            delivered = (await client.finish()).integer("bytes")
-        return (used_s(server.pid) + ended_s() - before) / delivered

@@ -1,13 +1,10 @@
-"""netsim's packet hops a second on the line of Takano et al., without and with their control.
-
-`python -m experiments.bench.line [CASE] [SECONDS]` measures one scenario alone, e.g. `4 0.5`.
-"""
+"""netsim's packet hops a second on the line of Takano et al., without and with their control."""
 
 import json
 import time
 from typing import TYPE_CHECKING
 
-from experiments.bench.figure import Figure
+from experiments.bench.tools import Figure
 from groupflow.control.diffusion.plan import QUEUES
 from groupflow.sim.model import Scenario
 from groupflow.sim.runner import build

@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-from experiments.bench.figure import Figure
-from experiments.bench.processors import used_s
+from experiments.bench.tools import Figure, used_s
 from groupflow.agents import api_token
 from groupflow.files.topology import load, parse
 from groupflow.lab.controller_process import ControllerProcess

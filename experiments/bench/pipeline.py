@@ -1,20 +1,17 @@
-"""Packets a second of one core through groupflow's own P4, in process and without interfaces."""
+"""Packets a second of one core through groupflow's own P4, in process and without interfaces; its tables."""
 
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import finsy as fy
 
-from experiments.bench.figure import Figure
-from experiments.bench.frames import GROUP_PORT, group_frame
-from experiments.bench.programs import example
-from groupflow.switch import Switch
+from experiments.bench.tools import Figure, example
+from groupflow.agents.programs import find_program
+from groupflow.lab.frames import GROUP_PORT, group_frame
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
-_PACKETS = 20_000
 _ROUNDS = 5
 _PAYLOAD = 1400
 ROUTER = "02:00:00:00:00:01"
@@ -69,19 +66,13 @@ def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
     )
 
 
-def _measure(name: str, copies: int) -> Figure:
-    switch = Switch.load(BUILD / "groupflow.json", BUILD / "groupflow.p4info.txtpb")
-    switch.write(forwarding_entries(copies))
-    frame = data_frame(copies)
-    sent = 0
-    start = time.process_time()
-    for step in range(_PACKETS // 50):
-        for _ in range(50):
-            switch.inject(1, frame, step)
-        sent += len(switch.advance(step))
-    seconds = time.process_time() - start
-    assert sent == copies * _PACKETS, f"{sent} of {copies * _PACKETS} packets came out"
-    return Figure(name, round(sent / seconds), "packets/s out", f"{copies} out for each in, a call each")
+def entries() -> list[Figure]:
+    """Table entries over P4Runtime, and their memory: a client in Rust on one connection
+    (dataplane/switch/examples/entries.rs) and gfswitch, a core each."""
+    program, p4info = BUILD / "groupflow.json", BUILD / "groupflow.p4info.txtpb"
+    command = [example("groupflow-switch", "entries"), find_program("gfswitch"), program, p4info]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [Figure(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def _engines() -> list[Figure]:
@@ -120,10 +111,5 @@ def _trace() -> list[Figure]:
 
 
 def figures() -> list[Figure]:
-    """The pipeline alone, and the switch as Python uses it, where most of the time is Python's."""
-    return [
-        *_engines(),
-        *_trace(),
-        _measure("groupflow.Switch, unicast", 1),
-        _measure("groupflow.Switch, 4-way multicast", 4),
-    ]
+    """The pipeline alone, and a hop of the switch."""
+    return [*_engines(), *_trace()]

@@ -8,23 +8,8 @@ from typing import TypeAlias
 
 from rich.table import Table
 
-from experiments.bench import (
-    attack,
-    chain,
-    dispatchers,
-    entries,
-    gather,
-    line,
-    page,
-    pipeline,
-    sessions,
-    split,
-    transfer,
-    tree,
-    tuning,
-    veth,
-)
-from experiments.bench.figure import Figure
+from experiments.bench import gather, line, page, pipeline, sessions, split, tree, veth
+from experiments.bench.tools import Figure
 from groupflow.study.errors import StudyError
 from groupflow.study.experiment import Experiment, Study, always
 from groupflow.study.frame import Findings, Frame
@@ -32,21 +17,16 @@ from groupflow.study.frame import Findings, Frame
 PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "pipeline": lambda _: pipeline.figures(),
     "line": lambda _: line.figures(),
-    "entries": lambda _: entries.figures(),
-    "tuning": lambda _: tuning.figures(),
+    "entries": lambda _: pipeline.entries(),
     "sessions": lambda _: sessions.figures(),
     "gather": lambda _: gather.figures(),
     "tree": lambda _: tree.figures(),
-    "dispatchers": lambda _: dispatchers.figures(),
     "split": lambda _: split.figures(),
     "veth": lambda _: veth.figures(),
-    "chain": lambda _: chain.figures(),
-    "attack": lambda _: attack.figures(),
-    "transfer": lambda out: transfer.figures(out / "transfer"),
     "page": lambda out: page.figures(out / "page"),
 }
-LEFT_OUT = "transfers, the page and packets over veth need root: use sudo"
-AS_ROOT = ("veth", "chain", "attack", "transfer", "page")
+LEFT_OUT = "the page and packets over veth need root: use sudo"
+AS_ROOT = ("veth", "page")
 Measured: TypeAlias = tuple[str, list[Figure]]
 """a part and its figures"""
 
@@ -78,7 +58,7 @@ def find(frame: Frame[Measured], parts: Sequence[Measured]) -> Findings:
 
 
 EXPERIMENT = Experiment(
-    "throughput of switches, agents and netsim, join times and rounds of tuning on this machine",
+    "throughput of switches, agents and netsim, and times to install sessions, on this machine",
     [Study(name, "", always(name)) for name in PARTS],
     takes=("only",),
     measure=measure,

@@ -7,14 +7,15 @@ import asyncio
 import time
 from contextlib import ExitStack
 
-from experiments.bench.figure import Figure
-from experiments.bench.frames import request_frame
+from experiments.bench.tools import Figure
 from groupflow.agents.programs import find_program
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.files import variants
+from groupflow.lab.frames import request_frame
+from groupflow.model.session import NewSession
 from groupflow.model.topology import Topology
 from groupflow.p4rt.program import Program
 from groupflow.processes import Daemon
@@ -42,7 +43,9 @@ async def _until(controller: Controller, state: str, *names: str) -> None:
 async def _join_all(controller: Controller, form: Topology) -> None:
     tokens = {
         record.id: token(controller.manager.secret, record, "join")
-        for record in [(await controller.manager.create(i)).record for i in range(1, _SESSIONS + 1)]
+        for record in [
+            (await controller.manager.create(NewSession(id=i))).record for i in range(1, _SESSIONS + 1)
+        ]
     }
     request = 0
     for member in _MEMBERS:

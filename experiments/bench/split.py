@@ -23,9 +23,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.bench.figure import Figure
-from experiments.bench.processors import cpu_ns, memory_bytes, on
-from experiments.bench.programs import example
+from experiments.bench.tools import Figure, cpu_ns, example, memory_bytes, on
 from groupflow.agents.programs import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.processes import Daemon

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.bench.figure import Figure
-from experiments.bench.processors import ended_s
+from experiments.bench.tools import Figure, ended_s
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.store.memory import MemoryStore
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions

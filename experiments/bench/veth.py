@@ -6,7 +6,6 @@ machine slows all of them alike. A sender saturates port 1; the arrivals at the 
 are read from their interfaces' counters.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -24,10 +23,8 @@ from finsy import P4Schema
 from finsy.p4entity import encode_updates
 from finsy.proto import p4r
 
-from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
-from experiments.bench.processors import cpu_ns, on
-from experiments.bench.programs import example
+from experiments.bench.tools import Figure, cpu_ns, example, on
 from groupflow.agents.programs import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.lab.waiting import until
@@ -41,15 +38,14 @@ _ROOT = Path(__file__).parents[2]
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
 _COPIES = (1, 4)
 _PORTS = range(1, 2 + max(_COPIES))
-HOSTS = "hosts"  # the network namespace behind the ports
+_HOSTS = "hosts"  # the network namespace behind the ports
 _ROUNDS = 7
 _SECONDS = 1.0
 _WARM_UP_SECONDS = 0.3
-_PAYLOAD = 1400  # as the agents send it
 _DEADLINE_SECONDS = 20.0
 _STARVED = 0.2  # a sender that waits longer does not saturate a contender
-FIRST_GRPC_PORT = 9600
-DEVICE_ID = 1
+_FIRST_GRPC_PORT = 9600
+_DEVICE_ID = 1
 _CPUS = sorted(os.sched_getaffinity(0))
 
 
@@ -65,16 +61,6 @@ class Result(NamedTuple):
     """processor time of the contender, with the kernel's part, for a packet that arrived; the median"""
     starved: float
     """share of the time that the sender waited for a processor; the median"""
-
-
-class _Options(NamedTuple):
-    rounds: int
-    seconds: float
-    payload: int
-    switches: Sequence[str]
-    """gfswitch programs"""
-    bmv2: bool
-    """whether to measure simple_switch_grpc, too, where it is installed"""
 
 
 class _Contender:
@@ -95,7 +81,7 @@ class _Contender:
 
     def start(self, copies: int) -> None:
         """Begins to forward `copies` of each packet."""
-        command = [str(tool()), "forward", self.interface(1)]
+        command = [str(_tool()), "forward", self.interface(1)]
         command += [self.interface(port) for port in range(2, 2 + copies)]
         self._run(command)
 
@@ -125,7 +111,7 @@ class _Contender:
         return on(_CPUS[1:])
 
 
-class Switch(_Contender):
+class _Switch(_Contender):
     """gfswitch or simple_switch_grpc."""
 
     def __init__(self, name: str, number: int, program: str) -> None:
@@ -134,59 +120,59 @@ class Switch(_Contender):
 
     def start(self, copies: int) -> None:
         """Runs the switch and installs program, routes and groups."""
-        address = f"127.0.0.1:{FIRST_GRPC_PORT + self.number}"
+        address = f"127.0.0.1:{_FIRST_GRPC_PORT + self.number}"
         command = [self._program]
         for port in _PORTS:
             command += ["-i", f"{port}@{self.interface(port)}"]
-        command += ["--device-id", str(DEVICE_ID), "--no-p4"]
+        command += ["--device-id", str(_DEVICE_ID), "--no-p4"]
         bmv2 = self.name == _BMV2
-        command += ["--thrift-port", str(FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
+        command += ["--thrift-port", str(_FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
         self._run([*command, "--", "--grpc-server-addr", address, "--cpu-port", "510"])
-        asyncio.run(set_up(address, copies))
+        asyncio.run(_set_up(address, copies))
 
     def _place(self) -> Sequence[str]:
         # BMv2 has several busy threads, which one processor would throttle.
         return [] if self.name == _BMV2 else super()._place()
 
 
-async def set_up(address: str, copies: int) -> None:
+async def _set_up(address: str, copies: int) -> None:
     """Gives a switch groupflow's program and the entries for so many copies, once it listens."""
     program = Program.load(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
     encoded = encode_updates(forwarding_entries(copies), P4Schema(program.p4info))
     if not await until(lambda: accepts(*parse_address(address)), _DEADLINE_SECONDS):
         raise RunFailedError(f"no switch listens at {address} after {_DEADLINE_SECONDS:g} s")
-    await write_entries(address, DEVICE_ID, program, [u for u in encoded if isinstance(u, p4r.Update)])
+    await write_entries(address, _DEVICE_ID, program, [u for u in encoded if isinstance(u, p4r.Update)])
 
 
-def ip(*arguments: str) -> None:
+def _ip(*arguments: str) -> None:
     """Runs iproute2."""
     subprocess.run(["ip", *arguments], check=True)
 
 
-def tool() -> Path:
+def _tool() -> Path:
     """The sender and bare forwarder."""
     return example("groupflow-switch", "veth")
 
 
 @contextmanager
-def sender(interface: str, frame: bytes, *rate: str) -> Generator[int]:
-    """Sends from a host while the block runs, at most `rate` packets/s if given. Yields the process's id."""
-    send = [str(tool()), "send", interface, frame.hex(), *rate]
-    command = [*on(_CPUS[:1]), "ip", "netns", "exec", HOSTS, *send]
+def _sender(interface: str, frame: bytes) -> Generator[int]:
+    """Sends from a host while the block runs. Yields the process's id."""
+    send = [str(_tool()), "send", interface, frame.hex()]
+    command = [*on(_CPUS[:1]), "ip", "netns", "exec", _HOSTS, *send]
     with Daemon("the sender", command, None) as sending:
         yield sending.pid
 
 
-def wire(contender: _Contender) -> None:
+def _wire(contender: _Contender) -> None:
     """Makes the pairs between a contender's ports and its hosts."""
     for port in _PORTS:
         near, far = contender.interface(port), contender.host(port)
-        ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", HOSTS)
-        ip("link", "set", near, "arp", "off", "up")
-        ip("-n", HOSTS, "link", "set", far, "arp", "off", "up")
+        _ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", _HOSTS)
+        _ip("link", "set", near, "arp", "off", "up")
+        _ip("-n", _HOSTS, "link", "set", far, "arp", "off", "up")
 
 
-def counters(pid: int) -> dict[str, tuple[int, int]]:
+def _counters(pid: int) -> dict[str, tuple[int, int]]:
     """Packets received and sent by each interface of the process's network namespace."""
     lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
     fields = {name.strip(): text.split() for name, _, text in (line.partition(":") for line in lines)}
@@ -207,13 +193,13 @@ class _Round(NamedTuple):
     starved: float
 
 
-def _measure(contender: _Contender, copies: int, options: _Options) -> _Round:
+def _measure(contender: _Contender, copies: int) -> _Round:
     ports = range(2, 2 + copies)
-    with sender(contender.host(1), data_frame(copies, options.payload)) as pid:
+    with _sender(contender.host(1), data_frame(copies)) as pid:
         time.sleep(_WARM_UP_SECONDS)
-        before, start, cpu, waited = counters(pid), time.perf_counter(), contender.cpu_ns(), _waited_ns(pid)
-        time.sleep(options.seconds)
-        after, end, cpu = counters(pid), time.perf_counter(), contender.cpu_ns() - cpu
+        before, start, cpu, waited = _counters(pid), time.perf_counter(), contender.cpu_ns(), _waited_ns(pid)
+        time.sleep(_SECONDS)
+        after, end, cpu = _counters(pid), time.perf_counter(), contender.cpu_ns() - cpu
         starved = (_waited_ns(pid) - waited) / 1e9 / (end - start)
     contender.check()
     hosts = [contender.host(port) for port in ports]
@@ -222,48 +208,47 @@ def _measure(contender: _Contender, copies: int, options: _Options) -> _Round:
     return _Round(received / (end - start), offered / (end - start), cpu / max(received, 1), starved)
 
 
-def prepare() -> None:
-    """Makes namespaces of `run_apart` ready: another for hosts, no IPv6."""
+def _prepare() -> None:
+    """Makes namespaces of `_apart` ready: another for hosts, no IPv6."""
     Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     Path("/run/netns").mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "none", "/run/netns"], check=True)
-    ip("link", "set", "lo", "up")
-    ip("netns", "add", HOSTS)
+    _ip("link", "set", "lo", "up")
+    _ip("netns", "add", _HOSTS)
     subprocess.run(
-        ["ip", "netns", "exec", HOSTS, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"], check=True
+        ["ip", "netns", "exec", _HOSTS, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"], check=True
     )
 
 
-def run_apart(module: str, argument: str) -> Any:
-    """The JSON that a module prints when it runs in namespaces that end with it."""
+def _apart() -> Any:
+    """The JSON that this module prints when it runs in namespaces that end with it."""
     apart = ["unshare", "-n", "-m", "-p", "--fork", "--mount-proc", "--kill-child"]
-    inside = [sys.executable, "-m", module, "--inside", argument]
+    inside = [sys.executable, "-m", "experiments.bench.veth"]
     done = subprocess.run([*apart, *inside], check=True, stdout=subprocess.PIPE, cwd=_ROOT)
     return json.loads(done.stdout)
 
 
-def _inside(options: _Options) -> list[Result]:
+def _inside() -> list[Result]:
     """The measurement, in namespaces of its own."""
-    prepare()
-    contenders = [_Contender(_BARE, 0)]
-    for program in options.switches:
-        contenders.append(Switch(program, len(contenders), program))
-    if options.bmv2 and (program := shutil.which(_BMV2)):
-        contenders.append(Switch(_BMV2, len(contenders), program))
+    _prepare()
+    gfswitch = str(find_program("gfswitch"))
+    contenders = [_Contender(_BARE, 0), _Switch(gfswitch, 1, gfswitch)]
+    if program := shutil.which(_BMV2):
+        contenders.append(_Switch(_BMV2, 2, program))
     for contender in contenders:
-        wire(contender)
-    return [result for copies in _COPIES for result in _compare(contenders, copies, options)]
+        _wire(contender)
+    return [result for copies in _COPIES for result in _compare(contenders, copies)]
 
 
-def _compare(contenders: Sequence[_Contender], copies: int, options: _Options) -> list[Result]:
+def _compare(contenders: Sequence[_Contender], copies: int) -> list[Result]:
     rounds: dict[str, list[_Round]] = {contender.name: [] for contender in contenders}
     with ExitStack() as stack:
         for contender in contenders:
             stack.callback(contender.stop)
             contender.start(copies)
-        for _ in range(options.rounds):
+        for _ in range(_ROUNDS):
             for contender in contenders:
-                rounds[contender.name].append(_measure(contender, copies, options))
+                rounds[contender.name].append(_measure(contender, copies))
     bare = [measured.received for measured in rounds[_BARE]]
     return [
         Result(
@@ -278,12 +263,6 @@ def _compare(contenders: Sequence[_Contender], copies: int, options: _Options) -
     ]
 
 
-def _measure_apart(options: _Options) -> list[Result]:
-    """Runs this module in namespaces that end with it."""
-    values = run_apart("experiments.bench.veth", json.dumps(options))
-    return [Result(*each) for each in values]
-
-
 def _note(result: Result) -> str:
     note = f"{result.ratio:.2f} of the bare forwarder; {result.cost_ns:,.0f} ns of a processor each"
     if result.starved > _STARVED:
@@ -293,7 +272,6 @@ def _note(result: Result) -> str:
 
 def figures() -> list[Figure]:
     """Both figures of gfswitch, and of BMv2 where it is installed. Needs root."""
-    options = _Options(_ROUNDS, _SECONDS, _PAYLOAD, [str(find_program("gfswitch"))], True)
     names = {1: "veth, unicast", 4: "veth, 4-way multicast"}
     return [
         Figure(
@@ -302,32 +280,9 @@ def figures() -> list[Figure]:
             "packets/s out",
             _note(result),
         )
-        for result in _measure_apart(options)
+        for result in (Result(*each) for each in _apart())
     ]
 
 
-def main() -> int:
-    """Runs this benchmark alone, with other programs to compare."""
-    parser = argparse.ArgumentParser(description="gfswitch over veth, beside a forwarder without P4")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS)
-    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of each round")
-    parser.add_argument("--payload", type=int, default=_PAYLOAD, help="bytes behind the group header")
-    parser.add_argument(
-        "--gfswitch", action="append", default=[], help="another gfswitch than .venv's; repeatable"
-    )
-    parser.add_argument("--no-bmv2", action="store_true", help="leave simple_switch_grpc out")
-    parser.add_argument("--inside", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside:
-        json.dump(_inside(_Options(*json.loads(given.inside))), sys.stdout)
-        return 0
-    switches = given.gfswitch or [str(find_program("gfswitch"))]
-    for result in _measure_apart(
-        _Options(given.rounds, given.seconds, given.payload, switches, not given.no_bmv2)
-    ):
-        print(f"{result.copies} x {result.contender}: {result.received:,.0f} packets/s, {_note(result)}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    json.dump(_inside(), sys.stdout)

@@ -1,10 +1,10 @@
 """The cases, for real packets and for netsim, and the figures that compare them."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-from experiments.common.nearness import Nearness
-from groupflow.agents.bone.options import METHODS, REPAIRS, Method, Repair
+from experiments.common.beside import apart
+from groupflow.agents.bone.options import Method, Repair
 from groupflow.files import variants
 from groupflow.model.topology import Topology
 
@@ -68,7 +68,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Comparison(Nearness):
+class Comparison:
     """A quantity of a case, as the mean over its runs."""
 
     case: Case
@@ -81,12 +81,16 @@ class Comparison(Nearness):
     """standard deviation of netsim's runs"""
 
     @property
+    def difference(self) -> float:
+        return apart(self.kernel, self.netsim)
+
+    @property
     def plausible(self) -> bool:
         """Whether so few runs of netsim's could have this mean: it is within two standard errors."""
         return abs(self.kernel - self.netsim) <= 2 * self.spread / self.runs**0.5
 
 
-ALL = tuple(Case(method, repair) for method in METHODS for repair in REPAIRS)
+ALL = tuple(Case(method, repair) for method in get_args(Method) for repair in get_args(Repair))
 FEW = (Case("scheduled", "go-back-n"), Case("scheduled", "selective"), Case("unicast", "selective"))
 
 

@@ -18,7 +18,8 @@ _COLOURS = {name: f"#0000{number:02x}" for number, name in enumerate(_NAMES, 0xE
 """stand for the style sheet's variables, which differ between light and dark"""
 _KINDS = {"groupflow": _COLOURS["group"], "TCP": _COLOURS["tcp"]}
 _STYLE = {
-    "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
+    "svg.fonttype": "none", "font.size": 9, "axes.grid": False, "grid.alpha": 1,
+    "axes.spines.top": False, "axes.spines.right": False,
     "axes.titlelocation": "left", "axes.titlesize": 9, "axes.titleweight": "bold", "axes.axisbelow": True,
     "grid.color": _COLOURS["grid"], "axes.edgecolor": _COLOURS["soft"], "text.color": _COLOURS["ink"],
     "xtick.color": _COLOURS["soft"], "ytick.color": _COLOURS["soft"], "axes.labelcolor": _COLOURS["soft"],

@@ -10,11 +10,10 @@ from typing import cast
 
 import numpy as np
 
-from experiments.common.flows import Flow
 from experiments.common.scripts import samples, script
 from experiments.diffusion import on_bmv2
 from experiments.diffusion.install import install, shape
-from experiments.diffusion.result import Method, Plan, Result
+from experiments.diffusion.result import Flow, Method, Plan, Result
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running

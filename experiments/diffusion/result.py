@@ -7,12 +7,21 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.common.flows import Flow
-
 Series = NDArray[np.float64]
 Method: TypeAlias = Literal["tcp", "dfc", "shaped"]
 """TCP alone; with control; with control and hosts that shape to eq. 9's rate"""
 METHODS: Mapping[Method, str] = {"tcp": "-", "dfc": "DFC", "shaped": "DFC, hosts shape"}
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A greedy TCP flow between two hosts of a topology."""
+
+    name: str
+    sender: str
+    receiver: str
+    port: int
+    start_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,15 @@
 
 import csv
 from collections.abc import Generator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import RenderableType
 from rich.table import Table
 
-from experiments.common.flows import Flow
-from experiments.common.nearness import WITHIN
-from experiments.diffusion import figure, kernel, on_bmv2, simulated
-from experiments.diffusion.compare import Comparison, compare
-from experiments.diffusion.result import METHODS, Plan, Result
+from experiments.common.beside import Comparison, shown
+from experiments.diffusion import kernel, on_bmv2, simulated
+from experiments.diffusion.compare import compare, draw
+from experiments.diffusion.result import METHODS, Flow, Plan, Result
 from groupflow.files import variants
 from groupflow.lab.network import SwitchKind
 from groupflow.model.topology import Topology
@@ -48,9 +46,9 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     plan, topology, out = frame.runs[0], _topology(frame.options), frame.options.out
     comparisons = compare(plan, results)
     _write_queues(out / "queues.csv", results)
-    figure.draw(out / "diffusion.png", plan, list(topology.switches)[:-1], results)
+    draw(out / "diffusion.png", plan, list(topology.switches)[:-1], results)
     form = _form(plan, results, comparisons)
-    told = [asdict(each) for each in comparisons]
+    told = [each.form() for each in comparisons]
     return Findings({"summary.json": form}, told, _tables(plan, results, comparisons))
 
 
@@ -69,7 +67,7 @@ def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compariso
         }
         for result in results
     ]
-    compared = [asdict(c) | {"difference": c.difference, "within": c.within} for c in comparisons]
+    compared = [each.form() for each in comparisons]
     return {"runs": rows, "comparison": compared}
 
 
@@ -98,12 +96,7 @@ def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compari
         goodput.append(f"{result.fairness:.2f}")
         goodput.append(str(result.dropped))
         table.add_row(result.where, result.control, METHODS[result.method], *goodput, again, queues)
-    beside = Table("where", "TCP", "control", "quantity", "kernel", "netsim", "differs by")
-    for c in comparisons:
-        figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}" if not c.within else "")
-        beside.add_row(c.where, c.control, METHODS[c.method], f"{c.quantity}, {c.unit}", *figures)
-    near = sum(c.within for c in comparisons)
-    return [table, beside, f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}"]
+    return [table, *shown(comparisons)]
 
 
 EXPERIMENT = Experiment(

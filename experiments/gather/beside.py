@@ -1,42 +1,22 @@
 """The same runs in netsim, and a comparison: throughput of high and of low priority clients."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from rich.console import Console
 
-from experiments.common.nearness import Nearness
+from experiments.common.beside import Comparison
 from experiments.gather.labs import title
 from groupflow.sim.model import Variant
 from groupflow.study.pool import run_all
-from papers.sakajiri.claims import after, before, during, whole
-from papers.sakajiri.outcome import SIMULATION, Outcome, Span
+from papers.sakajiri.claims import When, after, before, during, whole
+from papers.sakajiri.outcome import SIMULATION, Outcome
 from papers.sakajiri.paper import HIGH, LOW, Run, Tcp
 
 VARIANTS: dict[Tcp, Variant] = {"reno": "sack", "cubic": "cubic"}
 """Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without"""
-
-
-@dataclass(frozen=True)
-class Comparison(Nearness):
-    """One quantity of one run, on the real network and in netsim. Mb/s."""
-
-    run: Run
-    quantity: str
-    kernel: float
-    netsim: float
-
-    def form(self) -> dict[str, Any]:
-        return {
-            **case_form(self.run),
-            "quantity": self.quantity,
-            "kernel_mbps": round(self.kernel, 4),
-            "netsim_mbps": round(self.netsim, 4),
-            "difference": self.difference,
-            "within": self.within,
-        }
 
 
 def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:
@@ -56,7 +36,7 @@ def compare(real: Sequence[Outcome], netsim: Sequence[Outcome]) -> list[Comparis
     """All quantities of the runs that exist both on the real network and in netsim."""
     others = {outcome.run: outcome for outcome in netsim}
     return [
-        Comparison(outcome.run, name, here, there)
+        Comparison(title(outcome.run), case_form(outcome.run), name, "Mb/s", here, there)
         for outcome in real
         if outcome.run in others
         for (name, here), (_, there) in zip(quantities(outcome), quantities(others[outcome.run]), strict=True)
@@ -71,7 +51,7 @@ def quantities(outcome: Outcome) -> Iterator[tuple[str, float]]:
             yield f"{group}{when and ', '}{when}", sum(there) / len(there) if there else 0.0
 
 
-def spans(run: Run) -> list[tuple[str, Callable[[Outcome], Span]]]:
+def spans(run: Run) -> list[tuple[str, When]]:
     """Spans that are compared apart: with interference, the time before, during and after it."""
     if run.case.interference and run.case.situation == "paper":
         return [("before", before), ("during", during), ("after", after)]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from groupflow.study.claims import Claim
 from papers.sakajiri import claims
-from papers.sakajiri.claims import after, before, during, meets, whole
-from papers.sakajiri.outcome import Outcome, Outcomes, Span
+from papers.sakajiri.claims import When, after, before, during, meets, whole
+from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import HIGH, LOW, NAMES, Case, Method
 
 OTHERS: tuple[Method, ...] = ("kernel-1", "climber")
-Spans = dict[str, Callable[[Outcome], Span]]
+Spans = dict[str, When]
 """by the words for the span in a claim"""
 
 

@@ -12,26 +12,26 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
 from pydantic import TypeAdapter
 
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
-from experiments.gather.network import lengthen, set_packets, topology
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.errors import ClientError
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.agents.gather.service import GatherService
 from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Policy
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.tuner import Tuner
-from groupflow.lab.controller_process import ControllerError, ControllerProcess
-from groupflow.lab.leftovers import InUseError
+from groupflow.errors import Error
+from groupflow.files.topology import parse
+from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
-from groupflow.lab.network import Network, NetworkError, running
-from groupflow.p4rt.control_socket import ControlError
-from groupflow.processes import DaemonError
+from groupflow.lab.network import Network, running
+from groupflow.model.topology import Topology
 from groupflow.sim.gather import Sender
 from groupflow.study.errors import RunFailedError, first_of
+from papers.sakajiri import network as simulated
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
 from papers.sakajiri.paper import MEGABIT, Run
@@ -43,7 +43,29 @@ TOKEN = "c0ffee"
 ENDLESS = Path("/dev/zero")
 UNBOUNDED = 256 << 20
 """bytes of receive buffers where the kernel decides, so large that they do not bound it"""
-ERRORS = (ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
+MTU = simulated.PACKET
+"""bytes: a segment has netsim's 1,000 bytes of payload, with IP's and TCP's headers and timestamps"""
+_SEEDS = 60
+
+
+def topology(run: Run) -> Topology:
+    """The network of a run. A switch draws losses by its device id: another seed gives other losses."""
+    form = simulated.topology(run.case)
+    for number, switch in enumerate(form["switches"].values(), 1):
+        switch["device_id"] = run.seed % _SEEDS * 4 + number
+    return parse(yaml.safe_dump(form, sort_keys=False), "gather")
+
+
+def set_packets(network: Network) -> None:
+    """Makes all hosts send packets of netsim's size."""
+    for host in network.hosts.values():
+        host.run_script(f"ip link set dev {host.spec.interface} mtu {MTU}")
+
+
+def lengthen(network: Network, client: str, rtt_ms: int) -> None:
+    """Changes the round trip of a client from now on."""
+    delay = simulated.access_ns(rtt_ms)
+    network.change_link(client, simulated.router(client), f"delay={delay}ns")
 
 
 class Lab:
@@ -192,7 +214,7 @@ def main(folder: Path) -> int:
         outcome = run_lab(run, folder)
         (folder / OUTCOME).write_bytes(TypeAdapter(LabOutcome).dump_json(outcome))
         code = 0
-    except* (RunFailedError, *ERRORS) as errors:
+    except* Error as errors:
         (folder / ERROR).write_text(f"{first_of(errors)}\n")
     return code
 

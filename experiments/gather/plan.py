@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-from experiments.gather import claims, figure
+from experiments.gather import claims
+from groupflow.study.drawing import line as look
+from groupflow.study.drawing import save, subplots
 from groupflow.study.experiment import AnyStudy
-from papers.sakajiri.outcome import SIMULATION
-from papers.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale, Tcp
+from papers.sakajiri.figures import SHOWN, line, targets
+from papers.sakajiri.outcome import SIMULATION, Outcomes
+from papers.sakajiri.paper import FULL, NAMES, QUICK, Case, Method, Run, Scale, Tcp
 from papers.sakajiri.studies import STUDIES as SIMULATED
 from papers.sakajiri.studies import range as over_links
 from papers.sakajiri.studies import start, thresholds
@@ -52,7 +56,7 @@ def _model(name: str) -> AnyStudy:
         return _runs(cases, COMPRESSED if quick else FULL, seed)
 
     judge = claims.model_2 if interference else claims.model_1
-    return SIMULATION.study(name, f"{name} of the paper", runs, judge, partial(figure.model, name))
+    return SIMULATION.study(name, f"{name} of the paper", runs, judge, partial(_draw_model, name))
 
 
 def _study(simulated: AnyStudy) -> AnyStudy:
@@ -75,6 +79,25 @@ def range_cases(values: dict[str, tuple[float, ...]]) -> list[Case]:
 
 def _runs(cases: Iterable[Case], scale: Scale, seed: int) -> list[Run]:
     return [Run(case, seed, scale) for case in dict.fromkeys(cases)]
+
+
+def _draw_model(name: str, path: Path, found: Outcomes) -> None:
+    tcps = list(dict.fromkeys(case.tcp for case in found))
+    methods = list(dict.fromkeys(case.method for case in found))
+    drawing, axes = subplots(
+        len(tcps), len(methods), figsize=(3.6 * len(methods), 2.9 * len(tcps)), sharex=True, sharey=True,
+        squeeze=False,
+    )  # fmt: skip
+    for case, outcomes in found.items():
+        axis = axes[tcps.index(case.tcp)][methods.index(case.method)]
+        for number, client in enumerate(SHOWN):
+            line(axis, outcomes[0], (client,), f"Terminal {client[1]}", **look(number))
+        targets(axis, outcomes[0])
+        axis.set_title(f"{NAMES[case.method]}, {case.tcp}")
+        axis.label_outer()
+    axes[0][0].legend(ncols=2)
+    drawing.suptitle(f"{name.replace('-', ' ').capitalize()}, kernel TCP under Mininet")
+    save(drawing, path)
 
 
 PAPERS = [_model(name) for name in MODELS]

@@ -5,11 +5,9 @@ from contextlib import closing
 from typing import Any
 
 from rich.console import RenderableType
-from rich.table import Table
 
-from experiments.common.nearness import WITHIN
+from experiments.common.beside import shown as beside_netsim
 from experiments.gather import beside, labs, plan
-from experiments.gather.beside import Comparison
 from experiments.gather.measured import LabOutcome
 from groupflow.study.errors import StudyError
 from groupflow.study.experiment import Experiment
@@ -52,18 +50,9 @@ def find(frame: Frame[Outcome], measured: Sequence[Outcome]) -> Findings:
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }
-    tables = [*(_compared(compared) if compared else []), *shown(claims)]
+    tables: list[RenderableType] = [*beside_netsim(compared)] if compared else []
+    tables += shown(claims)
     return Findings({"results.json": form}, form, tables, mistake=mistake)
-
-
-def _compared(compared: Sequence[Comparison]) -> list[RenderableType]:
-    table = Table("run", "quantity", "kernel Mb/s", "netsim Mb/s", "differs by")
-    for each in compared:
-        apart = "" if each.within else f"{each.difference:+.0%}"
-        rates = (f"{each.kernel:.2f}", f"{each.netsim:.2f}")
-        table.add_row(labs.title(each.run), each.quantity, *rates, apart)
-    near = sum(each.within for each in compared)
-    return [table, f"within {WITHIN:.0%} of the real network: {near} of {len(compared)}"]
 
 
 def outcome_form(outcome: LabOutcome) -> dict[str, Any]:

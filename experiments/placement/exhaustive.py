@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from itertools import combinations, product
 
+from groupflow.placement.choose import nearest
 from groupflow.placement.costs import completion_time, connections, link_bytes
-from groupflow.placement.layout import nearest
 from groupflow.placement.problem import Objective, Overlay, Problem
 
 Cost = Callable[[Overlay | None], float]

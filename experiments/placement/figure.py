@@ -29,7 +29,6 @@ def _curves(axis: Axes, name: str, curves: Sequence[Curve]) -> None:
                 agents, curve.low, curve.high, color=COLOURS[LOOKS[curve.objective]], alpha=0.15
             )
     axis.set(title=name, xlabel="agents at most", ylabel="cost / cost of unicast", ylim=(0, 1.05))
-    axis.grid(alpha=0.25)
     axis.legend()
 
 
@@ -51,5 +50,4 @@ def _ratios(axis: Axes, all_ratios: Sequence[Ratios]) -> None:
         ylabel="part of the networks",
         ylim=(0.8, 1.005),
     )
-    axis.grid(alpha=0.25)
     axis.legend(loc="lower right")

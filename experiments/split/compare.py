@@ -1,35 +1,27 @@
-"""The distance between netsim and the real network: both measurements of one case, quantity by quantity."""
+"""Both measurements of one case, quantity by quantity."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from statistics import fmean
 
-from experiments.common.nearness import Nearness
-from experiments.split.plan import SENDER, Result, Where
-from papers.icn2011.paper import Case
+import numpy as np
+
+from experiments.common.beside import Comparison
+from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where, form, title
+from groupflow.study.drawing import bar, save, subplots
+from papers.icn2011.paper import METHODS, Method
 
 NETWORKS = ("b", "c", "d")
-
-
-@dataclass(frozen=True)
-class Comparison(Nearness):
-    """One quantity of one case, on the real network and in netsim."""
-
-    case: Case
-    where: Where
-    """variant of netsim's run"""
-    quantity: str
-    unit: str
-    kernel: float
-    netsim: float
-    expected: bool
-    """whether both should be near: throughput and bytes on links should, the fill of a cache need not"""
 
 
 def compare(results: Sequence[Result]) -> list[Comparison]:
     """All quantities of each case on the real network, beside each variant of netsim's that was run."""
     return [
-        Comparison(run.case, other.where, name, unit, here, there, expected)
+        Comparison(
+            title(run.case) + (", exact" if other.where == "netsim exact" else ""),
+            {**form(run.case), "where": other.where},
+            *(name, unit, here, there, expected),
+        )
         for run in results
         if run.where == "kernel"
         for other in results
@@ -69,3 +61,35 @@ _BACK = {("s1", SENDER), ("s2", "s1")}
 
 def _total(values: Iterable[float]) -> float:
     return sum(values, 0.0)
+
+
+PLACES: tuple[Where, ...] = ("kernel", "netsim", "netsim exact")
+
+LABELS: dict[Method, str] = {"unicast": "unicast", "n2n": "N2N", "e2e": "E2E"}
+
+
+def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
+    """Draws a row for each TCP: throughput, bytes on the link between the switches, the cache at s1."""
+    shown: list[tuple[str, Callable[[Result], float]]] = [
+        ("throughput of a member, Mb/s", lambda r: fmean(r.throughput_bps.values()) / 1e6),
+        ("bytes on s1-s2, MB", lambda r: r.link_bytes["s1", "s2"] / 1e6),
+        ("most in the cache at s1, MB", lambda r: r.cache_peak_bytes.get("s1", 0) / 1e6),
+    ]
+    size = (11, 2.9 * len(plan.tcp))
+    figure, grid = subplots(len(plan.tcp), len(shown), figsize=size, squeeze=False)
+    places: list[tuple[Method, int]] = [(method, members) for method in METHODS for members in plan.members]
+    for row, tcp in zip(grid, plan.tcp, strict=True):
+        for axis, (label, value) in zip(row, shown, strict=True):
+            for number, where in enumerate(PLACES):
+                shown_here = [r for r in results if (r.where, r.case.tcp) == (where, tcp)]
+                found = {(r.case.method, r.case.members): value(r) for r in shown_here}
+                at = [place for place, key in enumerate(places) if key in found]
+                heights = [found[places[place]] for place in at]
+                offsets = np.array(at, dtype=np.float64) + 0.28 * (number - 1)
+                axis.bar(offsets, heights, 0.26, label=where, **bar(number))
+            names = [f"{LABELS[method]}\nto {3 * members}" for method, members in places]
+            axis.set_xticks(range(len(places)), names, fontsize="small")
+            axis.set(title=f"{label} ({CONTROLS[tcp]})")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(PLACES))
+    save(figure, path)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from groupflow.files import variants
 from groupflow.model.topology import Topology
 from groupflow.sim.model import Variant
-from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case, Method
+from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, NAMES, SENDERS, Case, Method
 
 Where: TypeAlias = Literal["kernel", "netsim", "netsim exact"]
 """`kernel`: the real network; `netsim`: E2E as a program over kernel TCP can do it; `netsim exact`: E2E as in
@@ -115,3 +115,17 @@ class Result:
         """The paper's bandwidth consumption: bytes on a sender's link; of several senders, the mean."""
         sources = {source for source, _ in self.received_bps}
         return fmean(sum(n for (one, _), n in self.link_bytes.items() if one == each) for each in sources)
+
+
+def title(case: Case) -> str:
+    senders = f", {case.senders} senders" if case.senders > 1 else ""
+    return f"{NAMES[case.method]} to {3 * case.members}{senders}, {_control(case)}"
+
+
+def form(case: Case) -> dict[str, str]:
+    return {"method": case.method, "members": str(3 * case.members), "tcp": _control(case)}
+
+
+def _control(case: Case) -> str:
+    """The congestion control: a group session's own, or a TCP's."""
+    return "its own" if case.method == "group" else CONTROLS[case.tcp]

@@ -9,13 +9,12 @@ from statistics import fmean
 from rich.console import RenderableType
 from rich.table import Table
 
-from experiments.common.nearness import WITHIN
-from experiments.split import figure, group, kernel, simulated
-from experiments.split.compare import Comparison, compare
-from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where
+from experiments.common.beside import Comparison, shown
+from experiments.split import group, kernel, simulated
+from experiments.split.compare import compare, draw
+from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where, form, title
 from groupflow.study.experiment import AnyStudy, Experiment, Study
 from groupflow.study.frame import Findings, Frame
-from papers.icn2011.paper import NAMES, Case
 
 
 def _split(quick: bool, seed: int) -> list[Plan]:
@@ -38,13 +37,13 @@ def _four(quick: bool, seed: int) -> list[Plan]:
 def measure(frame: Frame[Result]) -> Generator[Result]:
     """Each case on the real network, and in netsim; in both its forms where they differ."""
     for plan, case in ((each, case) for each in frame.runs for case in each.cases()):
-        frame.console.print(f"{_title(case)}: {plan.seconds:g} s ...")
+        frame.console.print(f"{title(case)}: {plan.seconds:g} s ...")
         messages = {source: simulated.message_times(plan, case, source) for source in case.sources}
         logs = (
             frame.options.out / "logs" / f"{case.method}-{case.senders}-{case.members}-{CONTROLS[case.tcp]}"
         )
         result = (group if case.method == "group" else kernel).run(plan, case, messages, logs)
-        frame.lagging += [f"{_title(case)}: {line}" for line in result.cpu_bound]
+        frame.lagging += [f"{title(case)}: {line}" for line in result.cpu_bound]
         yield result
         forms: tuple[Where, ...] = ("netsim", "netsim exact") if case.method == "e2e" else ("netsim",)
         for where in forms:
@@ -58,7 +57,7 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     rows = [
         {
             "where": result.where,
-            **_case(result.case),
+            **form(result.case),
             "throughput_bps": result.throughput_bps,
             "received_bps": {">".join(stream): bps for stream, bps in result.received_bps.items()},
             "link_bytes": {f"{one}>{other}": count for (one, other), count in result.link_bytes.items()},
@@ -80,10 +79,10 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     )
     for plan in frame.runs:
         if not plan.many:
-            figure.draw(out / "split.png", plan, results)
-    told = [_form(each) for each in comparisons]
-    form = {"plan": asdict(frame.runs[0]), "runs": rows, "comparison": told}
-    return Findings({"summary.json": form}, told, _tables(results, comparisons))
+            draw(out / "split.png", plan, results)
+    told = [each.form() for each in comparisons]
+    summary = {"plan": asdict(frame.runs[0]), "runs": rows, "comparison": told}
+    return Findings({"summary.json": summary}, told, _tables(results, comparisons))
 
 
 def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[tuple[Result, Sequence[str]]]) -> None:
@@ -91,7 +90,7 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[tuple[Result,
         table = csv.writer(file)
         table.writerow(["where", "method", "members", "tcp", *columns])
         for result, cells in rows:
-            table.writerow([result.where, *_case(result.case).values(), *cells])
+            table.writerow([result.where, *form(result.case).values(), *cells])
 
 
 def _tables(results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:
@@ -101,45 +100,8 @@ def _tables(results: Sequence[Result], comparisons: Sequence[Comparison]) -> lis
         mean = [f"{bps / 1e6:.2f}" for bps in (fmean(r.throughput_bps.values()), r.least_bps)]
         links = [f"{r.link_bytes[ends] / 1e6:.1f}" for ends in ((SENDER, "s1"), ("s1", "s2"))]
         caches = [f"{r.cache_peak_bytes[s] / 1e6:.2f}" if r.cache_peak_bytes else "" for s in ("s1", "s2")]
-        table.add_row(_title(r.case), r.where, *mean, *links, *caches, str(r.dropped))
-    apart = Table("run", "netsim's form", "quantity", "kernel", "netsim", "differs by")
-    for c in comparisons:
-        if c.expected and not c.within:
-            figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}")
-            form = "exact" if c.where == "netsim exact" else ""
-            apart.add_row(_title(c.case), form, f"{c.quantity}, {c.unit}", *figures)
-    expected = [c for c in comparisons if c.expected and c.where == "netsim"]
-    near = sum(c.within for c in expected)
-    near_all = f"throughput and link bytes within {WITHIN:.0%} of the real network: {near} of {len(expected)}"
-    return [table, *([apart] if apart.rows else []), near_all]
-
-
-def _title(case: Case) -> str:
-    senders = f", {case.senders} senders" if case.senders > 1 else ""
-    return f"{NAMES[case.method]} to {3 * case.members}{senders}, {_control(case)}"
-
-
-def _case(case: Case) -> dict[str, str]:
-    return {"method": case.method, "members": str(3 * case.members), "tcp": _control(case)}
-
-
-def _control(case: Case) -> str:
-    """The congestion control: a group session's own, or a TCP's."""
-    return "its own" if case.method == "group" else CONTROLS[case.tcp]
-
-
-def _form(c: Comparison) -> dict[str, object]:
-    return {
-        **_case(c.case),
-        "where": c.where,
-        "quantity": c.quantity,
-        "unit": c.unit,
-        "kernel": c.kernel,
-        "netsim": c.netsim,
-        "difference": c.difference,
-        "within": c.within,
-        "expected": c.expected,
-    }
+        table.add_row(title(r.case), r.where, *mean, *links, *caches, str(r.dropped))
+    return [table, *shown(comparisons)]
 
 
 STUDIES: list[AnyStudy] = [

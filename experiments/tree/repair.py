@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from experiments.tree.service import Processes, address, processes
-from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
+from groupflow.lab.trees import Processes, Source, Subscriber, address, finish, processes
 from groupflow.lab.waiting import until
 from groupflow.study.errors import RunFailedError
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions

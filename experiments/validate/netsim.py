@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from experiments.bench.processors import ended_s
+from experiments.bench.tools import ended_s
 from experiments.validate.scenarios import Scenario
 
 _WORKSPACE = Path(__file__).parents[2] / "dataplane"

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.bench.processors import ended_s
+from experiments.bench.tools import ended_s
 from experiments.validate.scenarios import Scenario
 from groupflow.study.errors import StudyError
 

@@ -23,10 +23,8 @@ def table_1(path: Path, found: Outcomes) -> None:
         right.plot(megabytes, [cell.again_percent for cell in cells], **style)
     left.set(xlabel="File [MB]", ylabel="Latency [s]", ylim=(0, None))
     right.set(xlabel="File [MB]", ylabel="Sent again [% of the file]", ylim=(0, None))
-    for axis in (left, right):
-        axis.grid(alpha=0.25)
-    left.legend(fontsize="small")
-    drawing.suptitle("Table 1: three rims; lines are netsim's, marks the paper's", fontsize="medium")
+    left.legend()
+    drawing.suptitle("Table 1: three rims; lines are netsim's, marks the paper's")
     save(drawing, path)
 
 
@@ -39,6 +37,5 @@ def bars(path: Path, title: str, named: Mapping[str, Case], found: Outcomes) -> 
             axis.bar(place, value(found[case]), 0.7, color=COLOURS[0])
         axis.set_xticks(range(len(named)), list(named), fontsize="small", rotation=30, ha="right")
         axis.set_ylabel(label)
-        axis.grid(alpha=0.25, axis="y")
-    drawing.suptitle(title, fontsize="medium")
+    drawing.suptitle(title)
     save(drawing, path)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groupflow._native import bone_steps
-from groupflow.study.drawing import COLOURS, PALE
+from groupflow.study.drawing import COLOURS
 from groupflow.study.errors import StudyError
 
 HUB: Mapping[str, str] = {
@@ -30,11 +30,13 @@ RIM: Mapping[str, str] = {
 Steps = Sequence[tuple[str, str, str]]
 
 _DPI = 110
+_DARK = 4
+"""colours that a thin arrow may have on white"""
 _STYLE = f"""
-    graph [dpi={_DPI}, nodesep=0.55, ranksep=0.5, splines=spline, fontname="DejaVu Sans", labelloc=t]
-    node [shape=box, style="rounded,filled", fillcolor="{PALE}", color="{COLOURS[0]}"]
-    node [fontname="DejaVu Sans", fontsize=11]
-    edge [fontname="DejaVu Sans", fontsize=9, arrowsize=0.7]
+    graph [dpi={_DPI}, nodesep=0.2, ranksep=0.5, splines=spline, fontname="DejaVu Sans", labelloc=t]
+    node [shape=box, style="rounded,filled", fillcolor="#eeeeee", color="{COLOURS[0]}"]
+    node [fontname="DejaVu Sans", fontsize=20]
+    edge [fontname="DejaVu Sans", fontsize=19, arrowsize=0.9, penwidth=1.4]
 """
 
 
@@ -54,8 +56,8 @@ def chart(title: str, states: Mapping[str, str], steps: Steps) -> str:
         merged.setdefault((start, to), []).append(when)
     for number, ((start, to), whens) in enumerate(merged.items()):
         aside = all("next" in when or when.startswith("END") for when in whens)
-        colour = "gray55" if aside else COLOURS[number % len(COLOURS)]
-        look = {"label": "\n".join(f" {when} " for when in whens), "color": colour, "fontcolor": colour}
+        colour = "gray55" if aside else COLOURS[number % _DARK]
+        look = {"label": "\n".join(f" {when} " for when in whens), "color": colour}
         fields = ", ".join(f"{key}={_quoted(value)}" for key, value in look.items())
         lines.append(f"{start} -> {to} [{fields}]")
     return "digraph {" + _STYLE + "".join(f"    {line}\n" for line in lines) + "}\n"

@@ -113,7 +113,7 @@ def drawn(path: Path, outcomes: Outcomes) -> None:
             name = "one after the other" if one_by_one else "all at once"
             panel.plot(list(values), list(values.values()), label=name, **marked(int(one_by_one)))
         panel.set(xlabel="Children of each host", ylabel=label, yscale="log", xscale="log")
-        panel.legend(fontsize="small")
+        panel.legend()
     save(drawing, path)
 
 

@@ -169,9 +169,9 @@ def draw(path: Path, outcomes: Outcomes) -> None:
             at = [n + 0.2 * (place - 1.5) for n in range(len(values))]
             panel.bar(at, list(values.values()), 0.2, label=way, **bar(place))
             panel.set_xticks(range(len(values)), [name.upper() for name in values])
-    copies.set_ylabel("Copies, acknowledgements too")
-    later.set_ylabel("Later than by unicast [ms]")
-    copies.legend(fontsize="small")
+    copies.set(xlabel="Link", ylabel="Copies of a message, acknowledgements too")
+    later.set(xlabel="Recipient", ylabel="Later than by unicast [ms]")
+    copies.legend()
     save(drawing, path)
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from groupflow.study.claims import Claim
 from papers.icn2011 import paper
-from papers.icn2011.judge import ByLoad, Findings, at_every_load
+from papers.icn2011.judge import ByLoad, Measured, at_every_load
 from papers.icn2011.outcome import Points
 
 TENTH = 0.1
@@ -34,16 +34,16 @@ NEVER_ZERO = 1e-9
 
 def evaluate(figure: int, points: Points) -> list[Claim]:
     """All claims about a figure, on its points."""
-    return RULES[figure](Findings(points))
+    return RULES[figure](Measured(points))
 
 
-def consumption(found: Findings) -> list[Claim]:
+def consumption(found: Measured) -> list[Claim]:
     """Claims of Fig. 6."""
     claims = [claim for method in paper.SPLIT for claim in only_data(found, method)]
     return [*claims, _proportional(found), more_than_split(found, "unicast")]
 
 
-def only_data(found: Findings, method: paper.Method) -> list[Claim]:
+def only_data(found: Measured, method: paper.Method) -> list[Claim]:
     few, many = paper.MEMBERS
     name = paper.NAMES[method]
 
@@ -64,7 +64,7 @@ def only_data(found: Findings, method: paper.Method) -> list[Claim]:
     ]  # fmt: skip
 
 
-def more_than_split(found: Findings, method: paper.Method) -> Claim:
+def more_than_split(found: Measured, method: paper.Method) -> Claim:
     """A connection for each member, or for two, consumes more than the proposed methods."""
     name = paper.NAMES[method].lower()
 
@@ -81,7 +81,7 @@ def more_than_split(found: Findings, method: paper.Method) -> Claim:
     )  # fmt: skip
 
 
-def _proportional(found: Findings) -> Claim:
+def _proportional(found: Measured) -> Claim:
     """Proportion shows below the link's capacity: at the lowest load, and with 3 members instead of 5.
 
     Where 3 members need more than the link has, the proportion is that of the whole link.
@@ -96,13 +96,13 @@ def _proportional(found: Findings) -> Claim:
     )  # fmt: skip
 
 
-def reception(found: Findings) -> list[Claim]:
+def reception(found: Measured) -> list[Claim]:
     """Claims of Fig. 7."""
     claims = [claim for method in paper.SPLIT for claim in reception_of(found, method)]
     return claims + [claim for delay in paper.DELAYS_MS for claim in _unicast_reception(found, delay)]
 
 
-def reception_of(found: Findings, method: paper.Method) -> list[Claim]:
+def reception_of(found: Measured, method: paper.Method) -> list[Claim]:
     near, far = paper.DELAYS_MS
     name = paper.NAMES[method]
 
@@ -130,7 +130,7 @@ def reception_of(found: Findings, method: paper.Method) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _unicast_reception(found: Findings, delay: int) -> list[Claim]:
+def _unicast_reception(found: Measured, delay: int) -> list[Claim]:
     first, last = found.lowest, found.highest
     start = found.at("unicast", first, delay_ms=delay).reception_mbps
     unicast = found.at("unicast", last, delay_ms=delay)
@@ -162,12 +162,12 @@ def _unicast_reception(found: Findings, delay: int) -> list[Claim]:
     ]  # fmt: skip
 
 
-def effective(found: Findings) -> list[Claim]:
+def effective(found: Measured) -> list[Claim]:
     """Claims of Fig. 8; of unicast's the fall to zero in Fig. 7 decides."""
     return [effective_of(found, method) for method in paper.SPLIT]
 
 
-def effective_of(found: Findings, method: paper.Method) -> Claim:
+def effective_of(found: Measured, method: paper.Method) -> Claim:
     return at_every_load(
         f"{method}-effective", "V.A, Figs. 7, 8",
         f"{paper.NAMES[method]}: reception in proportion to the load: a high effective throughput", "high",
@@ -181,7 +181,7 @@ def _falls(series: Sequence[float]) -> bool:
     return steps and series[-1] < DEGRADED * series[0]
 
 
-def consumption_of_four(found: Findings) -> list[Claim]:
+def consumption_of_four(found: Measured) -> list[Claim]:
     """Claims of Fig. 9."""
     first, last = found.lowest, found.highest
     used = {
@@ -213,7 +213,7 @@ def consumption_of_four(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def reception_of_four(found: Findings) -> list[Claim]:
+def reception_of_four(found: Measured) -> list[Claim]:
     """Claims of Fig. 10."""
     first, last = found.lowest, found.highest
     got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in paper.METHODS}
@@ -260,7 +260,7 @@ def stays(method: paper.Method, got: ByLoad) -> Claim:
     )  # fmt: skip
 
 
-def effective_of_four(found: Findings) -> list[Claim]:
+def effective_of_four(found: Measured) -> list[Claim]:
     """The claim of Figs. 10 and 11: D is the same with all methods, so that one quantity orders both."""
     last = found.highest
     share = {m: found.at(m, last, senders=4).effective for m in paper.METHODS}
@@ -274,7 +274,7 @@ def effective_of_four(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def caches(found: Findings) -> list[Claim]:
+def caches(found: Measured) -> list[Claim]:
     """Claims of Fig. 12."""
     last = found.highest
     ratio = {
@@ -304,14 +304,14 @@ def caches(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def one_cache(found: Findings, method: paper.Method) -> Claim:
+def one_cache(found: Measured, method: paper.Method) -> Claim:
     return at_every_load(
         f"{method}-one-cache", "V.C, Fig. 12", f"{paper.NAMES[method]}, one sender: cache ratio below 10 %",
         "< 0.1", found.over(lambda load: found.at(method, load).cache_ratio), "", most=SMALL_CACHE,
     )  # fmt: skip
 
 
-RULES: Mapping[int, Callable[[Findings], list[Claim]]] = {
+RULES: Mapping[int, Callable[[Measured], list[Claim]]] = {
     6: consumption,
     7: reception,
     8: effective,

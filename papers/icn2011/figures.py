@@ -115,8 +115,8 @@ def panel(axis: Axes, figure: Figure, points: Points) -> None:
             continue  # a study of the paper's methods alone
         curve(axis, points, cases, figure.index, line.label, LOOKS[line.case.method], dashed=line.dashed)
     axis.set(ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
-    axis.set_title(f"Fig. {figure.number}: {figure.title}", fontsize="medium")
-    axis.legend(fontsize="x-small")
+    axis.set_title(f"Fig. {figure.number}: {figure.title}")
+    axis.legend()
 
 
 def curve(
@@ -144,4 +144,3 @@ def curve(
         capsize=2,
     )
     axis.set_xlabel("Traffic load")
-    axis.grid(alpha=0.25)

@@ -1,4 +1,4 @@
-"""Findings on the lines beyond the paper's, by the rules of its claims: those of the split methods on a P4
+"""Measured on the lines beyond the paper's, by the rules of its claims: those of the split methods on a P4
 group session, and that of unicast on TCP through members."""
 
 from collections.abc import Callable, Mapping
@@ -15,18 +15,18 @@ from papers.icn2011.claims import (
     reception_of,
     stays,
 )
-from papers.icn2011.judge import Findings
+from papers.icn2011.judge import Measured
 from papers.icn2011.outcome import Points
 from papers.icn2011.paper import DELAYS_MS, SPLIT
 
 
 def evaluate(figure: int, points: Points) -> list[Claim]:
     """All findings about a figure, on its points."""
-    found = RULES[figure](Findings(points))
+    found = RULES[figure](Measured(points))
     return [replace(claim, paper=BEYOND, kind="finding") for claim in found]
 
 
-def _through_members(found: Findings) -> list[Claim]:
+def _through_members(found: Measured) -> list[Claim]:
     """At the highest load, beside the proposed methods."""
     last = found.highest
 
@@ -44,7 +44,7 @@ def _through_members(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _low_load(found: Findings) -> list[Claim]:
+def _low_load(found: Measured) -> list[Claim]:
     first = found.lowest
     group, unicast = (found.at(m, first, senders=4).consumption_mbps for m in ("group", "unicast"))
     return [
@@ -56,7 +56,7 @@ def _low_load(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _high_load(found: Findings) -> list[Claim]:
+def _high_load(found: Measured) -> list[Claim]:
     last = found.highest
     share = found.at("group", last, senders=4).effective / found.at("e2e", last, senders=4).effective
     return [
@@ -68,7 +68,7 @@ def _high_load(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _caches(found: Findings) -> list[Claim]:
+def _caches(found: Measured) -> list[Claim]:
     group, n2n = (max(found.at(m, x, senders=4).cache_ratio for x in found.loads) for m in ("group", "n2n"))
     return [
         one_cache(found, "group"),
@@ -80,7 +80,7 @@ def _caches(found: Findings) -> list[Claim]:
     ]  # fmt: skip
 
 
-RULES: Mapping[int, Callable[[Findings], list[Claim]]] = {
+RULES: Mapping[int, Callable[[Measured], list[Claim]]] = {
     6: lambda found: [*only_data(found, "group"), more_than_split(found, "members")],
     7: lambda found: [*reception_of(found, "group"), *_through_members(found)],
     8: lambda found: [effective_of(found, "group")],

@@ -14,7 +14,7 @@ ByLoad = Mapping[float, float]
 """a value at each load, the lowest first"""
 
 
-class Findings:
+class Measured:
     """Points of a figure, by the parameters that the figure varies."""
 
     def __init__(self, points: Points) -> None:

@@ -7,7 +7,9 @@ that the paper does not make is a finding; Table II and the comparison's order a
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from statistics import fmean
+from typing import TypeAlias
 
 from groupflow.sim.model import Variant
 from groupflow.study.claims import BEYOND, Claim, Kind
@@ -156,23 +158,14 @@ RULES: Mapping[str, Callable[[Outcomes], list[Claim]]] = {
 }
 
 
-def whole(outcome: Outcome) -> Span:
-    return outcome.whole
+When: TypeAlias = Callable[[Outcome], Span]
+whole: When = attrgetter("whole")
+before: When = attrgetter("before")
+during: When = attrgetter("during")
+after: When = attrgetter("after")
 
 
-def before(outcome: Outcome) -> Span:
-    return outcome.before
-
-
-def during(outcome: Outcome) -> Span:
-    return outcome.during
-
-
-def after(outcome: Outcome) -> Span:
-    return outcome.after
-
-
-def over(outcomes: Iterable[Outcome], names: Sequence[str], span: Callable[[Outcome], Span] = whole) -> float:
+def over(outcomes: Iterable[Outcome], names: Sequence[str], span: When = whole) -> float:
     """Mb/s, the mean of these clients over all seeds."""
     return fmean(outcome.series[name].mean(span(outcome)) for outcome in outcomes for name in names)
 
@@ -183,7 +176,7 @@ def meets(
     claim: str,
     outcomes: Sequence[Outcome],
     names: Sequence[str],
-    span: Callable[[Outcome], Span],
+    span: When,
     *,
     margin: float = 1.0,
     kind: Kind = "claim",
@@ -196,7 +189,7 @@ def meets(
     return Claim(id, figure, claim, f">= {least:g}", worst, "Mb/s", worst >= least, note, kind)
 
 
-def spans_met(outcomes: Iterable[Outcome], names: Sequence[str], span: Callable[[Outcome], Span]) -> str:
+def spans_met(outcomes: Iterable[Outcome], names: Sequence[str], span: When) -> str:
     """A note on the number of spans of ten seconds in which the target was met."""
     met = total = 0
     for outcome in outcomes:

@@ -43,7 +43,6 @@ def targets(axis: Axes, outcome: Outcome) -> None:
     if outcome.run.case.interference:
         axis.axvspan(*outcome.run.interference_s, color=PALE, alpha=0.35, linewidth=0)
     axis.set(xlabel="Time [s]", ylabel="Throughput [Mb/s]", ylim=(0, 2.4), xlim=(0, outcome.run.seconds))
-    axis.grid(alpha=0.25)
 
 
 def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes) -> None:
@@ -54,8 +53,8 @@ def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes
         line(axis, found[case][0], HIGH, f"{name}, high priority", color=colour)
         line(axis, found[case][0], LOW, f"{name}, low priority", color=colour, linestyle="--")
     targets(axis, next(iter(found.values()))[0])
-    axis.set_title(title, fontsize="medium")
-    axis.legend(fontsize="x-small", ncols=2)
+    axis.set_title(title)
+    axis.legend(ncols=2)
     save(drawing, path)
 
 
@@ -65,8 +64,8 @@ def _by_terminal(case: Case, title: str, path: Path, found: Outcomes) -> None:
     for number, name in enumerate(SHOWN):
         line(axis, found[case][0], (name,), f"Terminal {name[1]}", **look(number))
     targets(axis, found[case][0])
-    axis.set_title(title, fontsize="medium")
-    axis.legend(fontsize="x-small", ncols=2)
+    axis.set_title(title)
+    axis.legend(ncols=2)
     save(drawing, path)
 
 
@@ -80,8 +79,7 @@ def _table(title: str, path: Path, found: Outcomes) -> None:
             axis.plot(place + offset, paper, marker="D", color="black", markersize=4)
     axis.set_xticks(range(len(TCPS)), list(TCPS.values()))
     axis.set(ylabel="Average throughput [Mb/s]", ylim=(0, 2.0))
-    axis.set_title(title, fontsize="medium")
-    axis.grid(alpha=0.25, axis="y")
+    axis.set_title(title)
     save(drawing, path)
 
 

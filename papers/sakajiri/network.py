@@ -1,4 +1,12 @@
-"""The paper's policy, with connections that are first tuned when slow start is over (studies/start.py)."""
+"""Models 1 and 2 as netsim scenarios.
+
+    t0 t1 t2 - r0 \\          i0 i1 i2 (interference terminals)
+                   r2 ======= r3 - server
+    t3 t4 t5 - r1 /             \\ iserver
+
+The paper's figures 2 and 4 are not in its text. The text names Routers 2 and 3, between which is the
+interference, and says that many connections share that line then.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from groupflow.study.experiment import Simulation, by_case, seeded
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told
 from papers.sakajiri import network
-from papers.sakajiri.paper import FULL, HIGH, LOW, MEGABIT, NAMES, QUICK, QUICK_SEEDS, SEEDS, Case, Run
+from papers.sakajiri.paper import FULL, MEGABIT, NAMES, QUICK, QUICK_SEEDS, SEEDS, Case, Run
 
 Span: TypeAlias = tuple[float, float]
 """seconds: from, until"""
@@ -80,13 +80,6 @@ class Outcome:
         """The time after the interference, likewise."""
         stop = self.run.interference_s[1]
         return (stop + 0.1 * (self.run.seconds - stop), self.run.seconds)
-
-    def high(self, span: Span) -> float:
-        """Mean of the high priority clients, Mb/s."""
-        return fmean(self.series[name].mean(span) for name in HIGH if name in self.series)
-
-    def low(self, span: Span) -> float:
-        return fmean(self.series[name].mean(span) for name in LOW if name in self.series)
 
 
 Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]

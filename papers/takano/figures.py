@@ -24,7 +24,6 @@ def efficiency(path: Path, tcp: Sequence[Outcome], dfc: Sequence[Outcome]) -> No
         axis.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
         more = f", {len(runs)} runs" if len(runs) > 1 else ""
         axis.set(title=side + more, xlabel="time (s)", ylim=(0, 1), xlim=(0, first.case.seconds))
-        axis.grid(alpha=0.25)
     axes[0].set_ylabel("efficiency of the network")
     case = tcp[0].case
     figure.suptitle(f"{case.figure}: scenario {case.name}")

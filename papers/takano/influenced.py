@@ -98,7 +98,6 @@ def draw(path: Path, points: Points) -> None:
         xlabel="network speed (Mb/s)",
         ylabel="packets influenced",
     )
-    axis.grid(alpha=0.25)
     axis.legend()
     save(figure, path)
 

@@ -35,7 +35,7 @@ async def test_a_switch_is_killed_and_restarted(make_lab: MakeLab, switch: str) 
     with make_lab(SLOW_FIG5) as lab:
         async with lab.caches(), lab.transfer(lab.session(), lab.file(SIZE)) as transfer:
             await transfer.until(0.2)
-            lab.network.switches[switch].kill()
+            lab.network.switches[switch].daemon.kill()
             killed = time.time()
             lab.network.restart(switch)
             outcome = await transfer.outcome()
@@ -46,7 +46,7 @@ async def test_a_switch_is_killed_for_good(make_lab: MakeLab) -> None:
     with make_lab(SLOW_FIG5) as lab:
         async with lab.caches(), lab.transfer(lab.session(), lab.file(SIZE)) as transfer:
             await transfer.until(0.2)
-            lab.network.switches["s2"].kill()
+            lab.network.switches["s2"].daemon.kill()
             killed = time.time()
             outcome = await transfer.outcome(
                 80
@@ -94,7 +94,7 @@ async def test_a_sender_whose_receiver_has_no_room_outlives_the_controller(make_
 async def test_a_restarted_switch_serves_new_sessions(make_lab: MakeLab) -> None:
     with make_lab(FIG5) as lab:
         async with lab.caches():
-            lab.network.switches["s2"].kill()
+            lab.network.switches["s2"].daemon.kill()
             lab.network.restart("s2")
             lab.controller.wait_ready()
             async with lab.transfer(lab.session(), lab.file(MIB)) as transfer:

@@ -13,9 +13,10 @@ import pytest
 from groupflow.cli.command import FAILURE, REFUSED
 
 from tests.network.harness import NOBODY
-from tests.network.test_net import COMMAND, eventually, net, up
+from tests.network.test_net import COMMAND, net, up
 from tests.support import exercise
 from tests.support.capture import read_capture
+from tests.support.waiting import wait_until
 
 HALL = """
 name: hall
@@ -103,8 +104,8 @@ def test_schedules_programs_and_captures(folder: Path, sudo: int) -> None:
     os.utime(other, (1, 1))
     os.chown(other.parent, sudo, sudo)
     with up("hall.yaml"):
-        eventually(lambda: (folder / "up-h2").exists() and (folder / "up-h3").exists())
-        eventually(lambda: 202 <= round_trip_ms() < 300)  # 100 ms each way, and 4 of the hosts' links
+        wait_until(lambda: (folder / "up-h2").exists() and (folder / "up-h3").exists())
+        wait_until(lambda: 202 <= round_trip_ms() < 300)  # 100 ms each way, and 4 of the hosts' links
         assert (folder / "out/net/hall/s1.log").stat().st_uid == sudo
     owners = {path.lstat().st_uid for path in folder.glob("out/net/hall/**/*") if path != other}
     assert owners == {sudo}
@@ -138,13 +139,13 @@ def test_a_second_controller_is_told_of_the_first(folder: Path) -> None:
         assert json.loads(net("status", "--json"))["health"]["switches_up"] == 2
         taking = subprocess.Popen([*enter, "--take-over"], stderr=subprocess.DEVNULL)
         try:
-            eventually(lambda: json.loads(net("status", "--json"))["health"]["switches_up"] == 0)
+            wait_until(lambda: json.loads(net("status", "--json"))["health"]["switches_up"] == 0)
             problems = [each["problem"] for each in json.loads(net("status", "--json"))["switches"]]
             assert all(f"pid {taking.pid}" in problem for problem in problems), problems
         finally:
             taking.terminate()
             taking.wait(20)
-        eventually(lambda: json.loads(net("status", "--json"))["health"]["switches_up"] == 2)
+        wait_until(lambda: json.loads(net("status", "--json"))["health"]["switches_up"] == 2)
 
 
 def test_all_verbs_of_mininet_work(folder: Path) -> None:

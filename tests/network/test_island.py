@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from experiments.tree.service import address, dispatchers
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
 from groupflow.agents.options import RecvOptions, SendOptions
 from groupflow.files import variants
 from groupflow.lab.measure import link_bytes, usage
+from groupflow.lab.trees import address, dispatchers
 from groupflow.lab.waiting import until
 from groupflow.tree.island import Island
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions

@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from groupflow.cli.command import FAILURE, REFUSED, USAGE
 
 from groupflow.agents.programs import find_program
+from tests.support.waiting import wait_until
 
 HALL = """
 name: hall
@@ -52,13 +52,6 @@ def net(*words: str, code: int = 0) -> str:
     done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stderr if code else done.stdout
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -126,8 +119,8 @@ def test_a_killed_controller_is_started_again_with_its_sessions(folder: Path) ->
         told = process.stderr.readline()
         assert f"controller (pid {pid}) was ended by signal 9; " in told
         assert "started again, with its sessions" in told
-        eventually(lambda: [each["id"] for each in status()["sessions"]] == [7])
-        eventually(lambda: [each["state"] for each in status()["agents"]] == ["up", "up"])
+        wait_until(lambda: [each["id"] for each in status()["sessions"]] == [7])
+        wait_until(lambda: [each["state"] for each in status()["agents"]] == ["up", "up"])
         assert (folder / f"hall.{pid}.rec").exists() and (folder / "hall.rec").exists()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0

@@ -75,7 +75,7 @@ def test_a_run_that_was_killed_is_cleaned_up_by_the_next(
 def test_a_switch_that_died_is_named(tmp_path: Path) -> None:
     with running(STAR, tmp_path) as network:
         network.check()
-        network.switches["s1"].kill()
+        network.switches["s1"].daemon.kill()
         with pytest.raises(DaemonError, match=r"s1 \(gfswitch\) \(pid \d+\) was ended by signal 9"):
             network.check()
         network.restart("s1")

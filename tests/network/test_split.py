@@ -11,6 +11,7 @@ from groupflow.agents.errors import PutOutError
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
 from tests.support.tokens import token_file
+from tests.support.waiting import stays
 
 
 @pytest.mark.parametrize("mode", ["e2e", "n2n"])
@@ -115,8 +116,8 @@ async def test_a_link_goes_down_and_up(splitting: Lab, one: str, other: str) -> 
         client = await subject.send("ma1", size, pause=0.02)
         await subject.under_way()
         subject.lab.network.change_link(one, other, "down")
-        await asyncio.sleep(1.0)  # the length of the outage, not a wait for something
-        assert not client.lines and len(subject.programs["mc1"].lines) == 1, "nobody was told of an end"
+        programs = subject.programs["mc1"]
+        await stays(lambda: not client.lines and len(programs.lines) == 1, "told of an end", seconds=1.0)
         subject.lab.network.change_link(one, other, "up")
         await subject.assert_all_have(size, ("mb1", "mc1"))
         assert await subject.receipts(2) == {"mb1": size, "mc1": size}

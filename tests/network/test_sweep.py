@@ -19,7 +19,7 @@ def swept(folder: Path, where: str) -> list[dict[str, Any]]:
     (folder / "group.yaml").write_text(SCENARIO)
     file = folder / f"{where}.yaml"
     file.write_text(f"scenario: group.yaml\nwhere: {where}\nvary: {{links.s1-s2.loss: [0, 5%]}}\nseeds: 1")
-    code = main(["sweep", str(file), "--out", str(folder / where)])
+    code = main(["sim", "sweep", str(file), "--out", str(folder / where)])
     parquet: Any = import_module("pyarrow.parquet")
     found = parquet.read_table(folder / where / "results.parquet").to_pylist()
     assert code == (1 if any(row["state"] == "cpu-bound" for row in found) else 0)

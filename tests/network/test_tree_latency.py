@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.tree.service import address, processes
-from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
+from groupflow.lab.trees import Source, Subscriber, address, finish, processes
 from groupflow.lab.waiting import until
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MakeLab

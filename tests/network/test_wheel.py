@@ -1,5 +1,6 @@
 """The wheel, installed where no checkout is: a switch in Python, a simulation, the programs, a session."""
 
+import email
 import os
 import shlex
 import subprocess
@@ -86,6 +87,16 @@ def test_the_package_and_a_switch_in_python(installed: Path, tmp_path: Path) -> 
     for folder, source in (("topologies", "topologies"), ("p4", "p4src/build")):
         there = {path.name for path in (Path(home) / "data" / folder).iterdir()}
         assert there == {path.name for path in (ROOT / source).iterdir()}
+
+
+def test_the_metadata_bound_what_is_installed_with_the_package(installed: Path) -> None:
+    (file,) = installed.parent.glob("lib/python*/site-packages/groupflow-*.dist-info/METADATA")
+    found = email.message_from_bytes(file.read_bytes())
+    needed = [
+        text for text in found.get_all("Requires-Dist", []) if 'extra == "test"' not in text.replace("'", '"')
+    ]
+    assert len(needed) > 10 and all(">=" in text and "<" in text for text in needed), needed
+    assert found["Author"] and found["License-Expression"] == "Apache-2.0" and found.get_all("Classifier")
 
 
 def test_a_simulation(installed: Path, tmp_path: Path) -> None:

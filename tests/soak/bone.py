@@ -17,12 +17,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.bone.options import METHODS, REPAIRS
+from groupflow.agents.bone.options import Method, Repair
 from tests.soak.readers import Readers
 from tests.soak.versions import Versions
 from tests.support.bone import HERE, Bench, Node, free_udp_port
@@ -239,8 +239,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rims", type=int, default=4)
-    parser.add_argument("--method", choices=METHODS, default="scheduled")
-    parser.add_argument("--repair", choices=REPAIRS, default="selective")
+    parser.add_argument("--method", choices=get_args(Method), default="scheduled")
+    parser.add_argument("--repair", choices=get_args(Repair), default="selective")
     return parser.parse_args()
 
 

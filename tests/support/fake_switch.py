@@ -57,10 +57,6 @@ class FakeSwitch:
         assert self._connection is not None, f"{self.name} is not connected"
         self._connection.deliver(PacketIn(port, reason, frame))
 
-    @property
-    def idle(self) -> bool:
-        return self._connection is None or self._connection.idle
-
     def table(self, name: str) -> dict[tuple[int, ...], tuple[int, ...]]:
         """A table's parameters by match, or the ports that a group copies to."""
         return {
@@ -109,10 +105,6 @@ class FakeConnection:
         self._switch = switch
         self._packets: asyncio.Queue[PacketIn | None] = asyncio.Queue()
         self._broken = False
-
-    @property
-    def idle(self) -> bool:
-        return self._packets.empty()
 
     def deliver(self, packet: PacketIn) -> None:
         self._packets.put_nowait(packet)

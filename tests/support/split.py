@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from groupflow.control.sessions.model import TcpSettings
 from groupflow.control.split.service import SplitOptions
+from groupflow.model.session import NewTcp
 from groupflow.store.interface import Store
 from tests.support.fake_agent import FakeAgent
 from tests.support.waiting import until
@@ -14,7 +14,7 @@ from tests.support.world import FakeHost, World, world
 
 ADDRESS = 0x0AC80001
 REFUSED = {(0x0AC80000, 16): ()}
-TCP = TcpSettings("", (5000,))
+TCP = NewTcp(ports=(5000,))
 
 
 class Lab:

@@ -8,20 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.bench.frames import request_frame
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
 from groupflow.control.split.service import SplitOptions
 from groupflow.files import topology
+from groupflow.lab.frames import request_frame
+from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store
 from groupflow.store.memory import MemoryStore
 from tests.support.fake_switch import FakeSwitch
-from tests.support.waiting import until
+from tests.support.waiting import quiet, until
 from tests.support.wire import Received
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
@@ -108,13 +109,12 @@ class World:
 
     async def settle(self) -> None:
         """Waits until nothing is under way."""
-        for _ in range(3):
-            await until(lambda: all(switch.idle for switch in self.switches.values()), "packet-ins handled")
-            await asyncio.sleep(0.002)
+        for _ in range(3):  # a request may change switches, which may answer
+            await quiet()
             await self.running.control.idle()
             for device in self.running.devices.values():
                 await device.settled()
-            await asyncio.sleep(0.002)
+        await quiet()
 
     async def advance(self, seconds: float, *, alive: "tuple[FakeHost, ...]" = ()) -> None:
         """Lets time pass, while some hosts report that they are alive, then sweeps."""
@@ -127,7 +127,7 @@ class World:
         await self.settle()
 
     async def session(self, number: int = 7, **settings: Any) -> Session:
-        return await self.running.manager.create(number, **settings)
+        return await self.running.manager.create(NewSession(id=number, **settings))
 
     def token(self, session: int, role: Any = "join") -> str:
         manager = self.running.manager

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.bench.frames import GROUP_PORT, group_frame
 from groupflow.data import DISSECTOR
+from groupflow.lab.frames import GROUP_PORT, group_frame
 
 HEADERS = Path(__file__).parents[2] / "p4src/stages/headers.p4"
 

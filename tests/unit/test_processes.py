@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from groupflow.processes import Daemon, DaemonError
+from tests.support.waiting import wait_until
 
 
 def shell(tmp_path: Path, script: str) -> Daemon:
@@ -95,17 +94,10 @@ def test_it_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
     )
     assert owner.stdout is not None
     pid = int(owner.stdout.readline())
-    eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
+    wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    eventually(lambda: not running(pid))
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not running(pid))
 
 
 def _path() -> dict[str, str]:

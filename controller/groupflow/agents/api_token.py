@@ -5,16 +5,23 @@
 
 import os
 import secrets
+import ssl
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from groupflow.agents.errors import ClientError
 from groupflow.errors import Error, reason
 
 VARIABLE = "GROUPFLOW_API_TOKEN"
 """environment variable of an API's token: for the API, and for programs elsewhere"""
+AUTHORITY = "GROUPFLOW_API_CA"
+"""environment variable: PEM file that has the API's certificate, or that of the authority that signed it"""
+INSECURE = "GROUPFLOW_API_INSECURE"
+"""environment variable that lets a token be sent to another machine without encryption"""
 
 
 class TokenFileError(Error):
@@ -22,13 +29,46 @@ class TokenFileError(Error):
 
 
 def headers(url: str, token: str | None = None) -> dict[str, str]:
-    """The headers by which the API at `url` lets a program in; `token` None: the one that is found."""
+    """The headers by which the API at `url` lets a program in; `token` None: the one that is found.
+
+    Raises ClientError where others could read the token on its way.
+    """
+    token = token or os.environ.get(VARIABLE)
+    if token and _is_clear(url) and not os.environ.get(INSECURE):
+        raise ClientError(
+            f"{url}: others could read the token on its way; write https://,"
+            f" or set {INSECURE}=1 in a network that you trust"
+        )
     token = token or find(url)
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+def trusted() -> ssl.SSLContext:
+    """What checks an API's certificate. Raises ClientError."""
+    authority = os.environ.get(AUTHORITY) or None
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        raise ClientError(f"{AUTHORITY} {authority}: {reason(error)}; name a certificate, PEM") from None
+
+
+def _is_clear(url: str) -> bool:
+    """Whether requests leave this machine unencrypted."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or parts.hostname == "localhost":
+        return False
+    try:
+        host = ip_address(parts.hostname or "")
+    except ValueError:
+        return True
+    return not (host.is_loopback or host.is_unspecified)
+
+
 def find(url: str) -> str | None:
-    """The token of the API at `url`: that of the environment, else of a private file of this user's."""
+    """The token of the API at `url`: that of the environment, else of a private file of this user's.
+
+    There is a file only where the API runs on this machine.
+    """
     if token := os.environ.get(VARIABLE):
         return token
     with suppress(OSError, ValueError):

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
 
-from groupflow.agents.api_token import headers
+from groupflow.agents.api_token import headers, trusted
 from groupflow.errors import UnavailableError, reason
 
 if TYPE_CHECKING:
@@ -47,11 +47,13 @@ class ControllerLink:
         self._client: httpx.AsyncClient
 
     async def __aenter__(self) -> Self:
+        """Raises ClientError for a URL at which others could read the token."""
         import httpx
 
+        headers(self.url, self._token)
         logging.getLogger("httpx").setLevel("WARNING")  # it logs every request
         base = f"{self.url.rstrip('/')}/v1"
-        self._client = httpx.AsyncClient(base_url=base, timeout=TIMEOUT, trust_env=False)
+        self._client = httpx.AsyncClient(base_url=base, timeout=TIMEOUT, trust_env=False, verify=trusted())
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -14,6 +14,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from groupflow import units
 from groupflow.agents.events import Event
 
 
@@ -91,7 +92,7 @@ def describe(event: Event) -> str | None:
             return f"joined as member {event.integer('member')}, {event.text('mode')} {event.text('policy')}"
         case "measuring":
             of = f"{event.integer('done')} of {event.integer('of')}"
-            return f"measuring, {of}: {_connections(event)}, {event.number('bps') / 1e6:.1f} Mbit/s"
+            return f"measuring, {of}: {_connections(event)}, {units.show_rate(event.number('bps'))}"
         case "parallel":
             reason = event.fields.get("reason")
             return f"{_connections(event)} to the parent" + (f", not measured: {reason}" if reason else "")
@@ -108,12 +109,12 @@ def describe(event: Event) -> str | None:
         case "controller_back":
             return "controller answers again"
         case "complete":
-            seconds, rate = event.number("seconds"), event.number("goodput_bps") / 1e6
+            seconds, rate = event.number("seconds"), units.show_rate(event.number("goodput_bps"))
             lost = event.texts("lost")
             note = f", lost: {', '.join(lost)}" if lost else ""
             missing = _datagrams(event).get("missing_bytes", 0)
             note += f", {missing} bytes were lost on the way" if missing else ""
-            return f"complete, {event.integer('bytes')} bytes in {seconds:.2f} s ({rate:.1f} Mbit/s){note}"
+            return f"complete, {event.integer('bytes')} bytes in {seconds:.2f} s ({rate}){note}"
         case _:
             return None
 

@@ -16,6 +16,7 @@ from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.rest import Row, api_of, check, client, unreachable
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import UnavailableError, UsageError
+from groupflow.model import ports
 from groupflow.model.fields import Help, Range, Size, Written, text_like
 from groupflow.model.values import Name, Secret
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 Where: TypeAlias = tuple[str, int] | int | Path
 DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
-DEFAULT_LISTEN = ("127.0.0.1", 9580)
+DEFAULT_LISTEN = ("127.0.0.1", ports.API)
 
 
 def _where(text: object) -> Where:

@@ -68,42 +68,44 @@ def _add_parts(parser: "Parser", name: str, placeholder: str) -> None:
 def _add_each(parser: "Parser", folder: checkout.Parent, placeholder: str, out: Path) -> None:
     names = [name for name in checkout.names(folder) if name not in OWN]
     parser.found = (placeholder, names)
+    parser.formatter_class = RawDescriptionHelpFormatter
     below = parser.add_subparsers(metavar=placeholder, required=True, parser_class=type(parser))
+    lines = [parser.epilog or "", "", f"{folder}:"]
     for name in names:
         try:
             found = checkout.load(folder, name)
         except Exception as error:  # noqa: BLE001 (a mistake in one does not hide the others)
-            below.add_parser(name, help=_literal(error)).later = partial(_refuse, str(error))
+            lines.append(f"  {name:<26}{error}")
+            below.add_parser(name).later = partial(_refuse, str(error))
             continue
-        one = below.add_parser(name, help=_literal(found.about), formatter_class=RawDescriptionHelpFormatter)
-        one.description = found.about
+        one = below.add_parser(name, description=found.about, formatter_class=RawDescriptionHelpFormatter)
         _add(one, found, (*found.takes, *_ALWAYS), out / name)
-        one.epilog = "\n".join(listed(found)) if "only" in found.takes else None
-
-
-def _add(parser: "Parser", found: "Experiment", names: Collection[str], out: Path) -> None:
-    frame.add_model(parser, found.options, names)
-    parser.usage = f"{parser.prog} [options]"
-    parser.set_defaults(run=partial(_run, found, out), out=None)
+        lines.append(f"  {name:<26}{found.about}")
+        if "only" in found.takes:
+            one.epilog = "\n".join(listed(found))
+            lines += [f"    {line}" for line in listed(found)]
+    parser.epilog = "\n".join(lines)
 
 
 def _refuse(error: str, _: "Parser") -> None:
     raise Error(error)
 
 
-def _literal(text: object) -> str:
-    return str(text).replace("%", "%%")
-
-
 def listed(found: "Experiment") -> Sequence[str]:
     """The studies under two headings: run where none is named, and run only where named."""
     default = found.by_default(quick=False)
     lines: list[str] = []
-    for heading, there in (("run where --only names none", True), ("run where --only names it", False)):
+    for heading, there in (("run where none is named", True), ("run where it is named", False)):
         studies = [study for study in found.studies if (study in default) is there]
         lines += [f"{heading}:"] if studies else []
         lines += [f"  {', '.join(study.ids):<25} {study.about}" for study in studies]
     return lines
+
+
+def _add(parser: "Parser", found: "Experiment", names: Collection[str], out: Path) -> None:
+    frame.add_model(parser, found.options, names)
+    parser.usage = f"{parser.prog} [options]"
+    parser.set_defaults(run=partial(_run, found, out), out=None)
 
 
 def _run(found: "Experiment", out: Path, args: Namespace, common: Common) -> None:

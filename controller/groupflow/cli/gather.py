@@ -13,6 +13,7 @@ from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.frame import one_of
 from groupflow.cli.transfer import ended
 from groupflow.errors import InvalidError, UsageError
+from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from groupflow.agents.events import Event
     from groupflow.agents.gather.director import Director
 
-DEFAULT_API = ("127.0.0.1", 9590)
+DEFAULT_API = ("127.0.0.1", ports.GATHER_API)
 """not the controller's default: a server that gathers may run on another machine"""
 
 

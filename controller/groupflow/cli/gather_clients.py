@@ -85,8 +85,7 @@ def delete(common: Common, name: Name) -> None:
 
 def client_row(client: Row) -> Row:
     """A client's view with rates for people."""
-    rate = client["throughput_bps"]
     return client | {
         "target": units.format_rate(client["target_bps"]),
-        "throughput": None if rate is None else f"{rate / 1000:.0f}kbit",
+        "throughput": units.show_rate(client["throughput_bps"]),
     }

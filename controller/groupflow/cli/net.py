@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 from groupflow.cli.common import Common, on_stop
 from groupflow.cli.rest import Row, listed
 from groupflow.errors import Error, InvalidError, UsageError
+from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from groupflow.lab.registry import Claim, Entry
     from groupflow.model.topology import Topology
 
-DEFAULT_API = ("127.0.0.1", 9580)
+DEFAULT_API = ("127.0.0.1", ports.API)
 _INSIDE = "GROUPFLOW_NETWORK"
 """the environment variable that a process in a network's own namespaces has: its inheritance, as JSON"""
 _END_SECONDS = 20.0
@@ -112,7 +113,7 @@ def _enter(claim: "Claim", asked: tuple[str, int] | None, *, controller: bool) -
     """Takes the API's address, then goes on in namespaces of the network's own."""
     from groupflow.agents import api_token
     from groupflow.control.api.server import ApiError, listen
-    from groupflow.lab import namespaces
+    from groupflow.lab.network import run_again
     from groupflow.lab.registry import FOLDER
 
     # The network's own /run/groupflow hides the folders of names and of tokens.
@@ -137,7 +138,7 @@ def _enter(claim: "Claim", asked: tuple[str, int] | None, *, controller: bool) -
     inherited = {"claim": claim.descriptor, "claims": str(claims), "sockets": sockets, "url": url}
     inherited["token"] = token and str(token)
     with api_token.forgotten(token, os.environ.get(api_token.VARIABLE, "")):  # if it cannot go on
-        namespaces.run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *sockets])
+        run_again(sys.argv[1:], {_INSIDE: json.dumps(inherited)}, [*kept, *sockets])
 
 
 def _started(up: "Running") -> str:

@@ -125,19 +125,19 @@ def _show(probe: "Probe") -> None:
     numbers = sorted({cell.connections for cell in probe.cells})
     rows = [
         {"buffer": units.format_size(buffer)}
-        | {str(c.connections): f"{c.bps / 1e6:.1f}" for c in probe.cells if c.buffer == buffer}
+        | {str(c.connections): units.show_rate(c.bps) for c in probe.cells if c.buffer == buffer}
         for buffer in sorted({cell.buffer for cell in probe.cells if cell.buffer is not None})
     ]
     kernels = [probe.kernel, *(cell for cell in probe.cells if cell.buffer is None)]
-    rows.append({"buffer": "kernel's"} | {str(c.connections): f"{c.bps / 1e6:.1f}" for c in kernels})
+    rows.append({"buffer": "kernel's"} | {str(c.connections): units.show_rate(c.bps) for c in kernels})
     buffer = units.format_size(probe.buffer) if probe.buffer else "buffers that the kernel adapts"
-    print("Mb/s by socket buffer and number of connections")
+    print("throughput by socket buffer and number of connections")
     print_table(rows, ["buffer", *map(str, numbers)])
     print()
     print_pairs(
         {
             "recommended": f"{probe.connections} connections, {buffer} each",
-            "throughput": f"{probe.bps / 1e6:.1f} Mb/s",
+            "throughput": units.show_rate(probe.bps),
             "round trip": f"{1000 * probe.rtt_s:.2f} ms",
             "in flight": f"{units.format_size(probe.in_flight)} at that throughput",
         }
@@ -148,4 +148,4 @@ def _show(probe: "Probe") -> None:
 
 def _cell(cell: "Cell") -> str:
     buffer = "the kernel's" if cell.buffer is None else units.format_size(cell.buffer)
-    return f"{cell.connections} connections, {buffer}: {cell.bps / 1e6:.1f} Mb/s"
+    return f"{cell.connections} connections, {buffer}: {units.show_rate(cell.bps)}"

@@ -2,18 +2,18 @@
 
 import json
 import os
-import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.common import Common
 from groupflow.cli.tables import print_pairs, print_table
-from groupflow.errors import Error, InvalidError, Kind, UnavailableError, reason
+from groupflow.errors import Error, Kind, UnavailableError, reason
+from groupflow.model import ports
 
 if TYPE_CHECKING:
     import httpx
 
-DEFAULT_API = "http://127.0.0.1:9580"
+DEFAULT_API = f"http://127.0.0.1:{ports.API}"
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -51,23 +51,15 @@ def call(common: Common, method: str, path: str, body: Row | None = None, params
 def client(url: str) -> "httpx.Client":
     import httpx
 
-    from groupflow.agents.api_token import headers
+    from groupflow.agents.api_token import headers, trusted
 
-    authority = os.environ.get("GROUPFLOW_API_CA") or None
-    try:
-        trusted = ssl.create_default_context(cafile=authority)
-    except OSError as error:
-        raise InvalidError(
-            f"GROUPFLOW_API_CA {authority}: {reason(error)}; name a certificate, PEM"
-        ) from None
     if url.startswith("unix:"):  # the API knows this process's user
         transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
         return httpx.Client(
             base_url="http://localhost/v1", timeout=15.0, trust_env=False, transport=transport
         )
-    return httpx.Client(
-        base_url=f"{url.rstrip('/')}/v1", headers=headers(url), timeout=15.0, trust_env=False, verify=trusted
-    )
+    base = f"{url.rstrip('/')}/v1"
+    return httpx.Client(base_url=base, headers=headers(url), timeout=15.0, trust_env=False, verify=trusted())
 
 
 def check(response: "httpx.Response") -> None:

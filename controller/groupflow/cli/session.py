@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
+from groupflow import units
 from groupflow.cli.common import Common
 from groupflow.cli.frame import Given
 from groupflow.cli.rest import Row, Rows, call, listed, print_json
@@ -221,7 +222,7 @@ def member_row(member: Row) -> Row:
     """A member's view with rates for people; only a receiver with a target or a share has a priority."""
     is_tuned = member["target_bps"] is not None or member["share_bps"] is not None
     rates = {name: member[f"{name}_bps"] for name in ("target", "share", "rate")}
-    shown = {name: None if rate is None else f"{rate / 1000:.0f}kbit" for name, rate in rates.items()}
+    shown = {name: units.show_rate(rate) for name, rate in rates.items()}
     return member | shown | {"priority": member["priority"] if is_tuned else None}
 
 

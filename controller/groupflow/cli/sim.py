@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated
 
+from groupflow import units
 from groupflow.cli.common import Common
 from groupflow.cli.trace import Packets
 from groupflow.errors import Error, InvalidError, UsageError
@@ -125,7 +126,7 @@ def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Ev
     traced = sim.Traced(work.request, work.switches) if work.request else None
     results = sim.run(scenario, progress, out=out, threads=work.threads, record=work.record, traced=traced)
     if work.plots:
-        from groupflow.sim.plots import plot
+        from groupflow.study.plots import plot
 
         plot(results)
     return results
@@ -238,7 +239,7 @@ class _Bars(_Display):
         rows = [
             {
                 "flow": flow.flow,
-                "goodput": f"{flow.goodput_bps / 1e6:.3f} Mb/s",
+                "goodput": units.show_rate(flow.goodput_bps),
                 "sent": flow.sent_packets,
                 "delivered": flow.delivered_packets,
                 "retransmitted": flow.retransmissions,

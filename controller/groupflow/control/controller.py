@@ -22,8 +22,7 @@ from groupflow.control.sessions.tokens import new_secret
 from groupflow.control.sessions.watchdog import Watchdog
 from groupflow.control.split.service import SplitOptions, Splitting
 from groupflow.model.topology import Switch, Topology
-from groupflow.p4rt import mastery
-from groupflow.p4rt.connection import Connection, connect
+from groupflow.p4rt.connection import Connection, connect, election_id, sequence_of
 from groupflow.p4rt.device import Device, State
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import Store, StoreError, Transaction
@@ -110,9 +109,9 @@ class Controller:
         Raises StoreError, SplitError.
         """
         secret, sequence = await _identity(store, int(wall()))
-        election_id = mastery.election_id(sequence, api, os.getpid())
+        own_id = election_id(sequence, api, os.getpid())
         controller = Controller(
-            topology, program, store, secret, election_id, options,
+            topology, program, store, secret, own_id, options,
             split=split, policies=policies, connector=connector, take_over=take_over, clock=clock, wall=wall,
         )  # fmt: skip
         await controller.agents.restore()
@@ -151,7 +150,7 @@ class Controller:
         )
         if connection.election_id > self._election_id:
             self._election_id = connection.election_id
-            sequence = mastery.sequence_of(self._election_id)
+            sequence = sequence_of(self._election_id)
             await self._store.commit(Transaction({_ELECTION: str(sequence)}))
         return connection
 

@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from groupflow.errors import Error, Kind, reason
-from groupflow.model.fields import Written
+from groupflow.model.fields import Range, Written
 
 _REFUSED = "refused"
 """the type of pydantic's errors that are in our words"""
@@ -163,7 +163,7 @@ def _in_words(error: ErrorDetails, key: str, field: FieldInfo, given: object) ->
     problem = (
         "none given" if kind == "too_short" and not given else _PROBLEMS.get(kind, f"{shown}will not do")
     )
-    cures = (each.cure for each in field.metadata if isinstance(each, Written))
+    cures = (each.cure for each in field.metadata if isinstance(each, Written | Range))
     return f"{problem}; write {field.description or next(cures)}"
 
 

@@ -15,6 +15,8 @@ MOST = 1000
 VERBATIM = ("commands", "programs", "description")
 """Keys whose braces are a shell's or a writer's: they count only beside a repetition of the same length."""
 _BRACES = re.compile(r"\{([^{}]*\.\.[^{}]*)\}")
+_ENDS = re.compile(r"(\.ends|links\[[0-9]+\])$")
+"""keys of the two ends of a link, which are repeated together"""
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
 
 
@@ -50,7 +52,7 @@ def _expand(value: object, key: str) -> object:
     for place, item in enumerate(items):
         where = f"{key}[{place}]"
         inner = _expand(item, where)
-        in_place = isinstance(item, dict) or (isinstance(item, str) and not key.endswith(".ends"))
+        in_place = isinstance(item, dict | list) or (isinstance(item, str) and not _ENDS.search(key))
         count = _length(inner, where) if in_place else None
         found += [inner] if count is None else [_nth(inner, index, count) for index in range(count)]
     return found

@@ -2,15 +2,17 @@
 
 Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 """
+# Forms are frozen, which pyright cannot see: a field may be narrower than the same field of a parent.
+# pyright: reportIncompatibleVariableOverride=false
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from groupflow import units
 from groupflow.data import TOPOLOGIES
@@ -33,6 +35,13 @@ from groupflow.model.topology import (
 _NAME = re.compile(r"[a-z][a-z0-9]{0,9}")  # `<name>-eth12` must fit Linux's 15 characters
 _END = re.compile(r"(.+)-p([0-9]{1,3})")
 """an end of a link that names its port, as p4lang/tutorials write it: s1-p3"""
+
+LAST_DEVICE_ID = 0xFFFF
+FIRST_PORT = 9561
+"""of switches for which a file names none"""
+MOST_ADDRESSES = (1 << 16) - 1
+"""networks 10.X.Y.0/24, one for each host without an address of its own"""
+_AGENT_LINK = {"rate": "unlimited", "delay": "0ms"}
 
 _T = TypeVar("_T")
 
@@ -158,14 +167,45 @@ class DefaultsForm(Form):
     link: LinkSpecForm = Field(default_factory=LinkSpecForm)
 
 
+def _nodes(value: object) -> object:
+    """A list of names is a mapping of nodes without settings, as `s1:` is a node without settings."""
+    if isinstance(value, dict):
+        nodes = cast(dict[object, object], value).items()
+        return {name: dict[str, object]() if of is None else of for name, of in nodes}
+    if not isinstance(value, list):
+        return value
+    found: dict[str, object] = {}
+    for name in cast(list[object], value):
+        if not isinstance(name, str):
+            raise ValueError(f"{name!r} is no name; write it as text")
+        if name in found:
+            raise ValueError(f"duplicate name {name!r}; rename one")
+        found[name] = {}
+    return found
+
+
+def _link(value: object) -> object:
+    """`[h1, s1]` is a link with two ends and nothing else."""
+    return {"ends": cast(object, value)} if isinstance(value, list) else value
+
+
+def nodes(form: type[Form]) -> BeforeValidator:
+    return BeforeValidator(_nodes, json_schema_input_type=Mapping[Name, form | None] | list[Name])
+
+
+def link(form: type[Form]) -> BeforeValidator:
+    ends = Annotated[list[str], Field(min_length=2, max_length=2)]
+    return BeforeValidator(_link, json_schema_input_type=form | ends)
+
+
 class SwitchForm(Form):
-    device_id: int = number(1, 0xFFFF)
-    grpc: Grpc
+    device_id: Annotated[int | None, forms.GIVEN] = number(1, LAST_DEVICE_ID, None)
+    grpc: Annotated[Grpc | None, forms.GIVEN] = None
     agent: str | None = Field(None, description="the name of a host")
 
 
 class HostForm(Form):
-    ip: Address
+    ip: Annotated[Address | None, forms.GIVEN] = None
 
 
 class LinkForm(LinkSpecForm):
@@ -175,9 +215,9 @@ class LinkForm(LinkSpecForm):
         return ()
 
 
-_SWITCHES = some("s1: {device_id: 1, grpc: 9561}")
-_HOSTS = some("h1: {ip: 10.0.1.1/24}")
-_LINKS: Sequence[LinkForm] = Field((), description="`- {ends: [h1, s1]}` for each link")
+_SWITCHES = some("switches: [s1, s2]")
+_HOSTS = some("hosts: [h1, h2]")
+_LINKS: Sequence[LinkForm] = Field((), description="`- [h1, s1]` for each link")
 _PROGRAM = Field("", description="the path of a P4 program, or of what p4c made of it")
 _P4INFO = Field("", description="the path of the P4Info that p4c made")
 
@@ -188,20 +228,32 @@ class NetworkForm(Form):
     name: str = Field("topology", description="a word")
     description: str = Field("", description="a sentence")
     defaults: DefaultsForm = Field(default_factory=DefaultsForm)
-    switches: Mapping[Name, SwitchForm] = _SWITCHES
-    hosts: Mapping[Name, HostForm] = _HOSTS
-    links: Sequence[LinkForm] = _LINKS
+    switches: Annotated[Mapping[Name, SwitchForm], nodes(SwitchForm)] = _SWITCHES
+    hosts: Annotated[Mapping[Name, HostForm], nodes(HostForm)] = _HOSTS
+    links: Sequence[Annotated[LinkForm, link(LinkForm)]] = _LINKS
+    agents: Literal["auto", "none"] = "none"
+    """auto: each switch with hosts has a cache agent; where switches are a list, it is the default"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_has_agents(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        form = cast(dict[str, object], value)
+        return {"agents": "auto", **form} if isinstance(form.get("switches"), list) else form
 
 
 class RealSwitchForm(SwitchForm):
-    device_id: Annotated[int, WithJsonSchema(number_or(0, 255, _REPEATED))] = number(0, 255)
+    device_id: Annotated[int | None, forms.GIVEN, WithJsonSchema(number_or(0, 255, _REPEATED))] = number(
+        0, 255, None
+    )
     program: str = _PROGRAM
     p4info: str = _P4INFO
     entries: str = Field("", description="the path of entries, as in `entries: s1-runtime.json`")
 
 
 class RealHostForm(HostForm):
-    ip: _AnyAddress
+    ip: Annotated[_AnyAddress | None, forms.GIVEN] = None
     mac: _Mac = Field("")
     gateway: _Gateway = None
     gateway_mac: _Mac = Field("")
@@ -251,9 +303,9 @@ class RealLinkForm(LinkForm):
 class TopologyForm(NetworkForm):
     """A network that Mininet, the controller and the simulator read."""
 
-    switches: Mapping[Name, RealSwitchForm] = _SWITCHES  # pyright: ignore[reportIncompatibleVariableOverride]
-    hosts: Mapping[Name, RealHostForm] = _HOSTS  # pyright: ignore[reportIncompatibleVariableOverride]
-    links: Sequence[RealLinkForm] = _LINKS  # pyright: ignore[reportIncompatibleVariableOverride]
+    switches: Annotated[Mapping[Name, RealSwitchForm], nodes(RealSwitchForm)] = _SWITCHES
+    hosts: Annotated[Mapping[Name, RealHostForm], nodes(RealHostForm)] = _HOSTS
+    links: Sequence[Annotated[RealLinkForm, link(RealLinkForm)]] = _LINKS
     program: str = _PROGRAM
     p4info: str = _P4INFO
     pcap: Annotated[Sequence[str] | None, Written(_named, _PCAP, _FLAG_OR_NAMES)] = ()
@@ -262,14 +314,15 @@ class TopologyForm(NetworkForm):
 def build(form: NetworkForm, folder: Path = Path()) -> Topology:
     """Refuses what no form can say: names that nothing has, or two; hosts without a link, or with two.
 
-    Files that the form names are in `folder`.
+    Files that the form names are in `folder`. What the form leaves out is chosen (`chosen`).
     """
+    form = chosen(form)
     for name in form.switches:
         if name in form.hosts:
             refuse(f"hosts.{name}", "duplicate name: a switch has it too; rename one")
     _no_duplicate(form.switches, "switches", "device_id", lambda switch: switch.device_id)
     _no_duplicate(form.switches, "switches", "grpc", lambda switch: switch.grpc)
-    _no_duplicate(form.hosts, "hosts", "ip", lambda host: host.ip.ip)
+    _no_duplicate(form.hosts, "hosts", "ip", lambda host: _ip(host).ip)
     for name, switch in form.switches.items():
         if switch.agent is not None and switch.agent not in form.hosts:
             refuse(f"switches.{name}.agent", f"unknown host {switch.agent!r}; declare it under hosts")
@@ -285,14 +338,83 @@ def build(form: NetworkForm, folder: Path = Path()) -> Topology:
     )
 
 
+def chosen(form: NetworkForm) -> NetworkForm:
+    """The form with what it leaves out: the lowest free device ids, ports from 9561 on, addresses 10.X.Y.1,
+    and with `agents: auto` a cache agent beside each switch with hosts."""
+    switches, hosts, links = dict(form.switches), dict(form.hosts), list(form.links)
+    for name in _without_agent(form) if form.agents == "auto" else ():
+        agent = f"{name}c"
+        if agent in switches or agent in hosts or not _NAME.fullmatch(agent):
+            refuse("agents", f"{agent!r} cannot be the agent of {name}; rename a node, or write agents: none")
+        switches[name] = switches[name].model_copy(update={"agent": agent})
+        hosts[agent] = (RealHostForm if isinstance(form, TopologyForm) else HostForm).model_validate({})
+        links.append(type(links[0]).model_validate({"ends": [agent, name], **_AGENT_LINK}))
+    ids = {switch.device_id for switch in switches.values()}
+    free_ids = (number for number in range(1, LAST_DEVICE_ID) if number not in ids)
+    ports = {switch.grpc for switch in switches.values()}
+    free_ports = (text for text in map(_grpc, range(FIRST_PORT, 1 << 16)) if text not in ports)
+    addresses = {host.ip for host in hosts.values()}
+    every = (read_address(f"10.{n >> 8}.{n & 0xFF}.1/24") for n in range(1, MOST_ADDRESSES + 1))
+    free_addresses = (address for address in every if address not in addresses)
+    most = 255 if isinstance(form, TopologyForm) else LAST_DEVICE_ID
+    for name, switch in switches.items():
+        number = next(free_ids, LAST_DEVICE_ID) if switch.device_id is None else switch.device_id
+        if number > most:
+            refuse(f"switches.{name}", f"no device id is left up to {most}; name fewer switches")
+        # No socket is opened for a simulated switch, of which there may be more than ports.
+        grpc = switch.grpc or (next(free_ports) if most == 255 else f"{name}:9559")
+        switches[name] = switch.model_copy(update={"device_id": number, "grpc": grpc})
+    for name, host in hosts.items():
+        if host.ip is None:
+            if (address := next(free_addresses, None)) is None:
+                refuse(f"hosts.{name}", f"no address is left after {MOST_ADDRESSES}; give it an `ip`")
+            hosts[name] = host.model_copy(update={"ip": address})
+    return form.model_copy(update={"switches": switches, "hosts": hosts, "links": links})
+
+
+def _without_agent(form: NetworkForm) -> list[str]:
+    """The switches that have hosts, and no agent."""
+    ends = [{_END.sub(r"\1", text) for text in item.ends} for item in form.links]
+    linked = {name for pair in ends if pair & form.hosts.keys() for name in pair}
+    return [name for name, switch in form.switches.items() if name in linked and switch.agent is None]
+
+
+def _ip(host: HostForm) -> IPv4Interface:
+    assert host.ip is not None, "`chosen` chooses one"
+    return host.ip
+
+
+def topology(
+    switches: Sequence[str] | Mapping[str, Mapping[str, object]],
+    hosts: Sequence[str] | Mapping[str, Mapping[str, object]],
+    links: Sequence[Sequence[str] | Mapping[str, object]],
+    **more: object,
+) -> Topology:
+    """`groupflow.Topology`: the network of a file with these keys, and with `defaults` of its links.
+
+        groupflow.Topology(["s1"], ["h1", "h2"], [("h1", "s1"), ("h2", "s1")], defaults={"rate": "50mbit"})
+
+    Raises TopologyError.
+    """
+    form: dict[str, object] = {
+        "switches": dict(switches) if isinstance(switches, Mapping) else list(switches),
+        "hosts": dict(hosts) if isinstance(hosts, Mapping) else list(hosts),
+        "links": [dict(each) if isinstance(each, Mapping) else list(each) for each in links],
+    }
+    if "defaults" in more:
+        more["defaults"] = {"link": more["defaults"]}
+    return read_form(expand(form | more), "topology", real=True)
+
+
 def _switch(name: str, form: SwitchForm, ends: dict[int, End], network: NetworkForm, folder: Path) -> Switch:
     files: dict[str, Path] = {}
     if isinstance(form, RealSwitchForm) and isinstance(network, TopologyForm):
         of = form if form.program else network
         texts = {"program": of.program, "p4info": of.p4info, "entries": form.entries}
         files = {key: folder / text for key, text in texts.items() if text}
-    mac = router_mac(form.device_id)
-    return Switch(name, form.device_id, form.grpc, form.agent, mac, MappingProxyType(ends), **files)
+    device_id, grpc = form.device_id or 0, form.grpc or ""
+    mac = router_mac(device_id)
+    return Switch(name, device_id, grpc, form.agent, mac, MappingProxyType(ends), **files)
 
 
 def _pcap(form: NetworkForm) -> frozenset[str]:
@@ -382,7 +504,7 @@ def host_mac(ip: IPv4Address) -> str:
 
 
 def _host(name: str, form: HostForm, uplink: End, switches: Mapping[str, Switch]) -> Host:
-    address = form.ip
+    address = _ip(form)
     real = form if isinstance(form, RealHostForm) else None
     gateway = real.gateway if real else None
     if gateway is None:

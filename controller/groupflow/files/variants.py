@@ -62,14 +62,17 @@ def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSp
     return _change(topology, lambda link: {link.a.node, link.b.node} == {one, other}, change)
 
 
-def render(topology: Topology, *, ports: bool = True) -> str:
-    """The topology as YAML that reads back as the same topology; without `ports` these are numbered anew."""
+def render(topology: Topology, *, ports: bool = True, whole: bool = False) -> str:
+    """The topology as YAML that reads back as the same topology; without `ports` these are numbered anew.
+
+    `whole`: with each port and each MAC, also where they follow from the rest.
+    """
     form: dict[str, object] = {
         "name": topology.name,
         "description": topology.description,
         "switches": {name: _switch_form(switch) for name, switch in topology.switches.items()},
-        "hosts": {name: _host_form(host) for name, host in topology.hosts.items()},
-        "links": _link_forms(topology, ports=ports),
+        "hosts": {name: _host_form(host, whole=whole) for name, host in topology.hosts.items()},
+        "links": _link_forms(topology, ports=ports, whole=whole),
     }
     if topology.pcap:
         form["pcap"] = sorted(topology.pcap)
@@ -83,9 +86,9 @@ def _switch_form(switch: Switch) -> dict[str, object]:
     return {key: value for key, value in form.items() if value is not None}
 
 
-def _host_form(host: Host) -> dict[str, object]:
+def _host_form(host: Host, *, whole: bool) -> dict[str, object]:
     form: dict[str, object] = {"ip": f"{host.ip}/{host.prefix}"}
-    if host.mac != host_mac(host.ip):
+    if whole or host.mac != host_mac(host.ip):
         form["mac"] = host.mac
     if Topology.is_foreign(host):
         form["gateway"] = str(host.gateway)
@@ -95,11 +98,11 @@ def _host_form(host: Host) -> dict[str, object]:
     return form | {key: value for key, value in texts.items() if value}
 
 
-def _link_forms(topology: Topology, *, ports: bool) -> list[dict[str, object]]:
+def _link_forms(topology: Topology, *, ports: bool, whole: bool) -> list[dict[str, object]]:
     """The links; ports are named where numbering by the order of links makes others."""
     count = Counter[str]()
     ends: list[list[str]] = []
-    numbered = True  # by the order of links
+    numbered = not whole  # by the order of links
     for link in topology.links:
         ends.append([])
         for end in (link.a, link.b):

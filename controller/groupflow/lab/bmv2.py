@@ -55,13 +55,5 @@ def arguments(switch: Switch) -> list[str]:
     args += ["--thrift-port", str(thrift_port(switch)), "-i", f"0@{tick_interfaces(switch)[0]}"]
     for port in switch.ports:
         args += ["-i", f"{port}@{switch.interface(port)}"]
-    args += ["--", "--grpc-server-addr", switch.grpc]
-    return [
-        *args,
-        "--cpu-port",
-        str(CPU_PORT),
-        "--drop-port",
-        str(DROP_PORT),
-        "--priority-queues",
-        str(QUEUES),
-    ]
+    args += ["--", "--grpc-server-addr", switch.grpc, "--cpu-port", str(CPU_PORT)]
+    return [*args, "--drop-port", str(DROP_PORT), "--priority-queues", str(QUEUES)]

@@ -39,8 +39,8 @@ class Reservation:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time checks and claims
+        with (self._folder / "lock").open("a") as alone:
+            fcntl.flock(alone, fcntl.LOCK_EX)  # one run at a time checks and claims
             for path in sorted(self._folder.glob("*.json")):
                 self._inspect(path)
             taken = [name for name in self._interfaces if interface_exists(name)]
@@ -74,9 +74,7 @@ class Reservation:
 
     def _inspect(self, path: Path) -> None:
         with path.open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not lock(file):
                 self._refuse_overlap(path)
                 return
             _remove_leftovers(path)
@@ -89,6 +87,15 @@ class Reservation:
             raise InUseError(
                 f"interface {min(shared)} belongs to another run (pid {pid}); end that run, or wait for it"
             )
+
+
+def lock(file: IO[str]) -> bool:
+    """Locks a file until it is closed; False: the process that it is of still runs."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def interface_exists(name: str) -> bool:

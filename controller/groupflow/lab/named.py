@@ -1,5 +1,6 @@
 """A network that runs until it is told to end: switches, controller, agents and hosts, known by its name."""
 
+import logging
 import os
 import signal
 import threading
@@ -17,15 +18,24 @@ from groupflow.agents.programs import find_program
 from groupflow.files import variants
 from groupflow.lab import own_program, split
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.network import Network, NetworkError, SwitchKind, processes_in, running
-from groupflow.lab.ownership import hand_over, make_folder
+from groupflow.lab.network import (
+    Network,
+    NetworkError,
+    SwitchKind,
+    hand_over,
+    make_folder,
+    processes_in,
+    running,
+)
 from groupflow.lab.registry import Claim, Entry
-from groupflow.lab.schedule import scheduled
+from groupflow.model import ports
 from groupflow.model.topology import Topology
+from groupflow.p4rt.control_socket import ControlError
 from groupflow.processes import Daemon, DaemonError
 
-API_PORT = 9580
-"""of the controller, inside the network's namespaces: the default of every command"""
+log = logging.getLogger(__name__)
+
+_ONE_SECOND_NS = 1_000_000_000
 _WATCH_SECONDS = 0.5
 _RESTARTS = 5
 """of a controller that ends by itself: one that cannot run is not started for ever"""
@@ -91,7 +101,7 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
             controller = None
             if controlled:
                 controller = ControllerProcess(
-                    network, folder, API_PORT, sockets=options.sockets, record=options.record
+                    network, folder, ports.API, sockets=options.sockets, record=options.record
                 ).start()
                 _start_agents(network, folder)
             network.start_programs(folder)
@@ -204,3 +214,29 @@ def _start_agents(network: Network, folder: Path) -> None:
 
 def joined(agent: Daemon) -> bool:
     return '"event":"joined"' in agent.output()
+
+
+@contextmanager
+def scheduled(network: Network) -> Generator[None]:
+    """Carries out the schedules of the network's links, from the start of the block to its end."""
+    started = time.monotonic_ns()
+    steps = [(step, link) for link in network.topology.links for step in link.schedule]
+    steps.sort(key=lambda each: each[0].at_ns)
+    ended = threading.Event()
+
+    def work() -> None:
+        for step, link in steps:
+            if ended.wait(max(0, started + step.at_ns - time.monotonic_ns()) / _ONE_SECOND_NS):
+                return
+            try:
+                network.change(link, step.change)
+            except ControlError as error:  # of a switch that died: the next change may find it again
+                log.warning("link=%s change=%s failed: %s", link.name, step.change, error)
+
+    thread = threading.Thread(target=work, name="schedule", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

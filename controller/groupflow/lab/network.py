@@ -3,16 +3,16 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 # pyright: reportUnknownArgumentType=false
 # (Mininet has no types.)
-
 import logging
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Generator, Sequence
+import sys
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Never, TypeAlias
 
 from mininet.link import Link
 from mininet.net import Mininet
@@ -24,8 +24,7 @@ from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
-from groupflow.lab.leftovers import Reservation, delete_interfaces
-from groupflow.lab.ownership import make_folder
+from groupflow.lab.leftovers import RUN_FOLDER, Reservation, delete_interfaces
 from groupflow.lab.p4switch import P4Switch
 from groupflow.model.topology import Link as TopologyLink
 from groupflow.model.topology import Topology
@@ -35,6 +34,14 @@ log = logging.getLogger(__name__)
 
 SwitchKind: TypeAlias = Literal["gfswitch", "bmv2"]
 UNSHARE = ("unshare", "--net", "--mount", "--propagation", "private")
+_IN_NAMESPACES = f"""
+mount -t sysfs sysfs /sys
+mkdir -p {RUN_FOLDER}
+mount -t tmpfs -o mode=700 tmpfs {RUN_FOLDER}
+ip link set lo up
+exec "$@"
+"""
+"""run in new namespaces: what a network needs there"""
 KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
 
 
@@ -82,7 +89,7 @@ class Network:
 
     def restart(self, name: str) -> None:
         """Starts a killed switch again."""
-        self.switches[name].restart()
+        self.switches[name].launch()
         self._reservation.add_process(self.switches[name].daemon.pid)
 
     def change_link(self, one: str, other: str, change: str) -> None:
@@ -249,3 +256,41 @@ def _end_processes(host: GroupHost) -> None:
             log.warning("ending a process left in a host host=%s pid=%d", host.name, pid)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def run_again(arguments: Sequence[str], environment: Mapping[str, str], keep: Sequence[int]) -> Never:
+    """Replaces this process by `groupflow ARGUMENTS` in namespaces of its own; `keep` are descriptors that
+    stay open. The pid stays."""
+    for descriptor in keep:
+        os.set_inheritable(descriptor, True)
+    again = [sys.executable, "-m", "groupflow.cli.main", *arguments]
+    command = [*UNSHARE, "sh", "-ec", _IN_NAMESPACES, "sh", *again]
+    os.execvpe(command[0], command, {**os.environ, **environment})
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder, with those above it, for the caller of sudo."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        if (caller := _caller()) is not None:
+            os.chown(folder, *caller)
+
+
+def hand_over(folder: Path, since: float) -> None:
+    """Gives root's files in a folder of the caller of sudo to that caller: those that changed since a time,
+    so that others of root, which may stand there too, stay root's."""
+    caller = _caller()
+    if caller is None or not folder.is_dir() or folder.stat().st_uid != caller[0]:
+        return
+    for here, folders, files in os.walk(folder):
+        for path in (Path(here, name) for name in (*folders, *files)):
+            with suppress(OSError):  # gone meanwhile
+                if path.lstat().st_uid == 0 and path.lstat().st_mtime >= since:
+                    os.chown(path, *caller, follow_symlinks=False)
+
+
+def _caller() -> tuple[int, int] | None:
+    """User and group that called sudo; None: nobody did."""
+    user, group = (os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID"))
+    return (int(user), int(group)) if os.geteuid() == 0 and user.isdecimal() and group.isdecimal() else None

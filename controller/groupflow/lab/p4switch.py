@@ -54,7 +54,7 @@ class P4Switch(MininetSwitch):
     ) -> None:  # `controllers` is Mininet's; P4Runtime clients connect by themselves
         for port in self.spec.ports:
             self.run_script(interface_script(self.spec.interface(port)), f"setting up port {port}")
-        self._launch()
+        self.launch()
 
     def run_script(self, script: str, what: str) -> None:
         """Runs a shell's commands in the switch's namespace to their end. Raises DaemonError."""
@@ -66,15 +66,8 @@ class P4Switch(MininetSwitch):
         self.daemon.stop()
         super().stop(deleteIntfs)
 
-    def kill(self) -> None:
-        """Ends the process as a crash would; its interfaces stay."""
-        self.daemon.kill()
-
-    def restart(self) -> None:
-        """Starts the process again after `kill`, as empty as at first."""
-        self._launch()
-
-    def _launch(self) -> None:
+    def launch(self) -> None:
+        """Starts the process: at first, and as empty again when it was killed."""
         _, port = address = self.spec.grpc_address
         if accepts(*address):
             raise DaemonError(

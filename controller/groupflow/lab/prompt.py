@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from mininet.cli import CLI
 from mininet.node import Node
 
+from groupflow import units
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, SendOptions
@@ -140,11 +141,11 @@ class Prompt(CLI):
         except Error as error:
             self._refuse(str(error))
             return
-        print(f"{protocol} from {one} to {other}: {rate / 1e6:.1f} Mbit/s")
+        print(f"{protocol} from {one} to {other}: {units.show_rate(rate)}")
 
     def do_sessions(self, _: str) -> None:
         """sessions: list the sessions"""
-        self._ctl("sessions", "list")
+        self._groupflow("session", "list")
 
     def do_status(self, _: str) -> None:
         """status: the controller's view of the network, on one page"""
@@ -191,10 +192,10 @@ class Prompt(CLI):
             if known is None:
                 controller.delete(f"/sessions/{session.id}")
             receiving = self._receiving.pop(session.id, {})
-        rate = complete.integer("goodput_bps") / 1e6
+        rate = units.show_rate(complete.integer("goodput_bps"))
         return (
             f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receiving)} "
-            f"in {complete.number('seconds'):.2f} s, {rate:.1f} Mbit/s; files are in {self._folder}"
+            f"in {complete.number('seconds'):.2f} s, {rate}; files are in {self._folder}"
         )
 
     def _carry(self, session: SessionAccess, sender: str, file: Path) -> Event:

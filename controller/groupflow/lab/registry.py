@@ -8,10 +8,10 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Self, cast
+from typing import Self, cast
 
 from groupflow.errors import InvalidError
-from groupflow.lab.leftovers import RUN_FOLDER
+from groupflow.lab.leftovers import RUN_FOLDER, lock
 
 FOLDER = RUN_FOLDER / "networks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -59,7 +59,7 @@ class Claim:
         path = folder / f"{name}.json"
         with _alone(folder):
             self._file = path.open("a+")
-            if not _lock(self._file):
+            if not lock(self._file):
                 raise RegistryError(
                     f"network {name} runs already (pid {_pid(path)}); "
                     f"end it: groupflow net down {name}; or choose another --name"
@@ -95,7 +95,7 @@ def running_networks(folder: Path = FOLDER) -> list[Entry]:
     with _alone(folder):
         for path in sorted(folder.glob("*.json")):
             with path.open("a+") as file:
-                if _lock(file):
+                if lock(file):
                     path.unlink()
                 elif (entry := _read(path)) is not None:
                     found.append(entry)
@@ -127,14 +127,6 @@ def _alone(folder: Path) -> Generator[None]:
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _read(path: Path) -> Entry | None:

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Range, matching
-from groupflow.model.session import MAX_PRIORITY
+from groupflow.model.session import Minimum, Priority
 
-MOST_CONNECTIONS = 64
-"""of a client; gfagent's default"""
 DEFAULT_CONNECTIONS = 16
 DEFAULT_POLICY = "sakajiri"
 
@@ -17,6 +15,8 @@ ClientName: TypeAlias = Annotated[
         "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", "1 to 64 letters, digits, '.', '_' or '-', not '.' first", "NAME"
     ),
 ]
+Connections: TypeAlias = Annotated[int, Help("the most connections of a client", "N"), Range(1, 64)]
+"""64: gfagent's default"""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,8 @@ class Client:
     target: Annotated[
         int, Help("throughput that the client is to reach (T_t)"), Key("target_bps"), Range(1), FINITE_RATE
     ]
-    priority: Annotated[
-        int, Help("order in which targets are met: the highest number first", "N"), Range(0, MAX_PRIORITY)
-    ] = 0
-    minimum: Annotated[
-        int | None,
-        Help("throughput before any client gets more; none: the smallest target of all, as in the paper"),
-        Key("minimum_bps"),
-        Range(1),
-        FINITE_RATE,
-    ] = None
+    priority: Priority = 0
+    minimum: Minimum = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +41,4 @@ class GatherSettings:
     ] = 0
     """0: not known, and no client fits"""
     buffer: Annotated[int, Help("bound of all receive buffers together"), Range(0, 1 << 40), SIZE] = 0
-    connections: Annotated[int, Help("the most connections of a client", "N"), Range(1, MOST_CONNECTIONS)] = (
-        DEFAULT_CONNECTIONS
-    )
+    connections: Connections = DEFAULT_CONNECTIONS

@@ -8,7 +8,7 @@ pydantic.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 from groupflow import units
 
@@ -30,7 +30,10 @@ class Help:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """Annotates a value that `parse` reads, which raises ValueError(what is wrong; what to write instead)."""
+    """Annotates a value that `parse` reads, which raises ValueError(what is wrong; what to write instead).
+
+    In the JSON of the store a quantity is a plain number.
+    """
 
     parse: Callable[[object], object]
     cure: str
@@ -46,7 +49,11 @@ class Written:
     ) -> "CoreSchema":
         from pydantic_core import core_schema
 
-        return core_schema.no_info_before_validator_function(self.parse, handler(source))
+        value = handler(source)
+        written = core_schema.no_info_before_validator_function(self.parse, value)
+        if _inner(value)["type"] != "int":
+            return written
+        return core_schema.json_or_python_schema(json_schema=value, python_schema=written)  # a store's number
 
     def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
         return {**self.schema, "description": self.cure}
@@ -59,12 +66,24 @@ class Key:
     name: str
 
 
+def keys_of(model: type) -> dict[str, str]:
+    """The keys of a model's fields in the REST API, by the fields' names."""
+    notes = {name: get_args(hint)[1:] for name, hint in get_type_hints(model, include_extras=True).items()}
+    return {
+        name: next((each.name for each in of if isinstance(each, Key)), name) for name, of in notes.items()
+    }
+
+
 @dataclass(frozen=True)
 class Range:
     """Bounds of a number, both included."""
 
     low: int
     high: int | None = None
+
+    @property
+    def cure(self) -> str:
+        return f"a number from {self.low} " + ("on" if self.high is None else f"to {self.high}")
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: "Callable[[object], Any]"
@@ -87,9 +106,12 @@ class Length:
 
 
 def _bounded(schema: Any, bounds: dict[str, int]) -> "CoreSchema":
-    inner = schema["schema"] if schema["type"] == "nullable" else schema
-    inner.update(bounds)
+    _inner(schema).update(bounds)
     return schema
+
+
+def _inner(schema: Any) -> Any:
+    return schema["schema"] if schema["type"] == "nullable" else schema
 
 
 def text_like(pattern: str) -> dict[str, Any]:
@@ -103,11 +125,11 @@ def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
     return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
 
 
-def matching(pattern: str, cure: str, placeholder: str) -> Written:
-    """Annotates a text of one form."""
+def matching(pattern: str, cure: str, placeholder: str = "VALUE") -> Written:
+    """Annotates a text of one form, or None."""
 
     def parse(value: object) -> object:
-        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        if value is not None and not (isinstance(value, str) and re.fullmatch(pattern, value)):
             raise ValueError(f"{value!r} will not do; write {cure}")
         return value
 

@@ -1,8 +1,10 @@
 """Flows under diffusion-type flow control as users describe them: packets, and parameters of the control."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
+from groupflow import units
 from groupflow.model.fields import Help, Port, Range
 
 Kind: TypeAlias = Literal["flow", "session", "link"]
@@ -26,7 +28,7 @@ class FlowSettings:
     ] = 1514
     measure: Annotated[
         bool, Help("whether the delays of the links are measured first; otherwise those of the topology hold")
-    ] = True
+    ] = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,16 @@ class FlowRequest(FlowSettings):
     source: Annotated[
         int | None, Help("member that sends the stream; none: the session's only sender", "MEMBER")
     ] = None
+
+    @property
+    def d_value(self) -> Fraction:
+        """Raises UnitError."""
+        return units.parse_number(self.d, "D")
+
+    @property
+    def alpha_value(self) -> Fraction:
+        """Raises UnitError."""
+        return units.parse_number(self.alpha, "alpha")
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Length, Port, Range
+from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Length, Port, Range, matching
 
 Mode: TypeAlias = Literal["e2e", "n2n"]
 """Source of acknowledgements: the receivers, end to end, or each cache for the node before it."""
@@ -19,7 +19,17 @@ MAX_PORTS = 16
 """of a session for TCP clients"""
 MIN_CACHE, MAX_CACHE = 1 << 16, 1 << 40
 MIN_BUFFER, MAX_BUFFER = 4096, 1 << 30
-MAX_PRIORITY = 1000
+
+Minimum: TypeAlias = Annotated[
+    int | None,
+    Help("throughput before others get more than theirs; none: the smallest target of all"),
+    Key("minimum_bps"),
+    Range(1),
+    FINITE_RATE,
+]
+Priority: TypeAlias = Annotated[
+    int, Help("order in which targets are met: the highest number first", "N"), Range(0, 1000)
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +69,8 @@ class TcpSettings:
     ] = 0
     congestion: Annotated[
         str | None,
-        Help("congestion control, such as cubic; none: the kernel's default", "NAME"),
-        Length(0, 15),
+        Help("congestion control, such as cubic; none: the kernel's default"),
+        matching("[A-Za-z_][A-Za-z0-9_]{0,14}", "a congestion control of the kernel, such as cubic", "NAME"),
     ] = None
     send_buffer: Annotated[
         int | None,
@@ -127,13 +137,5 @@ class MemberTargets:
         Range(1),
         FINITE_RATE,
     ] = None
-    minimum: Annotated[
-        int | None,
-        Help("throughput before others get more than theirs; none: the smallest target of all"),
-        Key("minimum_bps"),
-        Range(1),
-        FINITE_RATE,
-    ] = None
-    priority: Annotated[
-        int, Help("order in which targets are met: the highest number first", "N"), Range(0, MAX_PRIORITY)
-    ] = 0
+    minimum: Minimum = None
+    priority: Priority = 0

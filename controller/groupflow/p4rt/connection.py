@@ -7,6 +7,7 @@ restarts has to be back in less.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
+from ipaddress import IPv4Address
 from typing import NamedTuple, Protocol
 
 from finsy import GRPCStatusCode, P4ClientError
@@ -17,10 +18,14 @@ from groupflow.errors import UnavailableError
 from groupflow.p4rt import externs
 from groupflow.p4rt.entries import Change, Entries, decode, encode, wildcards
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS
-from groupflow.p4rt.mastery import holder, outbid
 from groupflow.p4rt.program import Program
 
 log = logging.getLogger(__name__)
+
+_SEQUENCE, _API, _PORT = 80, 48, 32
+"""The lowest bits of the parts of an election id, from which a switch can name the controller that holds it:
+a number that grows from start to start, which decides, the address of the controller's API, and its pid."""
+_LAST = (1 << 128) - 1
 
 BATCH = 500
 """Updates in one write request: some 60 kB, and a few ms of a switch's time."""
@@ -244,3 +249,36 @@ async def connect(
 def describe(error: P4ClientError) -> str:
     """A gRPC failure in one line."""
     return f"{error.code.name}: {error.message}".splitlines()[0]
+
+
+def election_id(sequence: int, api: tuple[str, int] | None, pid: int) -> int:
+    """`api` is None for a controller whose API has no IPv4 address."""
+    try:
+        address, port = (int(IPv4Address(api[0])), api[1]) if api else (0, 0)
+    except ValueError:
+        address, port = 0, 0
+    return sequence << _SEQUENCE | address << _API | port << _PORT | pid
+
+
+def sequence_of(election: int) -> int:
+    return election >> _SEQUENCE
+
+
+def outbid(own: int, highest: int) -> int:
+    """An election id of the same controller, above another."""
+    if own > highest:
+        return own
+    if sequence_of(own) == 0:
+        return min(highest + 1, _LAST)
+    return min((sequence_of(highest) + 1) << _SEQUENCE, _LAST) | own & ((1 << _SEQUENCE) - 1)
+
+
+def holder(election: int) -> str:
+    """The controller that has an election id, in words."""
+    pid, port = election & ((1 << _PORT) - 1), election >> _PORT & 0xFFFF
+    if not (sequence_of(election) and pid):
+        return f"another controller (election id {election})"
+    if not port:
+        return f"the controller with pid {pid}"
+    address = IPv4Address(election >> _API & 0xFFFFFFFF)
+    return f"the controller with pid {pid}, API http://{address}:{port}"

@@ -1,10 +1,10 @@
-"""Entries of a switch as plain values: table entries and multicast groups, to and from P4Runtime messages.
+"""Entries and counters of a switch as plain values, to and from P4Runtime messages.
 
 Numbers only: addresses are integers, a longest-prefix match is two of them (address, prefix length), a
 ternary match too (value, mask), and the priority of an entry that has one comes last.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4r
@@ -12,7 +12,9 @@ from finsy.proto import p4r
 from groupflow.errors import UnavailableError
 from groupflow.p4rt import externs
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
-from groupflow.p4rt.program import Field, Program
+from groupflow.p4rt.program import CounterInfo, Field, Program
+
+Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
 
 GROUPS = "groups"
 """Name among the table names for the replication engine's multicast groups."""
@@ -181,3 +183,29 @@ def _bytes(number: int) -> bytes:
 
 def _number(data: bytes) -> int:
     return int.from_bytes(data, "big")
+
+
+class Count(NamedTuple):
+    cell: tuple[int, ...]
+    """a number, or the match values of the table entry that is counted"""
+    packets: int
+    bytes: int
+
+
+async def read_counter(program: Program, counter: CounterInfo, query: Query) -> list[Count]:
+    """The cells of one counter of the P4 program that counted. Raises ConnectionFailedError."""
+    if counter.table_id:
+        table = p4r.TableEntry(table_id=counter.table_id)
+        request = p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=table))
+    else:
+        request = p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.id))
+    counts: list[Count] = []
+    for entity in await query([request]):
+        if entity.HasField("direct_counter_entry"):
+            key = key_of(program, entity.direct_counter_entry.table_entry)
+            cell, data = key.match, entity.direct_counter_entry.data
+        else:
+            cell, data = (entity.counter_entry.index.index,), entity.counter_entry.data
+        if data.packet_count or data.byte_count:
+            counts.append(Count(cell, data.packet_count, data.byte_count))
+    return counts

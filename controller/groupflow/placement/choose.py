@@ -5,10 +5,37 @@ from dataclasses import dataclass
 
 from groupflow.model.topology import Topology
 from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
-from groupflow.placement.layout import nearest
-from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Overlay, Problem
+from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Overlay, Problem, edge
 from groupflow.placement.search_bytes import few_bytes
 from groupflow.placement.search_time import short_time
+
+
+def nearest(problem: Problem, agents: Sequence[int]) -> Overlay:
+    """The overlay of nearest agents by hops, then delay, then name. `agents`: switches, at least one."""
+    chosen = tuple(sorted(agents))
+    serving = {
+        host: min(chosen, key=lambda agent: (*_distance(problem, agent, problem.switch_of(host)), agent))
+        for host in {*problem.senders, *problem.members}
+    }
+    return Overlay(edges=_spanning_tree(problem, chosen), serving=serving, agents=chosen)
+
+
+def _spanning_tree(problem: Problem, agents: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Edges of a minimum spanning tree over the agents, by Prim's algorithm."""
+    root, *rest = agents
+    best = {agent: (*_distance(problem, root, agent), root) for agent in rest}
+    edges: list[tuple[int, int]] = []
+    while best:
+        agent = min(best, key=lambda agent: (best[agent], agent))
+        edges.append(edge(best.pop(agent)[2], agent))
+        for other in best:
+            best[other] = min(best[other], (*_distance(problem, agent, other), agent))
+    return tuple(edges)
+
+
+def _distance(problem: Problem, one: int, other: int) -> tuple[int, int]:
+    tree = problem.routes.tree(one)
+    return tree.hops[other], tree.delay_ns[other]
 
 
 @dataclass(frozen=True)

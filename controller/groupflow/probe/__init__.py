@@ -6,8 +6,7 @@ probe.buffer, probe.connections
 
 from groupflow.probe.client import measure
 from groupflow.probe.errors import BusyError, ProbeError, RefusedError
-from groupflow.probe.model import PORT, Cell, Probe, ProbeOptions
-from groupflow.probe.recommend import recommend
+from groupflow.probe.model import PORT, Cell, Probe, ProbeOptions, recommend
 from groupflow.probe.server import ServeOptions, Server
 
 __all__ = [

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 from groupflow.errors import reason
 from groupflow.probe import wire
 from groupflow.probe.errors import BusyError, ProbeError, RefusedError
-from groupflow.probe.model import LEAST_BUFFER, PORT, WARM_UP, Cell, Probe, ProbeOptions
-from groupflow.probe.recommend import fewest, recommend
+from groupflow.probe.model import LEAST_BUFFER, PORT, WARM_UP, Cell, Probe, ProbeOptions, fewest, recommend
 from groupflow.probe.sockets import CHUNK, RECEIVE_LIMIT, SEND_LIMIT, connect, granted, reset
 
 OnCell: TypeAlias = Callable[[int, int, Cell], None]
@@ -40,7 +39,7 @@ async def measure(
     try:
         await client.open()
         told: OnCell = on_cell or (lambda done, of, cell: None)
-        return await (client.adapted(told) if client.options.adapted else client.probe(told))
+        return await client.probe(told)
     except wire.LineError as error:
         raise ProbeError(f"{client.where}: said {error}; is that `groupflow probe serve`?") from None
     except TimeoutError:
@@ -84,48 +83,33 @@ class _Client:
                 await self._streams[1].wait_closed()
 
     async def probe(self, on_cell: OnCell) -> Probe:
-        buffers, warnings = await self._buffers()
+        """Measures the kernel's choice and the grid; where buffers are adapted, only the kernel's choices."""
+        adapted, within = self.options.adapted, self.options.within
         numbers = sorted(set(self.options.connections))
-        total = len(buffers) * len(numbers) + 2
-        cells: list[Cell] = []
-        kernel = await self._cell(None, numbers[0])
-        on_cell(1, total, kernel)
-        for number, buffer in itertools.product(numbers, buffers):
-            cells.append(await self._cell(buffer, number))
-            on_cell(len(cells) + 1, total, cells[-1])
-        best = recommend(cells, self.options.within)
+        buffers, warnings = ([], []) if adapted else await self._buffers()
+        of_kernel = [(number, None) for number in (numbers if adapted else numbers[:1])]
+        planned = [*of_kernel, *itertools.product(numbers, buffers)]
+        total = len(planned) + (0 if adapted else 1)
+        measured: list[Cell] = []
+        for number, buffer in planned:
+            measured.append(await self._cell(buffer, number))
+            on_cell(len(measured), total, measured[-1])
+        cells = measured if adapted else measured[1:]
+        best = fewest(cells, within) if adapted else recommend(cells, within)
         half = (best.buffer or 0) // 2
         if half >= LEAST_BUFFER and half not in buffers:
             cells.append(await self._cell(half, best.connections))
-            best = recommend(cells, self.options.within)
-        on_cell(total, total, best)
-        warnings += self._doubts(cells)
+            best = recommend(cells, within)
+        if not adapted:
+            on_cell(total, total, best)
         return Probe(
             buffer=best.buffer or 0,
             connections=best.connections,
             bps=best.bps,
             rtt_s=self._rtt_s,
             cells=tuple(cells),
-            kernel=kernel,
-            warnings=tuple(warnings),
-        )
-
-    async def adapted(self, on_cell: OnCell) -> Probe:
-        """Measures only the number of connections, with buffers that the kernel adapts."""
-        numbers = sorted(set(self.options.connections))
-        cells: list[Cell] = []
-        for number in numbers:
-            cells.append(await self._cell(None, number))
-            on_cell(len(cells), len(numbers), cells[-1])
-        best = fewest(cells, self.options.within)
-        return Probe(
-            buffer=0,
-            connections=best.connections,
-            bps=best.bps,
-            rtt_s=self._rtt_s,
-            cells=tuple(cells),
-            kernel=cells[0],
-            warnings=tuple(self._doubts(cells)),
+            kernel=measured[0],
+            warnings=(*warnings, *self._doubts(cells)),
         )
 
     async def _buffers(self) -> tuple[list[int], list[str]]:

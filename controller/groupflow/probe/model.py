@@ -1,10 +1,12 @@
 """Options of a probe, and its result."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from groupflow.model import ports
 from groupflow.probe.errors import ProbeError
 
-PORT = 26495
+PORT = ports.PROBE
 KIB, MIB = 1 << 10, 1 << 20
 BUFFERS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 CONNECTIONS = (1, 2, 4, 8, 16)
@@ -98,3 +100,26 @@ class Probe:
     def in_flight(self) -> int:
         """The bandwidth-delay product: bytes on the way at this rate."""
         return round(self.bps / 8 * self.rtt_s)
+
+
+def recommend(cells: Iterable[Cell], within: float = 0.1) -> Cell:
+    """Of the cells that are at most `within` slower than the fastest, the one with the fewest connections,
+    and of these the one with the smallest buffer. Cells without a buffer do not count.
+
+    Connections first: each one more takes its share from others on the path and has to be put together
+    again, while a buffer costs memory that is used only as far as it helps. Raises ValueError where there is
+    no cell.
+    """
+    choices = [(cell.connections, cell.buffer, cell) for cell in cells if cell.buffer is not None]
+    if not choices:
+        raise ValueError("no cell with a buffer was measured")
+    enough = (1 - within) * max(cell.bps for _, _, cell in choices)
+    return min((c for c in choices if c[2].bps >= enough), key=lambda choice: choice[:2])[2]
+
+
+def fewest(cells: Iterable[Cell], within: float) -> Cell:
+    """Of the cells that are at most `within` slower than the fastest, the one with the fewest connections,
+    whatever their buffers. Raises ValueError where there is no cell."""
+    choices = list(cells)
+    enough = (1 - within) * max(cell.bps for cell in choices)
+    return min((cell for cell in choices if cell.bps >= enough), key=lambda cell: cell.connections)

@@ -18,6 +18,7 @@ from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.tokens import token
+from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
 from groupflow.p4rt.entries import DELETE, Change, Entries, encode
@@ -75,7 +76,9 @@ async def _serve(
         scenario.topology, program, store, Options(), connector=network.connect, clock=clock, wall=clock
     )
     for group in scenario.sessions:
-        session = await controller.manager.create(group.id, mode=group.mode, policy=group.policy)
+        session = await controller.manager.create(
+            NewSession(id=group.id, mode=group.mode, policy=group.policy)
+        )
         record = replace(session.record, salt=_SALT)
         controller.manager.sessions[group.id] = Session(record, session.members)
     serving = asyncio.create_task(controller.run())

@@ -7,10 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import BeforeValidator, Field, PlainValidator
+from pydantic import Field, PlainValidator
 
 from groupflow import units
-from groupflow.control.diffusion.coefficients import parse_number
 from groupflow.files import forms
 from groupflow.files import topology as network
 from groupflow.files.forms import Form, default, number
@@ -29,8 +28,6 @@ from groupflow.model.fields import (
 )
 from groupflow.model.topology import LinkSpec
 from groupflow.sim.model import Pattern, Profile, Variant
-
-LAST_DEVICE_ID = 0xFFFF
 
 
 def _downs(value: object) -> tuple[tuple[int, int], ...]:
@@ -55,11 +52,6 @@ def _threshold(value: object) -> int:
     return units.parse_packets(value)
 
 
-def _blank(value: object) -> object:
-    """`s1:` is a switch of which nothing is said."""
-    return {} if value is None else value
-
-
 def _flag(*, otherwise: bool) -> Any:
     return Field(otherwise, description="true or false")
 
@@ -73,8 +65,8 @@ _NUMBER = {"type": ["number", "string"]}
 _PAIR = {"type": "array", "items": DELAY.schema, "minItems": 2, "maxItems": 2}
 _DOWNS = Written(_downs, "pairs of times, such as [[1s, 1.5s]]", {"type": "array", "items": _PAIR})
 _THRESHOLD = Written(_threshold, "packets, as in '40 packets'", PACKETS.schema["anyOf"][1])
-_D = Written(lambda value: parse_number(str(value), "D"), "a number such as 0.1", _NUMBER)
-_ALPHA = Written(lambda value: parse_number(str(value), "alpha"), "a number such as 0.9", _NUMBER)
+_D = Written(lambda value: units.parse_number(str(value), "D"), "a number such as 0.1", _NUMBER)
+_ALPHA = Written(lambda value: units.parse_number(str(value), "alpha"), "a number such as 0.9", _NUMBER)
 _TIME = "a time such as 1ms"
 _HOST = "the name of a host"
 _AnyThreshold: TypeAlias = Annotated[int | None, _THRESHOLD]
@@ -114,19 +106,11 @@ class QueueForm(Form):
 
 
 class SwitchForm(network.SwitchForm):
-    """A switch; the reader adds the numbers that the file leaves out."""
-
     kind: Literal["p4", "fifo", "agent"] = "p4"
-    device_id: int = Field(default_factory=int, ge=1, le=LAST_DEVICE_ID, description="a number to 65535")
-    grpc: network.Grpc = Field(default_factory=str)
     queues: list[QueueForm] = Field([], description="`- {port: 1, queue: 0, set: rate=1000pps}`")
     ecn: _AnyThreshold = None
     xoff: _AnyThreshold = None
     xon: _AnyThreshold = None
-
-
-class HostForm(network.HostForm):
-    ip: network.Address = Field(default_factory=lambda: network.read_address("10.0.0.1/24"))
 
 
 class MessagesForm(Form):
@@ -213,8 +197,6 @@ class DiffusionForm(Form):
     hosts: _AnyTime = None
 
 
-_SWITCH = BeforeValidator(_blank, json_schema_input_type=SwitchForm | None)
-_HOST_OR_BLANK = BeforeValidator(_blank, json_schema_input_type=HostForm | None)
 _FLOW = PlainValidator(_flow, json_schema_input_type=TcpForm | UdpForm)
 
 
@@ -222,9 +204,15 @@ class ScenarioForm(network.NetworkForm):
     """A scenario of `groupflow sim run`."""
 
     name: str = Field("scenario", description="a word")
-    switches: Mapping[network.Name, Annotated[SwitchForm, _SWITCH]] = Field({}, description="`s1: {}`")
-    hosts: Mapping[network.Name, Annotated[HostForm, _HOST_OR_BLANK]] = Field({}, description="`h1:`")
-    links: Sequence[LinkForm] = Field((), description="`- {ends: [h1, s1]}` for each link")
+    switches: Annotated[Mapping[network.Name, SwitchForm], network.nodes(SwitchForm)] = Field(
+        {}, description="a list of names"
+    )
+    hosts: Annotated[Mapping[network.Name, network.HostForm], network.nodes(network.HostForm)] = Field(
+        {}, description="a list of names"
+    )
+    links: Sequence[Annotated[LinkForm, network.link(LinkForm)]] = Field(
+        (), description="`- [h1, s1]` for each link"
+    )
     topology: str = Field("", description="the path of a topology's file, or a name like fig5")
     traffic: Mapping[str, Annotated[TcpForm | UdpForm, _FLOW]] = Field({}, description="`a: {kind: tcp}`")
     duration: Delay = Field(gt=0, description=_TIME)

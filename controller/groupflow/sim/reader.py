@@ -12,15 +12,13 @@ from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
 from groupflow.files.forms import load_text, naming, read_yaml, refuse, validate
 from groupflow.files.repetition import expand
-from groupflow.files.topology import build, read_address
+from groupflow.files.topology import build
 from groupflow.files.topology import load as load_topology
 from groupflow.model.topology import Topology, TopologyError
 from groupflow.sim import forms, model
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import FifoOptions, Scenario, ScenarioError
 
-_MOST_ADDRESSES = (1 << 16) - 1
-"""networks 10.X.Y.0/24, one for each host without an address of its own"""
 Kinds: TypeAlias = Mapping[str, model.Kind]
 
 
@@ -99,30 +97,7 @@ def _topology(form: forms.ScenarioForm, folder: Path) -> Topology:
     for key, nodes in (("switches", form.switches), ("hosts", form.hosts)):
         if not nodes:
             refuse(key, "none given; name at least one")
-    return build(_numbered(form))
-
-
-def _numbered(form: forms.ScenarioForm) -> forms.ScenarioForm:
-    """With the numbers that only real switches need, and addresses 10.X.Y.1 for hosts that have none."""
-    numbers = {switch.device_id for switch in form.switches.values()}
-    addresses = {host.ip for host in form.hosts.values() if "ip" in host.model_fields_set}
-    every = (
-        read_address(f"10.{number >> 8}.{number & 0xFF}.1/24") for number in range(1, _MOST_ADDRESSES + 1)
-    )
-    number = (number for number in range(1, forms.LAST_DEVICE_ID) if number not in numbers)
-    ip = (address for address in every if address not in addresses)
-    switches: dict[str, forms.SwitchForm] = {}
-    for name, switch in form.switches.items():
-        given = {"device_id": switch.device_id or next(number, forms.LAST_DEVICE_ID)}
-        switches[name] = switch.model_copy(update=given | {"grpc": switch.grpc or f"{name}:9559"})
-    hosts: dict[str, forms.HostForm] = {}
-    for name, host in form.hosts.items():
-        if "ip" not in host.model_fields_set:
-            if (address := next(ip, None)) is None:
-                refuse(f"hosts.{name}", f"no address is left after {_MOST_ADDRESSES}; give it an `ip`")
-            host = host.model_copy(update={"ip": address})
-        hosts[name] = host
-    return form.model_copy(update={"switches": switches, "hosts": hosts})
+    return build(form)
 
 
 def _setup(switch: forms.SwitchForm) -> model.SwitchSetup:

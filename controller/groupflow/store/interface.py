@@ -4,7 +4,7 @@ A key is a path (`members/7/3`), a value a JSON text. A decision of the controll
 is answered, so that a controller that starts again carries on.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -35,13 +35,6 @@ class Store(Protocol):
 
     async def commit(self, transaction: Transaction) -> bool:
         """True: done, and outlives this process. False: an expected value differed, nothing is done."""
-        ...
-
-    def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
-        """Each change of a key that begins with `prefix`, from the call on. None: deleted.
-
-        Raises StoreError to a watcher that falls too far behind.
-        """
         ...
 
     async def version(self) -> int:

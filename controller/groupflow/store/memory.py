@@ -1,16 +1,12 @@
 """A store in memory: for tests, and for a controller whose state may end with its process."""
 
-from collections.abc import AsyncIterator
-
 from groupflow.store.interface import Transaction
-from groupflow.store.watchers import Watchers
 
 
 class MemoryStore:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._version = 0
-        self._watchers = Watchers()
 
     async def get(self, key: str) -> str | None:
         return self._values.get(key)
@@ -27,11 +23,7 @@ class MemoryStore:
             else:
                 self._values[key] = value
         self._version += 1
-        self._watchers.tell(transaction.writes)
         return True
-
-    def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
-        return self._watchers.watch(prefix)
 
     async def version(self) -> int:
         return self._version

@@ -9,13 +9,12 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from groupflow.store.interface import StoreError, Transaction
-from groupflow.store.watchers import Watchers
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS groupflow (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 _BACKLOG = 65536
@@ -48,7 +47,6 @@ class SqliteStore:
         self._jobs: queue.Queue[_Job | None] = queue.Queue(_BACKLOG)
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
         self._opened: asyncio.Future[None] = loop.create_future()
-        self._watchers = Watchers()
 
     @staticmethod
     async def open(path: Path) -> "SqliteStore":
@@ -79,13 +77,7 @@ class SqliteStore:
         return await self._do(work)
 
     async def commit(self, transaction: Transaction) -> bool:
-        done = await self._do(lambda database: _commit(database, transaction), writes=True)
-        if done:
-            self._watchers.tell(transaction.writes)
-        return done
-
-    def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
-        return self._watchers.watch(prefix)
+        return await self._do(lambda database: _commit(database, transaction), writes=True)
 
     async def version(self) -> int:
         def work(database: sqlite3.Connection) -> int:

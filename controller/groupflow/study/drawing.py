@@ -24,8 +24,12 @@ _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "+++", "---", "ooo")
 PAGE = 7.0
 """inches of a page's column: 700 pixels"""
 DOTS_PER_INCH = 150
-_FONT = 9.5
-"""points; `x-small`, the smallest text, is 0.69 of it: 9 pixels"""
+_FONT = 7.8
+"""points; `small`, the smallest text, is 0.83 of it: 9 pixels"""
+_STYLE: Mapping[str, Any] = {
+    "axes.axisbelow": True, "axes.grid": True, "grid.alpha": 0.25, "hatch.linewidth": 0.6,
+    "axes.titlesize": "medium", "figure.titlesize": "medium", "legend.fontsize": "small",
+}  # fmt: skip
 
 
 def line(number: int) -> dict[str, Any]:
@@ -57,8 +61,7 @@ def blank(figsize: tuple[float, float], style: Mapping[str, Any] | None = None) 
     """A figure without axes; the size is in inches. `style`: settings of matplotlib that differ from ours."""
     matplotlib: Any = import_module("matplotlib")
     matplotlib.use("Agg")
-    ours = {"font.size": _FONT * max(1.0, figsize[0] / PAGE), "hatch.linewidth": 0.6, "axes.axisbelow": True}
-    matplotlib.rcParams.update({**ours, **(style or {})})
+    matplotlib.rcParams.update({**_STYLE, "font.size": _FONT * max(1.0, figsize[0] / PAGE), **(style or {})})
     return import_module("matplotlib.pyplot").figure(figsize=figsize, layout="constrained")
 
 
@@ -90,9 +93,9 @@ def draw_verdicts(
                 style = {"color": COLOURS[0] if holds else "white", "markeredgecolor": GREY}
                 axis.plot(column, row, marker="s", markersize=10, **style)
         values = list(next(iter(claims.values())))
-        axis.set_xticks(range(len(values)), values, rotation=90, fontsize="x-small")
+        axis.set_xticks(range(len(values)), values, rotation=90, fontsize="small")
         axis.set_title(parameter, fontsize="small")
         axis.set_xlim(-0.7, len(values) - 0.3)
-    axes[0, 0].set_yticks(range(len(labels)), list(labels.values()), fontsize="x-small")
+    axes[0, 0].set_yticks(range(len(labels)), list(labels.values()), fontsize="small")
     axes[0, 0].invert_yaxis()
     save(figure, path)

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import Console, RenderableType
 
+from groupflow.errors import foreseen
 from groupflow.study import report
 from groupflow.study.claims import Claim
 from groupflow.study.errors import StoppedError, StudyError, expected
@@ -160,24 +161,7 @@ def run(experiment: Experiment, options: StudyOptions) -> None:
 
 def _expected(error: Exception) -> Exception | None:
     """The cause, where it is no mistake of the experiment's."""
-    if isinstance(error, StudyError | OSError):
-        return error
-    from groupflow.agents.errors import ClientError
-    from groupflow.agents.events import EventError
-    from groupflow.control.diffusion.thrift_client import ThriftError
-    from groupflow.lab.controller_process import ControllerError
-    from groupflow.lab.leftovers import InUseError
-    from groupflow.lab.measure import MeasureError
-    from groupflow.lab.network import NetworkError
-    from groupflow.lab.transfer import TransferError
-    from groupflow.p4rt.control_socket import ControlError
-    from groupflow.processes import DaemonError
-
-    kinds = (
-        *(StudyError, OSError, CalledProcessError, BrokenProcessPool, ClientError, EventError, NetworkError),
-        *(DaemonError, ControllerError, ControlError, InUseError, MeasureError, ThriftError, TransferError),
-    )
-    return expected(error, kinds)
+    return foreseen(error) or expected(error, (CalledProcessError, BrokenProcessPool))
 
 
 def _tell(frame: Frame[Any], findings: Findings) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow.errors import UsageError
+from groupflow.model import ports
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
 from groupflow.tree.members import DELAY_BOUND
 
-DEFAULT_PORT = 26495
 TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
 _MOST = 65_535
 Demotion: TypeAlias = Literal["slowest", "largest_latency", "never"]
@@ -29,7 +29,7 @@ class DispatchOptions:
         field(repr=False)
     )
     """hexadecimal digits"""
-    listen: Annotated[ListenAddress, Help("address for hosts")] = ("0.0.0.0", DEFAULT_PORT)
+    listen: Annotated[ListenAddress, Help("address for hosts")] = ("0.0.0.0", ports.TREE)
     name: Annotated[str, Help("name of the tree in the store")] = "tree"
     plain: Annotated[bool, PLAIN] = False
     threshold_ms: Annotated[

@@ -23,6 +23,7 @@ class TreeSession(MemberStream):
         role: Role,
         token: str = "",
         tls_pin: str | None = None,
+        plain: bool = False,
         name: str | None = None,
         members: int = 1,
         delay_ms: float | None = None,
@@ -38,15 +39,15 @@ class TreeSession(MemberStream):
     ) -> None:
         """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
 
-        `to`, `tls_pin`: IP:PORT of the tree's dispatchers, and their certificate's fingerprint; without it no
-        encryption. `name`: of this host (default: its own). `members`: the source begins when so many hosts
-        have joined. `delay_ms`: a source's bound on the latencies from it to each host in sum, one way (None:
-        that of the dispatchers); a host beyond it has an event `delay`. `start`: first byte of a receiver.
-        `slow`, `align`: treatment of a slow host. `parallel`: connections to the parent, "auto": the number
-        that a measurement finds (event `parallel`). `children`: the most that this host serves. `cache`:
-        bytes of the stream that it holds. `edges`: transport from the parent: "stream" (TCP), "quic" (TCP
-        where UDP is blocked), or "datagrams", which skip lost and late data and need slow="skip". `on_event`
-        is called with every event.
+        `to`, `tls_pin`: IP:PORT of the tree's dispatchers, and their certificate's fingerprint; `plain=True`
+        instead of it goes without encryption. `name`: of this host (default: its own). `members`: the source
+        begins when so many hosts have joined. `delay_ms`: a source's bound on the latencies from it to each
+        host in sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`. `start`:
+        first byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the
+        parent, "auto": the number that a measurement finds (event `parallel`). `children`: the most that this
+        host serves. `cache`: bytes of the stream that it holds. `edges`: transport from the parent: "stream"
+        (TCP), "quic" (TCP where UDP is blocked), or "datagrams", which skip lost and late data and need
+        slow="skip". `on_event` is called with every event.
         """
         if parallel == "auto" and launcher:
             raise ClientError("parallel='auto' measures from this process; it cannot go with launcher=")
@@ -56,6 +57,8 @@ class TreeSession(MemberStream):
             raise ClientError(f"edges={edges!r}: write one of {', '.join(EDGES)}")
         if edges != "stream" and tls_pin is None:
             raise ClientError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
+        if (tls_pin is None) != plain:
+            raise ClientError("no way to check the dispatchers: pass either tls_pin= or plain=True")
         if delay_ms is not None and role != "sender":
             raise ClientError("delay_ms= bounds the whole stream; pass it to the session with role='sender'")
         self._align = align

@@ -1,4 +1,4 @@
-//! The bench of P4Runtime's entries (experiments/bench/entries.py): a client that does little else than to wait
+//! The bench of P4Runtime's entries (experiments/bench/pipeline.py): a client that does little else than to wait
 //! for the switch, so that the switch is measured and not its client.
 //!
 //! `entries GFSWITCH PROGRAM.json P4INFO.txtpb` starts gfswitch with groupflow's program, whose largest table

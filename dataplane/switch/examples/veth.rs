@@ -1,7 +1,7 @@
 //! The sender of the bench over veth (experiments/bench/veth.py), and the forwarder that gfswitch is compared
 //! with.
 //!
-//! `veth send INTERFACE FRAME [RATE]` sends a frame, given in hexadecimal, as fast as it can, or RATE packets/s.
+//! `veth send INTERFACE FRAME` sends a frame, given in hexadecimal, as fast as it can.
 //! `veth forward IN OUT...` is a forwarder without any P4: every frame goes out of every OUT. It receives and
 //! sends as gfswitch does, which is the fastest mode that was found: a receive ring, and a batch of messages
 //! for each interface it sends to (docs/results/performance.md).
@@ -9,7 +9,6 @@
 use std::error::Error;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use groupflow_switch::shell::{
     bind, interface_index, packet_socket, set_option, Ring, ShellError, Transmitter,
@@ -24,10 +23,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["send", interface, frame, ref rate @ ..] => send(interface, frame, rate.first().copied()),
+        ["send", interface, frame] => send(interface, frame),
         ["forward", input, ref outputs @ ..] => forward(input, outputs),
         _ => {
-            eprintln!("usage: veth send INTERFACE FRAME [RATE] | veth forward IN OUT...");
+            eprintln!("usage: veth send INTERFACE FRAME | veth forward IN OUT...");
             return ExitCode::from(2);
         }
     };
@@ -44,20 +43,12 @@ fn index(interface: &str) -> Result<i32, ShellError> {
     interface_index(interface).ok_or_else(|| ShellError::NoInterface(interface.into()))
 }
 
-fn send(interface: &str, frame: &str, rate: Option<&str>) -> Result<(), Box<dyn Error>> {
+fn send(interface: &str, frame: &str) -> Result<(), Box<dyn Error>> {
     let digits = |n| u8::from_str_radix(&frame[2 * n..2 * n + 2], 16);
     let frame: Vec<u8> = (0..frame.len() / 2).map(digits).collect::<Result<_, _>>()?;
     let mut transmitter = Transmitter::open(index(interface)?)?;
-    let pause = match rate {
-        Some(rate) => Duration::try_from_secs_f64(BATCH as f64 / rate.parse::<f64>()?)?,
-        None => Duration::ZERO,
-    };
-    let mut next = Instant::now();
     loop {
         transmitter.send(std::iter::repeat(&frame[..]).take(BATCH), |_, _| {});
-        next += pause;
-        // A sender that was kept waiting catches up.
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
 }
 

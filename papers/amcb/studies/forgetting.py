@@ -72,8 +72,7 @@ def _draw(path: Path, found: Outcomes) -> None:
         axis.set_xscale("log")
         axis.set_xlabel("Size of the file [bytes]")
         axis.set_ylabel(label)
-        axis.grid(alpha=0.25)
-    axes[1].legend(fontsize="x-small", loc="upper right")
+    axes[1].legend(loc="upper right")
     save(drawing, path)
 
 

@@ -57,7 +57,7 @@ def _draw(path: Path, found: Outcomes) -> None:
                 axis.plot(sizes, values, style, label=label, **marked(number))
         axis.plot(sizes, [TABLE[s][method].again_percent for s in sizes], "kx", label="the paper")
         axis.set(title=method, xscale="log", xlabel="Size of the file [bytes]", ylabel="Sent again [%]")
-    axes[0].legend(fontsize="x-small")
+    axes[0].legend()
     save(drawing, path)
 
 

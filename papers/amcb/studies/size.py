@@ -97,7 +97,6 @@ def _draw(path: Path, found: Outcomes) -> None:
         axis.plot(mean, latency(adapted), "*", color=look["color"], markersize=15, markeredgecolor="black")
     axis.set(xlabel="Payload of packets [bytes]; star: adapted, mean", ylabel="Latency [s]", yscale="log",
              title=f"Scheduled, {size:,} bytes: sizes of packets")  # fmt: skip
-    axis.grid(alpha=0.25)
     axis.legend(title="link")
     save(drawing, path)
 

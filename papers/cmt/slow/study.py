@@ -174,15 +174,13 @@ def draw(path: Path, outcomes: Outcomes) -> None:
             panel.axvline(SLOW_AT_S, color=GREY, linewidth=0.6)
             panel.set(yscale="log", ylim=(LEAST_LAG, 60))
             if row == 0:
-                panel.set_title(TITLES[demotion], fontsize="medium")
+                panel.set_title(TITLES[demotion])
             if row == len(modes) - 1:
                 panel.set_xlabel("Time in the stream [s]")
             if column == 0:
                 panel.set_ylabel(f"{mode}\nBehind the source, last [s]")
     panels[0][0].legend(
-        handles=[Line2D([], [], label=label, **look) for _, label, look in KINDS],
-        fontsize="small",
-        loc="center right",
+        handles=[Line2D([], [], label=label, **look) for _, label, look in KINDS], loc="center right"
     )
     save(drawing, path)
 

@@ -17,7 +17,7 @@ def table_1(path: Path, found: Found) -> None:
     _paper(axis, {b / paper.KB: mbps(s) for b, s in paper.TABLE_1_S.items()})
     axis.set_xscale("log", base=2)
     axis.set(xlabel="Socket buffer [KB], one connection", ylabel="Rate [Mbps]", ylim=(0, None))
-    axis.legend(fontsize="small")
+    axis.legend()
     save(drawing, path)
 
 
@@ -27,7 +27,7 @@ def table_2(path: Path, found: Found) -> None:
     _rates(axis, found.row(paper.SMALL), "netsim")
     _paper(axis, {n: mbps(s) for n, s in paper.TABLE_2_S.items()})
     axis.set(xlabel="Connections, 8 KB each", ylabel="Rate [Mbps]", xlim=(0, None), ylim=(0, None))
-    axis.legend(fontsize="small")
+    axis.legend()
     save(drawing, path)
 
 
@@ -38,7 +38,7 @@ def figure_2(path: Path, found: Found) -> None:
     times(axis, found.row(paper.MIDDLE), "netsim", 0)
     _paper(axis, {1: paper.TABLE_1_S[paper.MIDDLE], paper.THREE: paper.THREE_S})
     axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", xlim=(0, None), ylim=(0, None))
-    axis.legend(fontsize="small")
+    axis.legend()
     save(drawing, path)
 
 
@@ -48,7 +48,7 @@ def grid(path: Path, found: Found) -> None:
     for number, buffer in enumerate(sorted({b for b, _ in found.times})):
         _rates(axis, found.row(buffer), f"{buffer // paper.KB} KB", number)
     axis.set(xlabel="Connections", ylabel="Rate [Mbps]", ylim=(0, None))
-    axis.legend(fontsize="small", ncols=2)
+    axis.legend(ncols=2)
     save(drawing, path)
 
 

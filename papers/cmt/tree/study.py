@@ -168,7 +168,7 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
             values = means(outcomes, lambda o, way=way: o.ways[way].stretch_mean, lambda run: run.hosts)
             stretch.plot(list(values), list(values.values()), label=way, **marked(number))
     copies.set(xscale="log", yscale="log", xlabel="Hosts", ylabel="Copies of a packet on links")
-    copies.legend(fontsize="small")
+    copies.legend()
     stretch.set(xscale="log", yscale="log", xlabel="Hosts", ylabel="Delay over unicast's, mean")
     messages = joins.twinx()
     for panel, name, label, number in (
@@ -182,7 +182,7 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
     joins.set(xscale="log", xlabel="Hosts", ylabel="Time to join [ms]", ylim=(0, 3200))
     messages.set(ylabel="Messages and probes a join", ylim=(0, 320))
     lines = [*joins.get_lines(), *messages.get_lines()]
-    joins.legend(handles=lines, fontsize="small", loc="upper left", ncols=2)
+    joins.legend(handles=lines, loc="upper left", ncols=2)
     for name, label, number in (
         ("repair_median_ms", "median", 0),
         ("repair_p95_ms", "one in twenty longer", 1),
@@ -194,7 +194,7 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
         )
         churn.plot(list(values), list(values.values()), label=label, **marked(number))
     churn.set(xscale="log", xlabel="Hosts", ylabel="Without a parent [ms]", ylim=(0, None))
-    churn.legend(fontsize="small", title="10 % of the hosts a minute")
+    churn.legend(title="10 % of the hosts a minute")
     save(drawing, path)
 
 

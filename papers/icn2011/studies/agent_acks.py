@@ -64,7 +64,7 @@ def _draw(path: Path, points: Points) -> None:
     figure, axes = subplots(1, len(WORDS), figsize=(14, 3.6), sharey=True)
     for axis, (acks, words) in zip(axes, WORDS.items(), strict=True):
         figures.panel(axis, FIG10, _with(acks, points))
-        axis.set_title(words, fontsize="medium")
+        axis.set_title(words)
     save(figure, path)
 
 

@@ -97,7 +97,7 @@ def _draw(path: Path, points: Points) -> None:
     for axis, method in zip(axes, SPLIT, strict=False):
         axis.set(title=NAMES[method], ylabel="Reception throughput [Mb/s]", ylim=(0, 104))
     axes[2].set(title="Node-Node", ylabel="Cache ratio", ylim=(0, 1.04))
-    axes[2].legend(title="packets of an agent", fontsize="x-small")
+    axes[2].legend(title="packets of an agent")
     save(figure, path)
 
 

@@ -12,15 +12,11 @@ from groupflow.study.claims import Claim, finding, restated
 from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, figures
 from papers.icn2011.outcome import SIMULATION, Point, Points, runs
-from papers.icn2011.paper import Case, usual_loads
+from papers.icn2011.paper import usual_loads
 
 NAME = "cache-ratio"
 FIG12 = next(figure for figure in figures.FIGURES if figure.number == 12)
 READINGS = {"all": "all four senders", "own": "the two senders beside SA1"}
-
-
-def _cases(quick: bool) -> list[Case]:
-    return list(FIG12.cases(usual_loads(quick)))
 
 
 def _read(reading: str, points: Points) -> Points:
@@ -48,8 +44,15 @@ def _draw(path: Path, points: Points) -> None:
     figure, axes = subplots(1, 2, figsize=(10, 4.0), sharey=True)
     for axis, (reading, said) in zip(axes, READINGS.items(), strict=True):
         figures.panel(axis, FIG12, _read(reading, points))
-        axis.set_title(f"Fig. 12, Dmax of {said}", fontsize="medium")
+        axis.set_title(f"Fig. 12, Dmax of {said}")
     save(figure, path)
 
 
-STUDY = SIMULATION.beyond(NAME, "two readings of the cache ratio's divisor", runs(_cases), _judge, _draw)
+RUNS = runs(lambda quick: FIG12.cases(usual_loads(quick)))
+STUDY = SIMULATION.beyond(
+    NAME,
+    "two readings of the cache ratio's divisor",
+    runs(lambda quick: FIG12.cases(usual_loads(quick))),
+    _judge,
+    _draw,
+)

@@ -107,24 +107,24 @@ def _ratio(
 def _draw(path: Path, points: Points) -> None:
     tcps: list[Variant] = list(dict.fromkeys(case.tcp for case in points))
     loads = sorted({case.load for case in points})
-    indices: tuple[tuple[str, Callable[[Indices], float]], ...] = (
-        ("Reception throughput of a stream [Mb/s]", lambda i: i.reception_mbps),
-        ("Cache ratio of SA1", lambda i: i.cache_ratio),
-        ("Packets lost between the agents", lambda i: i.lost_in_network),
+    indices: tuple[tuple[str, str, Callable[[Indices], float]], ...] = (
+        ("reception of a stream", "Mb/s", lambda i: i.reception_mbps),
+        ("cache of SA1", "Cache ratio", lambda i: i.cache_ratio),
+        ("lost between the agents", "Packets", lambda i: i.lost_in_network),
     )
     figure, axes = subplots(len(tcps), 3, figsize=(12, 0.7 + 3.0 * len(tcps)), sharey="col", squeeze=False)
     for row, tcp in zip(axes, tcps, strict=True):
-        for axis, (title, index) in zip(row, indices, strict=True):
+        for axis, (title, unit, index) in zip(row, indices, strict=True):
             for method in SPLIT:
                 for d in (None, D):
                     cases = [_case(method, load, tcp, d) for load in loads]
                     label = f"{NAMES[method]}, {'alone' if d is None else 'with diffusion'}"
                     curve(axis, points, cases, index, label, LOOKS[method], dashed=d is None)
-            axis.set(ylabel=title, title=TCPS[tcp])
+            axis.set(ylabel=unit, title=f"{TCPS[tcp]}: {title}")
     for axis in axes[0]:  # last, because it fixes the axis
         axis.set_ylim(bottom=0)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     save(figure, path)
 
 

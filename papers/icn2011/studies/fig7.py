@@ -63,7 +63,7 @@ def _study(
     def draw(path: Path, points: Points) -> None:
         figure, axis = subplots(figsize=(5.6, 4.0))
         figures.panel(axis, FIG7, as_the_papers(points))
-        axis.set_title(title, fontsize="medium")
+        axis.set_title(title)
         save(figure, path)
 
     return SIMULATION.beyond(name, about, runs, judge, draw)

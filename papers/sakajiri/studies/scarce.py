@@ -25,10 +25,6 @@ MORE = 1.02
 METHODS = ("buffer", "both", "kernel-1", "kernel-4", "kernel-16")
 
 
-def _cases(quick: bool) -> list[Case]:
-    return [Case(method, situation=NAME) for method in METHODS]
-
-
 def _expected(rtt: float) -> dict[str, float]:
     """Mb/s by the paper's words: the smallest target for all, the rest by decreasing priority.
 
@@ -80,7 +76,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
 STUDY = SIMULATION.beyond(
     NAME,
     "targets that cannot all be met",
-    runs(_cases),
+    runs(lambda _: [Case(method, situation=NAME) for method in METHODS]),
     _judge,
     bars("45 KB of buffer, 56 KB needed; priorities 0, 0, 0, 1, 2, 3", {"": whole}),
 )

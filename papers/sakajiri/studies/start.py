@@ -18,10 +18,6 @@ NAME = "start"
 METHODS: tuple[Method, ...] = ("both", "patient", "buffer")
 
 
-def _cases(quick: bool) -> list[Case]:
-    return [Case(method, tcp) for method in METHODS for tcp in TCPS]
-
-
 def _judge(outcomes: Outcomes) -> list[Claim]:
     """Table II's claims on its order and on targets, by method."""
     found: list[Claim] = []
@@ -47,10 +43,14 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     axis.set(
         ylabel="High priority [Mb/s]", ylim=(0, 2.4), title="Table II (lines), by when connections are tuned"
     )
-    axis.legend(fontsize="x-small")
+    axis.legend()
     save(figure, path)
 
 
 STUDY = SIMULATION.beyond(
-    NAME, "connections that are first tuned after slow start", runs(_cases), _judge, _draw
+    NAME,
+    "connections that are first tuned after slow start",
+    runs(lambda _: [Case(method, tcp) for method in METHODS for tcp in TCPS]),
+    _judge,
+    _draw,
 )

@@ -5,12 +5,12 @@ from pathlib import Path
 from statistics import fmean
 
 from groupflow.study.drawing import bar, save, subplots
-from papers.sakajiri.outcome import Outcome, Outcomes, Span
+from papers.sakajiri.claims import When
+from papers.sakajiri.outcome import Outcome, Outcomes
 from papers.sakajiri.paper import NAMES, TARGETS, Method
 
 METHODS: tuple[Method, ...] = ("both", "buffer", "kernel-1", "kernel-4", "kernel-16")
 CLIENTS = tuple(TARGETS)
-When = Callable[[Outcome], Span]
 
 
 def mean(outcomes: Sequence[Outcome], client: str, span: When) -> float:
@@ -39,8 +39,7 @@ def bars(title: str, spans: Mapping[str, When]) -> Callable[[Path, Outcomes], No
                 range(len(CLIENTS)), [f"Terminal {client[1]}" for client in CLIENTS], fontsize="small"
             )
             axis.set(title=name, ylabel="Throughput [Mb/s]")
-            axis.grid(alpha=0.25, axis="y")
-        axes[0, 0].legend(fontsize="x-small")
+        axes[0, 0].legend()
         figure.suptitle(title)
         save(figure, path)
 

@@ -105,13 +105,11 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
                 stored.plot(np.arange(1, len(means) + 1), means, label=said, **marked(number))
         efficiency.set_ylim(0, 1.02)
         efficiency.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
-        for axis in (efficiency, stored):
-            axis.grid(alpha=0.25)
     for above, below, (title, across) in zip(axes[0], axes[-1], _COLUMNS, strict=True):
         above.set_title(title)
         below.set_xlabel(across)
-        below.xaxis.set_major_locator(MaxNLocator(integer=across != "time (s)"))
-    axes[0, 1].legend(fontsize="x-small", loc="lower right")
+        below.xaxis.set_major_locator(MaxNLocator(4, integer=across != "time (s)"))
+    axes[0, 1].legend(loc="lower right")
     save(figure, path)
 
 

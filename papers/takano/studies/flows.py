@@ -102,9 +102,8 @@ def _shares(axis: Axes, outcome: Outcome) -> None:
         )
     axis.axhline(1 / len(outcome.case.sources), linewidth=0.7, color=GREY, linestyle=":")
     axis.set_ylim(0, 1.02)
-    axis.grid(alpha=0.25)
     if outcome.run.control == "dfc":  # of the panel above, too
-        axis.legend(fontsize="x-small", loc="upper right")
+        axis.legend(loc="upper right")
 
 
 STUDY = study(NAME, "three and more flows that join at different nodes", _runs, _rules, _draw)

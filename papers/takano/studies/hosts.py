@@ -118,8 +118,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
                 for outcome in found.get(plan.label(name, control), ()):
                     axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.9, label=words, **line(number))
                 axis.set(title=f"{title}: {CONTROLS[control]}", ylim=(0, 1.02))
-                axis.grid(alpha=0.25)
-    axes[0, 1].legend(fontsize="x-small")
+    axes[0, 1].legend()
     save(figure, path)
 
 

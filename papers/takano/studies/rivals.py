@@ -161,16 +161,16 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     for axis, outcome in zip(axes, shown, strict=True):
         _stored(axis, outcome)
     axes[0].set_ylabel("packets stored")
-    upper.suptitle(f"{tcp}: mean (bars) and most (line) stored in each node; buffer 1800", fontsize="medium")
+    upper.suptitle(f"{tcp}: mean (bars) and most (line) stored in each node; buffer 1800")
     below = list(lower.subplots(1, len(_BARS), sharey=True, squeeze=False)[0])
     for axis, (title, value, scale) in zip(below, _BARS, strict=True):
         _bars(axis, ran, tcps, value)
-        axis.set_title(title, fontsize="medium")
+        axis.set_title(title)
         if scale == "symlog":
             axis.set_xscale("symlog", linthresh=1)
     below[0].axvline(HALF, linewidth=0.7, color=COLOURS[6], linestyle=":")
     below[0].invert_yaxis()
-    below[-1].legend(fontsize="small")
+    below[-1].legend()
     save(figure, path)
 
 
@@ -189,7 +189,6 @@ def _bars(
         errors = np.maximum(np.array(ends).T, 0)
         axis.barh(where, means, height=height, label=tcp, xerr=errors, ecolor=GREY, capsize=2, **bar(place))
     axis.set_yticks(range(len(names)), names)
-    axis.grid(alpha=0.25, axis="x")
 
 
 _BARS: tuple[tuple[str, Callable[[Outcome], float], str], ...] = (
@@ -211,7 +210,6 @@ def _stored(axis: Axes, outcome: Outcome) -> None:
     axis.bar(nodes, outcome.queues[outcome.settled].mean(axis=0), width=0.8, color=COLOURS[0])
     axis.step(nodes, outcome.queues.max(axis=0), where="mid", linewidth=0.8, color=COLOURS[6])
     axis.set(title=f"{_method(outcome)}: at most {outcome.fullest_queue:.0f}", xlabel="node")
-    axis.grid(alpha=0.25)
 
 
 STUDY = study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules, _draw)

@@ -164,12 +164,12 @@ def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     lines = [1 + step / 100 for step in range(21)]
     axis.plot([limit(alpha) for alpha in lines], lines, color=COLOURS[6], label="limit, r not bounded")
     axis.axvline(limit(0.0), color=COLOURS[6], linestyle=":", label="limit, r bounded")
-    axis.set(xlabel="D", ylabel="alpha", xscale="log", title="swing of the queues, in packets of a link")
-    axis.text(0.085, 0.935, "two flows", fontsize="x-small")
-    axis.text(0.085, 1.015, "one flow", fontsize="x-small")
+    axis.set(xlabel="D", ylabel="alpha", xscale="log", title="one flow, and two that share a link")
+    axis.text(0.085, 0.935, "two flows", fontsize="small")
+    axis.text(0.085, 1.015, "one flow", fontsize="small")
     axis.set_xticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
-    axis.legend(loc="upper right", fontsize="small")
-    axis.figure.colorbar(dots, ax=axis, extend="both")
+    axis.legend(loc="upper right")
+    axis.figure.colorbar(dots, ax=axis, extend="both", label="swing of the queues (packets of a link)")
 
 
 def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
@@ -188,10 +188,9 @@ def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
             color=colour,
             label=f"D = {outcome.case.diffusion:g}",
         )
-    axis.set(xlabel="node", ylabel="standard deviation (packets)", yscale="log")
-    axis.set_title("one flow, alpha = 1: deviation of each queue")
-    axis.grid(alpha=0.25)
-    axis.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axis.set(xlabel="node", ylabel="swing: standard deviation (packets)", yscale="log")
+    axis.set_title("one flow, alpha = 1: each queue")
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 STUDY = study(NAME, "D and alpha against the stability limits", _runs, _rules, _draw)

@@ -79,7 +79,6 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
             axis.set(
                 title=f"{TCPS[tcp]}, {'with DFC' if control == 'dfc' else 'alone' + more}", ylim=(0, 1.02)
             )
-            axis.grid(alpha=0.25)
     for axis in axes[-1]:
         axis.set_xlabel("time (s)")
     for axis in axes[:, 0]:

@@ -35,6 +35,23 @@ def test_every_command_that_tells_a_result_has_json() -> None:
     assert build_parser().parse_args(["trace", "s1", "--json"]).format == "json"
 
 
+@pytest.mark.slow
+def test_no_help_doubles_a_percent_sign() -> None:
+    """argparse wants it doubled in the help of an option, and shows it doubled in what stands below."""
+    assert [
+        each.prog for each in _all_parsers(cast(Parser, build_parser())) if "%%" in each.format_help()
+    ] == []
+
+
+def _all_parsers(parser: Parser) -> Iterator[Parser]:
+    parser.complete()
+    yield parser
+    actions: list[Any] = cast(Any, parser)._actions
+    for each in actions:
+        for below in set(each.choices.values()) if each.nargs == argparse.PARSER else ():
+            yield from _all_parsers(below)
+
+
 def _without_json(parser: Parser) -> Iterator[str]:
     parser.complete()
     actions: list[Any] = cast(Any, parser)._actions
@@ -69,7 +86,21 @@ def test_the_page_has_every_exit_code() -> None:
         (["sim", "run", "x.yaml", "--next", "3"], 2),
         (["controller", "run", "--topology", "x.yaml", "--cache-bytes", "-1"], 2),
         (["controller", "run", "--topology", "/nonexistent.yaml"], 4),
-        (["switch", "bmv2-agent", "s1", "--thrift", "127.0.0.1:1", "--iface", "x", "--refresh", "0s"], 2),
+        (
+            [
+                "switch",
+                "switch",
+                "bmv2-agent",
+                "s1",
+                "--thrift",
+                "127.0.0.1:1",
+                "--iface",
+                "x",
+                "--refresh",
+                "0s",
+            ],
+            2,
+        ),
         (["session", "set", "7"], 2),
         (
             [

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "topologies").glob("*.yaml"))
 SHAPE = re.compile(
     r"unknown (key|kind|variant)|: missing(; write|$)|cannot be read|is no loss|x/24' is no address"
-    r"|not a mapping|bad name|no rate here|token: will not do|-1 will|256 will|high. will|write a number from"
+    r"|not a mapping|bad name|token: will not do|-1 will|256 will|high. will|write a number from"
     r"|write two names|write 1 to 1000000 packets"
 )
 """refusals that need to know nothing but the place in the file"""

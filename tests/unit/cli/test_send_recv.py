@@ -61,7 +61,7 @@ def test_without_a_terminal_there_are_plain_lines(
     assert out == ""
     assert err.splitlines() == [
         "session 7: joined as member 1, e2e strict",
-        "session 7: complete, 5 bytes in 1.00 s (0.0 Mbit/s)",
+        "session 7: complete, 5 bytes in 1.00 s (40bit)",
     ]
 
 

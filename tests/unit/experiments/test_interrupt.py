@@ -37,7 +37,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the ba
 from groupflow.study import checkout
 checkout.at_hand()
 from experiments.bench import run
-from experiments.bench.figure import Figure
+from experiments.bench.tools import Figure
 run.PARTS |= {"pipeline": lambda _: [Figure("a", 1, "s", "")], "line": lambda _: time.sleep(60)}
 from groupflow.cli.main import main
 sys.exit(main(sys.argv[1:]))

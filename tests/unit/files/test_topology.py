@@ -96,7 +96,11 @@ ERRORS = [
         "device_id: 256",
         "switches.s1.device_id: 256 will not do; write a number from 0 to 255",
     ),
-    ("device_id: 1, ", "", "switches.s1.device_id: missing; write a number from 0 to 255"),
+    (
+        "device_id: 1",
+        "device_id: ",
+        "switches.s1.device_id: nothing is written; write a value, or leave the key out",
+    ),
     ("grpc: 9561", "grpc: here", "switches.s1.grpc: 'here' is no address; write a port or HOST:PORT"),
     (
         "grpc: 9561",
@@ -113,8 +117,8 @@ ERRORS = [
     (
         "name: small",
         "nam: small",
-        "nam: unknown key; known are name, description, defaults, switches, hosts, links, program, p4info,"
-        " pcap",
+        "nam: unknown key; known are name, description, defaults, switches, hosts, links, agents, program,"
+        " p4info, pcap",
     ),
     (
         "[h1, s1]",
@@ -163,8 +167,8 @@ ERRORS = [
     (
         "links:\n",
         "links: 3\nx:\n",
-        "x: unknown key; known are name, description, defaults, switches, hosts, links, program, p4info,"
-        " pcap",
+        "x: unknown key; known are name, description, defaults, switches, hosts, links, agents, program,"
+        " p4info, pcap",
     ),
 ]
 

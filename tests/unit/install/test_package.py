@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import metadata, version
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 BIN = Path(sys.executable).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WORKSPACE = tomllib.loads((ROOT / "dataplane/Cargo.toml").read_text())["workspace"]["package"]
+PINNED = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
 
 
 def output(*command: str | Path) -> str:
@@ -28,13 +29,45 @@ def test_everything_has_the_version_of_the_workspace() -> None:
 
 
 def test_what_is_declared_is_what_is_pinned() -> None:
-    extras = PROJECT["optional-dependencies"].values()
-    declared = {name for names in (PROJECT["dependencies"], *extras) for name in names}
+    declared = {text.partition(">")[0] for text in declarations()}
     lines = (ROOT / "requirements.in").read_text().splitlines()
     wanted = {line for line in lines if not line.startswith("#")}
     assert wanted - {"setuptools<81"} == declared  # Debian's Mininet imports setuptools' distutils
-    pinned = set(re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
-    assert declared <= pinned
+    assert declared <= PINNED.keys()
+
+
+def declarations(*without: str) -> list[str]:
+    """Of what the package needs, and its extras but some."""
+    extras = PROJECT["optional-dependencies"]
+    return [*PROJECT["dependencies"], *(text for name in extras.keys() - without for text in extras[name])]
+
+
+def test_dependencies_have_bounds_that_the_tested_version_is_within() -> None:
+    for text in declarations("test"):
+        found = re.fullmatch(r"([\w-]+)>=([\d.]+),<([\d.]+)", text)
+        assert found, f"{text}: no lower or no upper bound"
+        name, (least, beyond) = found[1], map(numbers, found.groups()[1:])
+        tested = numbers(PINNED[name])
+        assert least == tested[: len(least)] and tested < beyond, f"{text}: tested with {PINNED[name]}"
+    (finsy,) = [text for text in PROJECT["dependencies"] if text.startswith("finsy")]
+    major, minor, *_ = numbers(PINNED["finsy"])
+    assert finsy.endswith(f"<{major}.{minor + 1}"), (
+        "its inner modules are imported, which any version may change"
+    )
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def test_the_installed_metadata_say_whose_and_what_for_the_package_is() -> None:
+    """What maturin writes, into a wheel too (tests/network/test_wheel.py)."""
+    found = metadata("groupflow")
+    assert found["Author"] == "groupflow contributors"
+    assert found["License-Expression"] == "Apache-2.0" and found["License-File"] == "LICENSE"
+    assert found.get_all("Classifier") == PROJECT["classifiers"]
+    assert len(found["Keywords"].split(",")) == len(PROJECT["keywords"])
+    assert "finsy" in str(found.get_all("Requires-Dist")) and found["Requires-Python"] == ">=3.11"
 
 
 @pytest.mark.slow

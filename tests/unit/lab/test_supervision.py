@@ -1,12 +1,12 @@
 """The supervision of a network tells of each death once, and starts its controller again up to a limit."""
 
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 from groupflow.lab.named import Running, Supervision
 from groupflow.processes import Daemon
+from tests.support.waiting import wait_until
 
 
 def dying(name: str, folder: Path) -> Daemon:
@@ -25,10 +25,7 @@ def test_a_controller_that_dies_at_once_is_started_five_times(tmp_path: Path) ->
         process.start()
     started: list[bool] = []
     for _ in range(8):
-        deadline = time.monotonic() + 20
-        while daemon.alive or agent.alive:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not (daemon.alive or agent.alive))
         started.append(supervision.look())
     assert started == [True] * 5 + [False] * 3
     of_agent = [line for line in told if line.startswith("agent ")]

@@ -5,11 +5,16 @@ import asyncio
 import pytest
 from finsy.proto import p4r, rpc_code
 
-from groupflow.p4rt.connection import BATCH, ConnectionFailedError, PacketOut, TakenError, connect
-from groupflow.p4rt.counters import Count, read_counter
+from groupflow.p4rt.connection import (
+    BATCH,
+    ConnectionFailedError,
+    PacketOut,
+    TakenError,
+    connect,
+    election_id,
+)
 from groupflow.p4rt.device import ApplyError, Device, State
-from groupflow.p4rt.entries import DELETE, INSERT, Action, Change, Entries, Key, Replicas
-from groupflow.p4rt.mastery import election_id
+from groupflow.p4rt.entries import DELETE, INSERT, Action, Change, Count, Entries, Key, Replicas, read_counter
 from groupflow.p4rt.program import Program
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO

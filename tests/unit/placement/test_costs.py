@@ -11,8 +11,8 @@ from experiments.placement import networks
 from groupflow.files.variants import named, with_delay
 from groupflow.model.topology import Topology
 from groupflow.placement import Problem, choose
+from groupflow.placement.choose import nearest
 from groupflow.placement.costs import completion_time, connections, link_bytes
-from groupflow.placement.layout import nearest
 from groupflow.placement.problem import Overlay
 from groupflow.placement.routes import Routes
 from tests.unit.placement.questions import graphs, problems

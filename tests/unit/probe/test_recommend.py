@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupflow.probe import Cell, Probe, ProbeError, ProbeOptions, recommend
-from groupflow.probe.recommend import fewest
+from groupflow.probe.model import fewest
 
 KIB = 1024
 

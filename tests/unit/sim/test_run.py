@@ -9,7 +9,7 @@ import pytest
 
 from groupflow import sim
 from groupflow.cli.main import main
-from groupflow.sim.plots import plot
+from groupflow.study.plots import plot
 from tests.support.p4.network import JSON, P4INFO
 
 TEXT = """

@@ -86,7 +86,7 @@ def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(e["switch"], e["port"]) for e in events if e["event"] == "trace"] == [("s2", 1)]
     for option in ("--port", "--session"):
-        assert main(["sim", "run", str(path), option, "0"]) != 0
+        assert main(["sim", "run", str(path), option, "1"]) != 0
         assert "give --trace" in capsys.readouterr().err
     assert main(["sim", "run", str(path), "--next", "5"]) != 0
     assert "give --trace" in capsys.readouterr().err

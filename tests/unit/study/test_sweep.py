@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,6 +26,7 @@ from groupflow.study.experiment import StudyOptions
 from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import quantity, read
 from groupflow.study.sweep.results import half_interval
+from tests.support.waiting import wait_until
 from tests.unit.study.test_reproduction import PAPER, claims
 
 SCENARIO = """
@@ -57,7 +57,7 @@ def sweep_file(folder: Path, more: str = "4%", text: str = SWEEP, scenario: str 
 
 
 def swept(file: Path, out: Path, *more: str) -> int:
-    return main(["sweep", str(file), "--out", str(out), "--jobs", "2", *more])
+    return main(["sim", "sweep", str(file), "--out", str(out), "--jobs", "2", *more])
 
 
 def journal(out: Path) -> list[dict[str, Any]]:
@@ -208,13 +208,6 @@ def test_without_pyarrow_the_runs_are_in_a_csv_and_a_line_says_so_first(
     assert json.loads(told.out) and not list(out.glob("*.png"))
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.02)
-
-
 LONG = SCENARIO.replace("200ms", "20s")
 """some tenths of a second a run"""
 
@@ -226,6 +219,7 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         sys.executable,
         "-m",
         "groupflow.cli.main",
+        "sim",
         "sweep",
         str(file),
         "--out",
@@ -234,7 +228,7 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         "2",
     ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
+        wait_until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
         first.kill()
     kept = journal(out)
     assert 3 <= len(kept) < 18 and not (out / "results.parquet").exists()
@@ -299,9 +293,9 @@ def test_a_worker_that_dies_loses_nothing(
     address, (doomed, _) = workers
     file, out = sweep_file(tmp_path, scenario=LONG), tmp_path / "out"
     assert swept(file, tmp_path / "here") == 0
-    command = [sys.executable, "-m", "groupflow.cli.main", "sweep", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "groupflow.cli.main", "sim", "sweep", str(file), "--out", str(out)]
     with subprocess.Popen([*command, "--dask", address], stderr=subprocess.PIPE) as sweep:
-        until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
+        wait_until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
         os.kill(doomed.pid, signal.SIGKILL)
         assert sweep.wait(100) == 0, sweep.communicate()[1]
     columns = ["run", "goodput", "sent", "retransmitted", "dropped"]

@@ -390,6 +390,12 @@ def test_what_does_not_go_together_is_said() -> None:
         groupflow.Session(role="sender")
 
 
+@pytest.mark.parametrize("given", [{}, {"tls_pin": "0" * 64, "plain": True}])
+def test_a_session_goes_unencrypted_only_where_that_is_asked_for(given: dict[str, Any]) -> None:
+    with pytest.raises(ClientError, match=r"pass either tls_pin= or plain=True"):
+        groupflow.TreeSession("127.0.0.1:1", role="receiver", token="c0ffee", **given)
+
+
 def test_a_session_over_a_tree_names_its_class() -> None:
     old: dict[str, Any] = {"over": "tree", "to": "127.0.0.1:1"}
     with pytest.raises(ClientError, match=r"open a groupflow\.TreeSession"):
@@ -399,6 +405,6 @@ def test_a_session_over_a_tree_names_its_class() -> None:
 
 
 async def test_records_need_their_size() -> None:
-    session = groupflow.TreeSession("127.0.0.1:1", role="receiver")
+    session = groupflow.TreeSession("127.0.0.1:1", role="receiver", plain=True)
     with pytest.raises(ClientError, match="the size of records is missing"):
         await anext(session.records())

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -159,7 +160,14 @@ async def test_who_did_not_look_takes_nobody_for_dead() -> None:
     await other.enter("127.0.0.1:1")
     await still.enter("127.0.0.1:2")
     await still.look()
-    await asyncio.sleep(0.15)
+    witness = shares.Shares(store, "", 0.1)
+    await witness.enter("127.0.0.1:3")
+
+    async def silent_for_too_long() -> bool:
+        await witness.look()
+        return {other.me, still.me} <= witness.dead
+
+    await until(silent_for_too_long)
     await still.look()
     assert not still.dead
 
@@ -274,7 +282,8 @@ async def test_a_process_that_stood_still_gives_hosts_time_to_come_back() -> Non
             # It may stand still once more: the machine has other work.
             if service.connected < 3:
                 again.extend([await asyncio.to_thread(_say_back, host, service.port) for host in hosts])
-                await asyncio.sleep(0.05)
+                with suppress(AssertionError):
+                    await until(lambda: service.connected == 3, seconds=0.05)
             return service.connected == 3
 
         await until(all_back)

@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow.agents.options import RoleOptions, flag
+from groupflow.model import ports
 from groupflow.model.fields import FiniteRate, Help, Range, Size
 from groupflow.model.values import Millis, Name, Seconds, SessionId
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
 Repair: TypeAlias = Literal["go-back-n", "selective"]
 
-HUB_HTTP = "127.0.0.1:26502"
-RIM_HTTP = "0.0.0.0:26503"
+HUB_HTTP = f"127.0.0.1:{ports.HUB_HTTP}"
+RIM_HTTP = f"0.0.0.0:{ports.RIM_HTTP}"
 
 
 @dataclass(frozen=True, kw_only=True)

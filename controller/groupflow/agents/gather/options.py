@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from groupflow.agents.options import RoleOptions, flag
+from groupflow.model import ports
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import Name, Seconds
 
@@ -26,7 +27,7 @@ class ServeOptions(RoleOptions):
         ),
         Range(1),
     ] = None
-    listen: Annotated[str, Help("address for clients", "IP:PORT")] = "0.0.0.0:26490"
+    listen: Annotated[str, Help("address for clients", "IP:PORT")] = f"0.0.0.0:{ports.GATHER}"
     out: Annotated[Path | None, Help("folder where streams are written", "FOLDER")] = None
     """None: streams are counted and thrown away"""
     tls: tuple[Path, Path] | None = field(default=None, metadata=flag(None))

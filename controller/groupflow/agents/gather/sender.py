@@ -36,8 +36,9 @@ class GatherSender(AgentStream):
         `server`: IP:PORT. `name`, `token`: this client's, as in the server's list. The server is identified
         by `tls_pin`, the fingerprint that it prints at its start (SHA-256, hexadecimal), or by `tls_ca`, a
         PEM file of the authority that signed its certificate, and `tls_name` (default: its address);
-        `plain=True` goes without encryption. `congestion`: the kernel's, of all connections. `retry`: seconds to look for a lost server. `on_event`
-        is called with every event. Raises ClientError for arguments that do not go together.
+        `plain=True` goes without encryption. `congestion`: the kernel's, of all connections. `retry`: seconds
+        to look for a lost server. `on_event` is called with every event. Raises ClientError for
+        arguments that do not go together.
         """
         if [tls_pin is not None, tls_ca is not None, plain].count(True) != 1:
             raise ClientError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")

@@ -1,38 +1,21 @@
 """The part of the REST API that controls flows: /diffusion."""
 
 from dataclasses import asdict
-from typing import Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from groupflow import units
-from groupflow.control.agents import Request
+from groupflow.control.api.bodies import New
 from groupflow.control.controller import Controller
-from groupflow.control.diffusion import model
 from groupflow.control.diffusion.coefficients import UNITS
+from groupflow.control.diffusion.model import link_key
 from groupflow.control.diffusion.plan import Branch, Part
 from groupflow.control.diffusion.readings import Reading
 from groupflow.control.diffusion.service import ControlledFlow, Diffusion
+from groupflow.model.flow import FlowRequest, Kind
 from groupflow.p4rt.externs import Generator
-
-
-class NewFlow(Request):
-    """A flow between hosts, a session's stream, or a link as a whole."""
-
-    kind: Literal["flow", "session", "link"]
-    src: str | None = Field(None, description="flow: the sending host; link: the switch at its near end")
-    dst: str | None = Field(None, description="flow: the receiving host; link: the switch at its far end")
-    protocol: Literal["tcp", "udp"] | None = None
-    src_port: int | None = Field(None, ge=1, le=65535)
-    dst_port: int | None = Field(None, ge=1, le=65535)
-    session: int | None = None
-    source: int | None = Field(None, description="the sending member; none: the session's only sender")
-    d: str = Field(model.DEFAULT_D, description="diffusion coefficient, a decimal or a fraction")
-    alpha: str = Field(model.DEFAULT_ALPHA, description="flow intensity multiplier, 1 to 2")
-    external: bool = Field(False, description="the sending host shapes its packets (eq. 9)")
-    packet_bytes: int = Field(model.DEFAULT_PACKET_BYTES, ge=64, le=9216)
-    measure: bool = Field(True, description="measure link delays first, else take the topology's")
 
 
 class HopView(BaseModel):
@@ -49,7 +32,7 @@ class HopView(BaseModel):
 
 class FlowView(BaseModel):
     flow: int
-    kind: Literal["flow", "session", "link"]
+    kind: Kind
     name: str
     d: str
     alpha: str
@@ -105,9 +88,8 @@ def diffusion_routes(controller: Controller) -> APIRouter:
         return [_flow_view(service, flow) for _, flow in sorted(service.flows.items())]
 
     @router.post("", status_code=201)
-    async def install_flow(new: NewFlow) -> FlowView:
-        request = model.FlowRequest(**new.model_dump(exclude={"measure"}))
-        return _flow_view(service, await service.install(request, measure=new.measure))
+    async def install_flow(new: Annotated[FlowRequest, New()]) -> FlowView:
+        return _flow_view(service, await service.install(new))
 
     @router.get("/delays")
     async def measure_delays() -> dict[str, str]:
@@ -153,7 +135,7 @@ def _hop_view(service: Diffusion, flow: ControlledFlow, part: Part, branch: Bran
         port=branch.port,
         queue=part.queue,
         delay=units.format_delay(branch.delay_ns),
-        delay_from="measured" if model.link_key(part.switch, branch.node) in service.measured else "topology",
+        delay_from="measured" if link_key(part.switch, branch.node) in service.measured else "topology",
         d_i=float(coefficient.value) if coefficient else None,
         d_i_error=float(coefficient.relative_error) if coefficient else None,
         period=units.format_delay(part.upstream.delay_ns) if part.upstream else None,

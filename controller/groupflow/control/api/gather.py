@@ -1,17 +1,18 @@
 """The REST API of receiver-side tuning, /v1/gather: policy, limits, clients with their targets, live."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi_offline import FastAPIOffline
 
 from groupflow.agents.events import Event, EventError
 from groupflow.control.api import gather_schemas
+from groupflow.control.api.bodies import Change, New
 from groupflow.control.api.problems import answer_errors_in_one_line
 from groupflow.control.api.schemas import Problem
 from groupflow.control.gather.clients import Registered
 from groupflow.control.gather.gathering import Gathering
-from groupflow.control.gather.model import Client
+from groupflow.model.client import Client, GatherSettings
 
 
 def make_gather_app(gathering: Gathering) -> FastAPI:
@@ -34,9 +35,11 @@ def gather_routes(gathering: Gathering) -> APIRouter:
         return gather_view(gathering)
 
     @router.patch("/gather")
-    async def configure(change: gather_schemas.GatherChange) -> gather_schemas.GatherView:
+    async def configure(
+        change: Annotated[dict[str, Any], Change(GatherSettings)],
+    ) -> gather_schemas.GatherView:
         """Changes the policy and what the server has, from the next round on."""
-        await gathering.configure(**change.settings())
+        await gathering.configure(**change)
         return gather_view(gathering)
 
     @router.get("/gather/clients")
@@ -44,8 +47,8 @@ def gather_routes(gathering: Gathering) -> APIRouter:
         return [client_view(gathering, each.client) for each in gathering.tuner.registered.values()]
 
     @router.post("/gather/clients", status_code=201)
-    async def add_client(new: gather_schemas.NewClient) -> gather_schemas.ClientView:
-        client = Client(new.name, new.target_bps, new.priority, new.minimum_bps)
+    async def add_client(new: Annotated[gather_schemas.NewClient, New()]) -> gather_schemas.ClientView:
+        client = Client(new.name, new.target, new.priority, new.minimum)
         await gathering.add(Registered(client, new.token_sha256.lower()))
         return client_view(gathering, client)
 
@@ -54,9 +57,11 @@ def gather_routes(gathering: Gathering) -> APIRouter:
         return client_view(gathering, gathering.get(name))
 
     @router.patch("/gather/clients/{name}")
-    async def change_client(name: str, change: gather_schemas.ClientChange) -> gather_schemas.ClientView:
+    async def change_client(
+        name: str, change: Annotated[dict[str, Any], Change(Client, but="name")]
+    ) -> gather_schemas.ClientView:
         """Changes target, minimum or priority of a client, from the next round on."""
-        await gathering.change(name, **change.targets())
+        await gathering.change(name, **change)
         return client_view(gathering, gathering.get(name))
 
     @router.delete("/gather/clients/{name}", status_code=204)

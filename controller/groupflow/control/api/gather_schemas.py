@@ -1,12 +1,13 @@
 """Requests and answers of /v1/gather, at a controller and at a server that gathers without one."""
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from groupflow.control.agents import Request
-from groupflow.control.gather.clients import MOST_CONNECTIONS, NAME
 from groupflow.control.gather.gathering import ServerState
+from groupflow.model.client import Client
+from groupflow.model.fields import Help, matching
 
 
 class GatherView(BaseModel):
@@ -22,20 +23,6 @@ class GatherView(BaseModel):
     windows: int = Field(description="bytes of them that are given to clients")
     connections: int = Field(description="the most connections of a client")
     link_bps: int
-
-
-class GatherChange(Request):
-    """A change of the policy or the limits; fields that are left out keep their values."""
-
-    policy: str | None = None
-    link_bps: int | None = Field(None, ge=1, description="rate of the server's link, the largest target")
-    buffer: int | None = Field(None, ge=1, le=1 << 40)
-    connections: int | None = Field(None, ge=1, le=MOST_CONNECTIONS)
-
-    def settings(self) -> dict[str, Any]:
-        """The changes, by the names of GatherSettings."""
-        given = self.model_dump(exclude_none=True)
-        return {key.removesuffix("_bps"): value for key, value in given.items()}
 
 
 class ClientView(BaseModel):
@@ -57,31 +44,13 @@ class ClientView(BaseModel):
     wanted: int | None = Field(default=None, description="N")
 
 
-class NewClient(Request):
-    name: str = Field(pattern=NAME)
-    token_sha256: str = Field(
-        pattern="^[0-9a-fA-F]{64}$", description="of the token's digits in lower case; kept, and never shown"
-    )
-    target_bps: int = Field(ge=1)
-    minimum_bps: int | None = Field(None, ge=1, description="null: the smallest target of all clients")
-    priority: int = Field(0, ge=0, le=1000)
-
-
-class ClientChange(Request):
-    """A change of a client; fields that are left out keep their values."""
-
-    target_bps: int | None = Field(None, ge=1)
-    minimum_bps: int | None = Field(None, ge=1, description="null: the smallest target of all clients")
-    priority: int | None = Field(None, ge=0, le=1000)
-
-    clearable: ClassVar[tuple[str, ...]] = ("minimum",)
-    """fields that null clears"""
-
-    def targets(self) -> dict[str, Any]:
-        """The changes, by the names of Client's fields."""
-        given = self.model_dump(exclude_unset=True).items()
-        changes = {key.removesuffix("_bps"): value for key, value in given}
-        return {key: value for key, value in changes.items() if value is not None or key in self.clearable}
+@dataclass(frozen=True, kw_only=True)
+class NewClient(Client):
+    token_sha256: Annotated[
+        str,
+        Help("SHA-256 of the token's digits in lower case; kept, and never shown"),
+        matching("[0-9a-fA-F]{64}", "64 hexadecimal digits"),
+    ]
 
 
 class Round(BaseModel):

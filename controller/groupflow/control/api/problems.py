@@ -20,7 +20,7 @@ def answer_errors_in_one_line(app: FastAPI) -> None:
         elif isinstance(error, RequestValidationError):
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-            status, text = 422, f"{where}: {first['msg'].lower()}; see /docs"
+            status, text = 422, f"{where}: {first['msg'].removeprefix('Value error, ').lower()}; see /docs"
         return JSONResponse({"error": text.splitlines()[0] if text else "failed"}, status)
 
     for kind in (Error, HTTPException, RequestValidationError):

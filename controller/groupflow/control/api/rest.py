@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query
@@ -11,16 +12,17 @@ from fastapi_offline import FastAPIOffline
 
 from groupflow.control.api import schemas, views
 from groupflow.control.api.agents import agent_routes
+from groupflow.control.api.bodies import Change, New
 from groupflow.control.api.diffusion import diffusion_routes
 from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.page import add_page, live_routes
 from groupflow.control.api.placement import placement_routes
 from groupflow.control.api.problems import answer_errors_in_one_line
-from groupflow.control.api.tcp import changed_settings, settings_of, tcp_routes
+from groupflow.control.api.tcp import changed, chosen, tcp_routes
 from groupflow.control.controller import Controller
 from groupflow.control.live.sampler import Live
-from groupflow.p4rt.counters import read_counter
-from groupflow.p4rt.entries import TABLE_ORDER, decode, wildcards
+from groupflow.model.session import MemberTargets, NewSession
+from groupflow.p4rt.entries import TABLE_ORDER, decode, read_counter, wildcards
 
 
 def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
@@ -57,16 +59,9 @@ def _sessions(controller: Controller) -> APIRouter:
         return [views.session_view(session) for _, session in sorted(manager.sessions.items())]
 
     @router.post("/sessions", status_code=201)
-    async def create_session(new: schemas.NewSession) -> schemas.CreatedSession:
-        expires = int(time.time()) + new.lifetime if new.lifetime else None
-        session = await manager.create(
-            new.id,
-            mode=new.mode,
-            policy=new.policy,
-            window=new.window,
-            expires=expires,
-            tcp=await settings_of(controller, new.tcp) if new.tcp else None,
-        )
+    async def create_session(new: Annotated[NewSession, New()]) -> schemas.CreatedSession:
+        tcp = await chosen(controller, new.tcp) if new.tcp else None
+        session = await manager.create(replace(new, tcp=tcp))
         return schemas.CreatedSession(
             **views.session_view(session).model_dump(), tokens=views.tokens_of(controller, session)
         )
@@ -76,12 +71,14 @@ def _sessions(controller: Controller) -> APIRouter:
         return views.session_detail(controller, manager.get(session))
 
     @router.patch("/sessions/{session}")
-    async def change_session(session: int, change: schemas.SessionChange) -> schemas.SessionView:
-        tcp = await changed_settings(controller, manager.get(session), change.tcp) if change.tcp else None
-        changed = await manager.change(
-            session, mode=change.mode, policy=change.policy, window=change.window, tcp=tcp
-        )
-        return views.session_view(changed)
+    async def change_session(
+        session: int, change: Annotated[dict[str, Any], Change(schemas.RunningSession)]
+    ) -> schemas.SessionView:
+        """Changes settings; those of TCP for streams that begin afterwards."""
+        tcp = change.pop("tcp", None)
+        if tcp is not None:
+            change["tcp"] = await changed(controller, manager.get(session), tcp)
+        return views.session_view(await manager.change(session, **change))
 
     @router.delete("/sessions/{session}", status_code=204)
     async def delete_session(session: int) -> None:
@@ -110,9 +107,11 @@ def _sessions(controller: Controller) -> APIRouter:
         await manager.remove(session, member, "left", f"{found.name} was removed by the operator")
 
     @router.patch("/sessions/{session}/members/{member}")
-    async def change_member(session: int, member: int, change: schemas.MemberChange) -> schemas.MemberView:
+    async def change_member(
+        session: int, member: int, change: Annotated[dict[str, Any], Change(MemberTargets)]
+    ) -> schemas.MemberView:
         """Changes target, minimum or priority of a receiver, from the next round of tuning on."""
-        await controller.sharing.change(session, member, **change.targets())
+        await controller.sharing.change(session, member, **change)
         found = manager.get(session)
         return views.member_view(controller, found, found.members[member])
 

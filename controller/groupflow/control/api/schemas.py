@@ -1,13 +1,14 @@
 """Requests and answers of the REST API. FastAPI makes the OpenAPI document of these."""
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from groupflow.control.agents import Request
-from groupflow.control.api.gather_schemas import ClientChange
-from groupflow.control.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
-from groupflow.model.session import Mode, Policy
+from groupflow.control.api.bodies import View
+from groupflow.control.sessions.model import Tcp
+from groupflow.model.session import Mode, Policy, SessionSettings, TcpSettings
 
 
 class Problem(BaseModel):
@@ -16,58 +17,11 @@ class Problem(BaseModel):
     error: str
 
 
-class NewTcp(Request):
-    """Settings with which TCP clients can send into the session. Sizes in bytes."""
+@dataclass(frozen=True, kw_only=True)
+class RunningSession(SessionSettings):
+    """A session that can be changed."""
 
-    ports: list[int] = Field(min_length=1, description="TCP ports for clients, at the session's address")
-    cache_bytes: int = Field(DEFAULT_CACHE, description="bound of each stream's cache at each agent")
-    history_bytes: int = Field(0, description="bytes kept for members that join late, from the start")
-    congestion: str | None = Field(None, description="the kernel's congestion control; none: its default")
-    send_buffer: int | None = Field(None, description="buffer of connections onward; none: kernel's")
-    receive_buffer: int | None = Field(
-        None, description="buffer of senders' connections; none: the kernel adapts it"
-    )
-    replies: Literal["leader", "merge", "drop"] = Field("drop", description="use of members' replies")
-    resume: bool = Field(False, description="streams outlive the restart of an agent")
-    agents: list[str] = Field(
-        default_factory=list[str], description="switches whose agents take part; []: all"
-    )
-    budget: int = Field(0, ge=0, description="most agents, if the controller is to choose them; 0: it is not")
-
-
-class TcpChange(Request):
-    """A change of TCP settings, for streams that begin afterwards. Fields left out keep their values."""
-
-    cache_bytes: int | None = None
-    history_bytes: int | None = None
-    congestion: str | None = Field(None, description="null: the kernel's default")
-    send_buffer: int | None = Field(None, description="null: the kernel adapts it")
-    receive_buffer: int | None = Field(None, description="null: the kernel adapts it")
-    replies: Literal["leader", "merge", "drop"] | None = None
-    resume: bool | None = None
-    agents: list[str] | None = Field(None, description="switches whose agents take part; []: all")
-    budget: int | None = Field(None, ge=1, description="most agents, which the controller chooses anew")
-
-
-class TcpView(NewTcp):
-    address: str
-    agents: list[str] = Field(description="switches with agents; with a budget, those chosen")
-
-
-class NewSession(Request):
-    id: int | None = Field(None, ge=1, le=LAST_SESSION, description="chosen by the controller when left out")
-    mode: Mode = Field("e2e", description="acknowledgements of the receivers, or of each cache")
-    policy: Policy = Field("strict", description="treatment of slow receivers")
-    window: int = Field(DEFAULT_WINDOW, ge=1, le=LAST_WINDOW, description="packets outstanding at most")
-    lifetime: int | None = Field(None, ge=1, description="seconds until the session expires; none: never")
-    tcp: NewTcp | None = Field(None, description="none: TCP clients cannot send into it")
-
-
-class SessionChange(Request):
-    mode: Mode | None = None
-    policy: Policy | None = None
-    window: int | None = Field(None, ge=1, le=LAST_WINDOW)
-    tcp: TcpChange | None = None
+    tcp: TcpSettings | None = None
 
 
 class NewMember(Request):
@@ -77,12 +31,6 @@ class NewMember(Request):
     port: int = Field(ge=1, le=65535)
     name: str = Field("", max_length=200, description="the host's when left out")
     start: Literal["now", "start"] = Field("now", description="join point in a stream under way")
-
-
-class MemberChange(ClientChange):
-    """A change of what a receiver of a session that isolates is to get; fields left out keep their values."""
-
-    clearable = ("target", "minimum")
 
 
 class MemberView(BaseModel):
@@ -130,8 +78,8 @@ class StreamView(BaseModel):
 
 class SessionView(BaseModel):
     id: int
-    mode: Literal["e2e", "n2n"]
-    policy: Literal["strict", "isolate"]
+    mode: Mode
+    policy: Policy
     window: int
     created: int
     expires: int | None
@@ -139,7 +87,7 @@ class SessionView(BaseModel):
     receivers: int
     listeners: int = Field(description="members that take TCP streams")
     address: str | None = Field(description="IPv4 address for TCP clients")
-    tcp: TcpView | None
+    tcp: Annotated[Any, View(Tcp)]
 
 
 class ReceiptView(BaseModel):
@@ -172,7 +120,7 @@ class TcpAgentView(BaseModel):
 
 
 class TcpDetail(BaseModel):
-    settings: TcpView
+    settings: Annotated[Any, View(Tcp)]
     agents: list[TcpAgentView]
     streams: list[TcpStreamView]
 

@@ -6,19 +6,14 @@ from typing import Any, cast
 
 from fastapi import APIRouter, HTTPException
 
-from groupflow.control.api.schemas import (
-    NewTcp,
-    ReceiptView,
-    TcpAgentView,
-    TcpChange,
-    TcpDetail,
-    TcpStreamView,
-    TcpView,
-)
+from groupflow.control.api.schemas import ReceiptView, TcpAgentView, TcpDetail, TcpStreamView
 from groupflow.control.controller import Controller
-from groupflow.control.sessions.model import RefusalError, Session, TcpSettings
+from groupflow.control.sessions.model import RefusalError, Session, Tcp
 from groupflow.control.split.control_socket import Form
 from groupflow.control.split.receipts import Stories
+from groupflow.model.session import NewTcp
+
+_NAMED_AND_CHOSEN = "agents are either named or chosen; give agents or a budget"
 
 
 def tcp_routes(controller: Controller) -> APIRouter:
@@ -32,33 +27,24 @@ def tcp_routes(controller: Controller) -> APIRouter:
     return router
 
 
-async def settings_of(controller: Controller, new: NewTcp) -> TcpSettings:
-    """The settings of a new session, without the address, which the manager chooses. Raises RefusalError."""
+async def chosen(controller: Controller, new: NewTcp) -> NewTcp:
+    """The settings of a new session, with the agents that the controller chooses. Raises RefusalError."""
     if new.agents and new.budget:
-        raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
-    agents = await controller.splitting.choose(new.budget) if new.budget else new.agents
-    given = new.model_dump(exclude={"ports", "agents"})
-    return TcpSettings(address="", ports=tuple(new.ports), agents=tuple(agents), **given)
+        raise RefusalError("bad_request", _NAMED_AND_CHOSEN)
+    return replace(new, agents=tuple(await controller.splitting.choose(new.budget))) if new.budget else new
 
 
-async def changed_settings(controller: Controller, session: Session, change: TcpChange) -> TcpSettings:
+async def changed(controller: Controller, session: Session, changes: dict[str, Any]) -> Tcp:
     """A session's settings after a change. Raises RefusalError."""
     if session.record.tcp is None:
         raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
-    given = change.model_dump(exclude_unset=True)
-    if change.agents is not None and change.budget:
-        raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
-    may_be_null = ("congestion", "send_buffer", "receive_buffer")
-    given = {name: value for name, value in given.items() if value is not None or name in may_be_null}
-    if change.agents is not None:
-        given |= {"agents": tuple(change.agents), "budget": 0}
-    if change.budget:
-        given["agents"] = await controller.splitting.choose(change.budget, session)
-    return replace(session.record.tcp, **given)
-
-
-def tcp_view(settings: TcpSettings) -> TcpView:
-    return TcpView(**asdict(settings))
+    if "agents" in changes and changes.get("budget"):
+        raise RefusalError("bad_request", _NAMED_AND_CHOSEN)
+    if "agents" in changes:
+        changes = changes | {"budget": 0}
+    if budget := changes.get("budget"):
+        changes = changes | {"agents": await controller.splitting.choose(budget, session)}
+    return replace(session.record.tcp, **changes)
 
 
 async def _detail(controller: Controller, session: Session) -> TcpDetail:
@@ -69,7 +55,7 @@ async def _detail(controller: Controller, session: Session) -> TcpDetail:
     agents = [agent for agent in splitting.agents.values() if session.id in agent.sessions]
     stats = await asyncio.gather(*(agent.stats() for agent in agents))
     return TcpDetail(
-        settings=tcp_view(settings),
+        settings=settings,
         agents=[
             TcpAgentView(
                 switch=agent.switch,

@@ -6,7 +6,6 @@ from typing import Any
 
 from groupflow import units
 from groupflow.control.api import schemas
-from groupflow.control.api.tcp import tcp_view
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import Member, Session
 from groupflow.control.sessions.numbers import Stream
@@ -30,7 +29,7 @@ def session_view(session: Session) -> schemas.SessionView:
         receivers=len(session.receivers),
         listeners=len(session.listeners),
         address=record.tcp.address if record.tcp else None,
-        tcp=tcp_view(record.tcp) if record.tcp else None,
+        tcp=record.tcp,
     )
 
 

@@ -4,9 +4,7 @@ The switch cannot multiply two variables (p4src/stages/scaling.p4), so D_i = D /
 written as a sum of at most three signed powers of two. The loss of accuracy is told with the result.
 """
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from groupflow.errors import InvalidError
@@ -18,7 +16,6 @@ RATE_MAX = 2**31 - 1
 NO_TERM = 0x40
 """The 8 bits of an unused term."""
 TERMS = 3
-_NUMBER = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0-9]{1,18}))?", re.ASCII)
 
 DIFFUSION_EXPONENTS = range(-6, 23)
 """Exponents of the powers of two in D_i (1/s) for which scaling.p4 has actions."""
@@ -106,14 +103,6 @@ def line_rate(rate_bps: int | None, packet_bytes: int) -> int:
     if rate_bps is None:
         return RATE_MAX
     return max(1, min(RATE_MAX, rate_bps * UNITS // (8 * packet_bytes)))
-
-
-def parse_number(text: str, name: str) -> Fraction:
-    """A decimal or a fraction (`0.1`, `1/10`), exactly. Raises InvalidError."""
-    match = _NUMBER.fullmatch(text)
-    if match is None or (match["divisor"] is not None and not int(match["divisor"])):
-        raise InvalidError(f"{name} {text!r} is no number; write one like 0.1 or 1/10")
-    return Fraction(Decimal(match["decimal"])) / int(match["divisor"] or 1)
 
 
 def _terms(wanted: Fraction, exponents: range) -> tuple[Term, ...]:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from groupflow.control.diffusion.coefficients import line_rate
-from groupflow.control.diffusion.model import PROTOCOLS, FlowRequest
+from groupflow.control.diffusion.model import PROTOCOLS
 from groupflow.control.diffusion.plan import Branch, Rule, StreamRule, Upstream
 from groupflow.control.sessions.replication import Node
 from groupflow.errors import Error, InvalidError, Kind
+from groupflow.model.flow import FlowRequest
 from groupflow.model.topology import Topology
 
 Delays = Callable[[str, str], int]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from groupflow.control.diffusion import bmv2_agent, plan, stability
 from groupflow.control.diffusion.coefficients import Coefficient, diffusion_coefficient
-from groupflow.control.diffusion.model import FLOWS, FlowRecord, FlowRequest, link_key
+from groupflow.control.diffusion.model import FLOWS, FlowRecord, link_key
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
@@ -15,6 +15,7 @@ from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.numbers import Stream
 from groupflow.errors import Error, InvalidError, Kind
+from groupflow.model.flow import FlowRequest
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries
@@ -72,11 +73,11 @@ class Diffusion:
             raise Error(f"no controlled flow {flow}; list the controlled flows", Kind.NOT_FOUND)
         return self.flows[flow]
 
-    async def install(self, request: FlowRequest, *, measure: bool = True) -> ControlledFlow:
+    async def install(self, request: FlowRequest) -> ControlledFlow:
         """Puts a flow under control. Raises Error."""
         request = self._complete(request)
         places = self._places(request)
-        if measure:
+        if request.measure:
             await self._measure_places(places)
             places = self._places(request)
             request = self._complete(request)  # another request may have taken the flow meanwhile

@@ -12,27 +12,24 @@ Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 from pydantic import Field
 
 from groupflow import units
-from groupflow.control.gather.model import Client, Limits
+from groupflow.control.gather.model import Limits
 from groupflow.errors import InvalidError
 from groupflow.files import forms
-from groupflow.files.forms import Form, number, refuse
-from groupflow.model.fields import FINITE_RATE, Bytes, FiniteRate
+from groupflow.files.forms import Form, refuse
+from groupflow.model.client import DEFAULT_CONNECTIONS, Client, ClientName, Connections
+from groupflow.model.fields import Bytes, FiniteRate
+from groupflow.model.session import Minimum, Priority
 
-MOST_CONNECTIONS = 64
-"""of a client; gfagent's default"""
-DEFAULT_CONNECTIONS = 16
 NOTHING = Limits(0, DEFAULT_CONNECTIONS)
 LEAST_BUFFER = NOTHING.segment
 """bytes of a client: one connection"""
 
 
 TOKEN = "^[0-9a-fA-F]{1,255}$"
-NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$"
 
 
 class ClientListError(InvalidError):
@@ -59,10 +56,10 @@ class ClientList:
 
 
 class ClientForm(Form):
-    name: str = Field(pattern=NAME, description="1 to 64 letters, digits, '.', '_' or '-', not '.' first")
+    name: ClientName
     target: FiniteRate
-    minimum: Annotated[int | None, FINITE_RATE] = None
-    priority: int = number(0, 1000, 0)
+    minimum: Minimum = None
+    priority: Priority = 0
     token: str = Field(repr=False, pattern=TOKEN, description="1 to 255 hexadecimal digits, in quotes")
 
 
@@ -71,7 +68,7 @@ class ClientListForm(Form):
 
     link: FiniteRate
     buffer: Bytes
-    connections: int = number(1, MOST_CONNECTIONS, DEFAULT_CONNECTIONS)
+    connections: Connections = DEFAULT_CONNECTIONS
     clients: list[ClientForm] = forms.some("- {name: cam1, target: 1mbit, token: c0ffee}")
 
 

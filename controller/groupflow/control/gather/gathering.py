@@ -7,7 +7,7 @@ api/gather.py has.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic import TypeAdapter
@@ -16,30 +16,19 @@ from groupflow.agents.events import Event
 from groupflow.agents.gather.director import Message
 from groupflow.control.events import Events
 from groupflow.control.gather import clients
-from groupflow.control.gather.model import Client, Limits
+from groupflow.control.gather.model import Limits
 from groupflow.control.gather.policies import Policies
 from groupflow.control.gather.tuner import Tuner
 from groupflow.control.sessions.model import Codec
 from groupflow.errors import Error, InvalidError, Kind
+from groupflow.model.client import DEFAULT_POLICY, Client, GatherSettings
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.units import format_rate
 
-DEFAULT_POLICY = "sakajiri"
 AWAY_SECONDS = 3.0
 """a server that has given no measurements for so long is away"""
 
 ServerState: TypeAlias = Literal["up", "away"]
-
-
-@dataclass(frozen=True)
-class GatherSettings:
-    policy: str = DEFAULT_POLICY
-    link: int = 0
-    """bit/s of the server's link; 0: not known, and no client fits"""
-    buffer: int = 0
-    """bytes of all receive buffers together"""
-    connections: int = clients.DEFAULT_CONNECTIONS
-    """the most of a client"""
 
 
 SETTINGS = Codec("gather/settings", TypeAdapter(GatherSettings))
@@ -62,7 +51,12 @@ class Gathering:
         """`listed`: clients to begin with, instead of those of the store (`restore`)."""
         listed = listed or clients.ClientList()
         self.policies = policies
-        self.settings = GatherSettings(policy, listed.link, listed.limits.buffer, listed.limits.connections)
+        self.settings = GatherSettings(
+            policy=policy,
+            link=listed.link,
+            buffer=listed.limits.buffer,
+            connections=listed.limits.connections,
+        )
         self.tuner = Tuner(listed, policies[policy])
         self._store = store
         self._events = events

@@ -5,26 +5,14 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from groupflow.model.client import Client as Client  # for policies of one's own
+
 ROUND_S = 0.5
 """time between two measurements and tunings of a client (section III.A)"""
 MOST_PARITY = 8 / 9
 """of a coded stream: eight blocks for each piece"""
 RTT_STD_S = 0.1
 """baseline of round trips (RTT_std, section III.B); also taken for a client that has not been measured yet"""
-
-
-@dataclass(frozen=True)
-class Client:
-    """The operator's targets for a client."""
-
-    name: str
-    target: int
-    """target throughput, bit/s (T_t)"""
-    priority: int = 0
-    """the higher, the more important"""
-    minimum: int | None = None
-    """throughput guaranteed before any client gets more, when not all targets can be met, bit/s; None: the
-    smallest target of all clients, as the paper has it (`buffers`)"""
 
 
 class Reading(NamedTuple):

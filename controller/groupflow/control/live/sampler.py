@@ -16,7 +16,7 @@ from groupflow.control.live.frames import Form, Meter, Stats, hop, topology_form
 from groupflow.control.live.sockets import SwitchSockets
 from groupflow.errors import InvalidError, reason
 from groupflow.p4rt.connection import ConnectionFailedError
-from groupflow.p4rt.counters import read_counter
+from groupflow.p4rt.entries import read_counter
 
 log = logging.getLogger(__name__)
 

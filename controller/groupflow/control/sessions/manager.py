@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
@@ -15,9 +16,6 @@ from groupflow.control.sessions import admission
 from groupflow.control.sessions.fabric import Fabric, Installation
 from groupflow.control.sessions.followers import Followers
 from groupflow.control.sessions.model import (
-    DEFAULT_WINDOW,
-    FIRST_SESSION,
-    LAST_SESSION,
     MEMBERS,
     SESSIONS,
     Member,
@@ -25,16 +23,16 @@ from groupflow.control.sessions.model import (
     Session,
     SessionRecord,
     Start,
-    TcpSettings,
+    Tcp,
 )
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
 from groupflow.control.sessions.replication import stream_tree
-from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, known_window
+from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options
 from groupflow.control.sessions.tcp import checked, lowest_free
 from groupflow.control.sessions.tokens import new_salt, token
-from groupflow.model.session import Mode, Policy
+from groupflow.model.session import LAST_SESSION, NewSession, NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import NoticeKind
 from groupflow.store.interface import Store, Transaction
@@ -76,40 +74,22 @@ class SessionManager:
             raise RefusalError("unknown_session", f"no session {session}; create it, or list the sessions")
         return self.sessions[session]
 
-    async def create(
-        self,
-        session: int | None = None,
-        *,
-        mode: Mode = "e2e",
-        policy: Policy = "strict",
-        window: int = DEFAULT_WINDOW,
-        expires: int | None = None,
-        tcp: TcpSettings | None = None,
-    ) -> Session:
-        """A new session; `session` None: with a free id. Raises RefusalError, ApplyError.
-
-        `tcp`: settings for TCP clients, without an address, which is chosen here.
-        """
-        if session is None:
-            session = self._free_session()
-        if not FIRST_SESSION <= session <= LAST_SESSION:
-            raise RefusalError(
-                "bad_request", f"session id {session} is out of range; use 1 to {LAST_SESSION}"
-            )
+    async def create(self, new: NewSession) -> Session:
+        """A new session. Raises RefusalError, ApplyError."""
+        session = self._free_session() if new.id is None else new.id
         if session in self.sessions:
             raise RefusalError("bad_request", f"session {session} exists already; choose another id")
+        now = int(self._wall())
         record = SessionRecord(
             id=session,
-            mode=mode,
-            policy=policy,
-            window=known_window(window),
+            mode=new.mode,
+            policy=new.policy,
+            window=new.window,
             salt=new_salt(),
-            created=int(self._wall()),
-            expires=expires,
-            tcp=self._addressed(tcp) if tcp else None,
+            created=now,
+            expires=now + new.lifetime if new.lifetime else None,
+            tcp=self._addressed(new.tcp) if new.tcp else None,
         )
-        if expires is not None and expires <= self._wall():
-            raise RefusalError("bad_request", "the session would expire in the past; give a later time")
         self.sessions[session] = Session(record)
         self._last_session = session
         self._events.tell("session-created", session=session)
@@ -127,27 +107,15 @@ class SessionManager:
             raise RefusalError("bad_request", "; ".join(problems))
         return self.get(session)
 
-    async def change(
-        self,
-        session: int,
-        *,
-        mode: Mode | None = None,
-        policy: Policy | None = None,
-        window: int | None = None,
-        tcp: TcpSettings | None = None,
-    ) -> Session:
+    async def change(self, session: int, *, tcp: Tcp | None = None, **settings: Any) -> Session:
         """Changes a session while it runs. If it raises RefusalError, nothing has changed.
 
-        `tcp`: all TCP settings, of a session that has some; address and ports stay.
+        `tcp`: all TCP settings, of a session that has some; address and ports stay. `settings`: some of
+        SessionSettings.
         """
         before = self.get(session)
-        record = replace(
-            before.record,
-            mode=mode or before.record.mode,
-            policy=policy or before.record.policy,
-            window=before.record.window if window is None else known_window(window),
-            tcp=checked(tcp, self._with_agents()) if tcp else before.record.tcp,
-        )
+        tcp_after = checked(tcp, self._with_agents()) if tcp else before.record.tcp
+        record = replace(before.record, tcp=tcp_after, **settings)
         if record.policy == "strict":
             record = replace(record, isolated=frozenset())
         after = Session(record, before.members)
@@ -375,9 +343,10 @@ class SessionManager:
         self.install(Session(replace(session.record, isolated=frozenset())))
         return {MEMBERS.key(session.id, member): None for member in session.members}
 
-    def _addressed(self, tcp: TcpSettings) -> TcpSettings:
+    def _addressed(self, new: NewTcp) -> Tcp:
         used = {session.record.tcp.address for session in self.sessions.values() if session.record.tcp}
-        return replace(checked(tcp, self._with_agents()), address=lowest_free(self.options.tcp_prefix, used))
+        address = lowest_free(self.options.tcp_prefix, used)
+        return checked(Tcp(**vars(new), address=address), self._with_agents())
 
     def _with_agents(self) -> set[str]:
         """The switches that have a cache agent."""

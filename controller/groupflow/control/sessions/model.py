@@ -2,29 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from groupflow.errors import Error, Kind
-from groupflow.model.session import Mode, Policy
+from groupflow.model.fields import Help
+from groupflow.model.session import MemberTargets, NewTcp, SessionSettings
 from groupflow.p4rt.messages import RefusalCode
 from groupflow.store.interface import StoreError
 
 Role: TypeAlias = Literal["sender", "receiver", "listener"]
 """A listener takes a TCP session's streams as connections from its split agent."""
 Start: TypeAlias = Literal["now", "start", "resume"]
-Replies: TypeAlias = Literal["leader", "merge", "drop"]
-"""Bytes that listeners send back: the sender gets one listener's, all listeners', or none."""
-
-FIRST_SESSION, LAST_SESSION = 1, 2**24 - 1
-"""Session ids: a session's group address has 24 bits for it."""
 LAST_MEMBER = 0xEFFF
 """Member ids go from 1 to this; the rest of the 16 bits is for cache agents."""
-DEFAULT_WINDOW = 4096
-LAST_WINDOW = 2**20
-DEFAULT_CACHE = 64 << 20
-"""bytes of a TCP session's stream that an agent may hold"""
 
 
 _KINDS: dict[RefusalCode, Kind] = {
@@ -47,40 +39,19 @@ class RefusalError(Error):
         self.text = text
 
 
-@dataclass(frozen=True)
-class TcpSettings:
-    """Settings of a session that carries TCP connections. Sizes in bytes."""
+@dataclass(frozen=True, kw_only=True)
+class Tcp(NewTcp):
+    """What makes a session one for TCP clients."""
 
-    address: str
-    """IPv4 address of the session, out of the controller's prefix"""
-    ports: tuple[int, ...]
-    cache_bytes: int = DEFAULT_CACHE
-    """bound of each stream's cache at each agent"""
-    history_bytes: int = 0
-    """acknowledged bytes that agents keep for members that join late, from the start"""
-    congestion: str | None = None
-    """the kernel's congestion control; None: its default"""
-    send_buffer: int | None = None
-    """SO_SNDBUF of connections onward; None: the kernel adapts it"""
-    receive_buffer: int | None = None
-    replies: Replies = "drop"
-    resume: bool = False
-    """streams resume from the agent's stored cache when the agent is started again"""
-    agents: tuple[str, ...] = ()
-    """switches whose agents may take part; empty: all, or with a budget none yet"""
-    budget: int = 0
-    """the most agents that the controller may choose; 0: `agents` were named by the session's creator"""
+    address: Annotated[str, Help("IPv4 address of the session")] = ""
+    """out of the controller's prefix"""
 
 
-@dataclass(frozen=True)
-class SessionRecord:
+@dataclass(frozen=True, kw_only=True)
+class SessionRecord(SessionSettings):
     """A session without its members."""
 
     id: int
-    mode: Mode
-    policy: Policy
-    window: int
-    """packets that a stream may have outstanding"""
     salt: str
     """makes the tokens of a session differ from those of an earlier one with the same id"""
     created: int
@@ -91,12 +62,12 @@ class SessionRecord:
     """the latest member id: an id is used again as late as possible"""
     isolated: frozenset[tuple[int, int]] = frozenset()
     """(source, member): receivers too slow for the stream, fed by their switch's cache instead"""
-    tcp: TcpSettings | None = None
+    tcp: Tcp | None = None
     """None: no TCP client can send into the session"""
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(MemberTargets):
     """A host's process in a session."""
 
     session: int
@@ -114,11 +85,6 @@ class Member:
     """TCP port of a listener"""
     start: Start = "now"
     """the listener's first byte of a stream under way: the next, or the first of all"""
-    target: int | None = None
-    """rate that a receiver is to get from a session that isolates, bit/s of payload; None: none"""
-    minimum: int | None = None
-    """rate before others get more (`tuning.model.Client`)"""
-    priority: int = 0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import NamedTuple
 
-from groupflow.control.sessions.model import LAST_WINDOW, RefusalError, Role, Start
+from groupflow.control.sessions.model import Role, Start
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Host
@@ -71,10 +71,3 @@ class JoinAnswer(NamedTuple):
     receivers: int
     start_seq: int
     """the first packet to deliver; 0: the first one seen"""
-
-
-def known_window(window: int) -> int:
-    """The window, if it is in range. Raises RefusalError."""
-    if not 1 <= window <= LAST_WINDOW:
-        raise RefusalError("bad_request", f"window {window} is out of range; use 1 to {LAST_WINDOW} packets")
-    return window

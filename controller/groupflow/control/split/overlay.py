@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from groupflow.control.sessions.model import Session, TcpSettings
+from groupflow.control.sessions.model import Session, Tcp
+from groupflow.model import ports
 from groupflow.model.topology import Topology
 
-PEER_PORT = 26480
-"""TCP port at which agents listen for each other: `gfagent split --peer-port`."""
 MAX_NAME = 64
 """Most bytes of a member's name that agents take."""
 
@@ -74,14 +73,14 @@ def parts(topology: Topology, session: Session, agents: Collection[str]) -> dict
     }
 
 
-def form(topology: Topology, session: Session, settings: TcpSettings, part: Part) -> dict[str, object]:
+def form(topology: Topology, session: Session, settings: Tcp, part: Part) -> dict[str, object]:
     """A session as an agent is told of it: the `session` of the control socket's `set_session`."""
     leader = min(session.listeners, default=None) if settings.replies == "leader" else None
     branches: list[dict[str, object]] = [
         {
             "kind": "agent",
             "name": _agent(topology, agent),
-            "address": f"{_agent_address(topology, agent)}:{PEER_PORT}",
+            "address": f"{_agent_address(topology, agent)}:{ports.SPLIT}",
             "from": _start(session, behind),
             "links": _links(topology, part.switch, agent, _agent(topology, agent)),
         }
@@ -105,14 +104,13 @@ def form(topology: Topology, session: Session, settings: TcpSettings, part: Part
         "ports": list(settings.ports),
         "mode": session.record.mode,
         "policy": session.record.policy,
-        "cache_bytes": settings.cache_bytes,
-        "history_bytes": settings.history_bytes,
+        "cache_bytes": settings.cache,
+        "history_bytes": settings.history,
         "congestion": settings.congestion,
         "send_buffer": settings.send_buffer,
         "receive_buffer": settings.receive_buffer,
         "replies": "drop" if settings.replies == "leader" and leader is None else settings.replies,
         "leader": leader,
-        "resume": settings.resume,
         "neighbours": [_agent_address(topology, agent) for agent in part.accept],
         "branches": branches,
     }

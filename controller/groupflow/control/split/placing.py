@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 
 from groupflow.model.topology import Topology
 from groupflow.placement import PlacementError, Problem, choose
+from groupflow.placement.choose import nearest
 from groupflow.placement.costs import connections, link_bytes
-from groupflow.placement.layout import nearest
 
 MOST_SENDERS = 8
 """senders that stand for all hosts: the time of a choice grows with their number"""

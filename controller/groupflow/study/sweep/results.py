@@ -196,10 +196,9 @@ def _plot(asked: Sweep, metric: Metric, found: Sequence[Point], path: Path) -> N
             bars = [0.0 if math.isnan(point.half) else point.half for point in line]
             means = [point.mean for point in line]
             axis.errorbar(xs, means, bars, label=label, capsize=3, **marked(number))
-        axis.set_title(flow, fontsize="medium")
+        axis.set_title(flow)
         axis.set_xlabel(f"{x} ({unit})" if unit not in (None, "1") else x)
-        axis.grid(visible=True, alpha=0.3)
         if len(lines) > 1:
-            axis.legend(fontsize="x-small")
+            axis.legend()
     axes[0, 0].set_ylabel(f"{metric} ({METRICS[metric]})")
     save(figure, path)

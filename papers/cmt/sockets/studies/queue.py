@@ -44,7 +44,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     for number, (chosen, found) in enumerate(outcomes.items()):
         figures.times(axis, found.row(paper.MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
     axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", ylim=(0, HIGHEST_S))
-    axis.legend(fontsize="small", title="queue")
+    axis.legend(title="queue")
     save(drawing, path)
 
 
@@ -77,7 +77,7 @@ def _draw_losses(path: Path, outcomes: Outcomes) -> None:
     for number, (chosen, found) in enumerate(outcomes.items()):
         figures.times(axis, found.column(1), _said(chosen), number)
     axis.set(xscale="log", xlabel="Buffer, one connection [bytes]", ylabel="Time [s]", ylim=(0, None))
-    axis.legend(fontsize="x-small")
+    axis.legend()
     save(drawing, path)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from groupflow.agents import api_token
 from groupflow.agents.controller_link import ControllerLink, ControllerLinkError
+from groupflow.agents.errors import ClientError
 from groupflow.cli.main import main
 from groupflow.control.api.access import Guard
 from groupflow.control.api.rest import make_app
@@ -124,6 +125,33 @@ async def test_the_file_of_the_token_is_its_owners_and_goes_with_the_api(
             api_token.keep("http://127.0.0.1:1", "x")
     finally:
         os.umask(old)
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.9:9580", "http://ctl.example.org:9580"])
+def test_a_token_goes_unencrypted_to_another_machine_only_where_that_is_asked_for(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
+    with pytest.raises(ClientError, match=r"could read the token on its way; write https://"):
+        api_token.headers(url)
+    assert main(["--api", url, "status"]) == 1
+    assert "write https://, or set GROUPFLOW_API_INSECURE=1" in capsys.readouterr().err
+    monkeypatch.setenv(api_token.INSECURE, "1")
+    assert api_token.headers(url) == {"Authorization": "Bearer c0ffee"}
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://10.0.0.9:1"]
+)
+def test_a_token_goes_where_others_cannot_read_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
+    assert api_token.headers(url) == {"Authorization": "Bearer c0ffee"}
+
+
+async def test_an_agent_shows_its_token_to_no_distant_controller_unencrypted() -> None:
+    link = ControllerLink("http://10.0.0.9:9580", "c0ffee")
+    with pytest.raises(ClientError, match="GROUPFLOW_API_INSECURE"):
+        await link.__aenter__()
 
 
 @asynccontextmanager

@@ -16,9 +16,9 @@ from groupflow.control.diffusion.coefficients import (
     clamp_limit,
     diffusion_coefficient,
     line_rate,
-    parse_number,
 )
 from groupflow.errors import InvalidError
+from groupflow.units import parse_number
 
 
 def test_the_papers_link_is_exact() -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from groupflow.control.diffusion.model import FlowRequest
 from groupflow.control.diffusion.plan import FASTEST, FIRST
 from groupflow.errors import Error, InvalidError, Kind
+from groupflow.model.flow import FlowRequest
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
 from tests.support.api import ctl, served
 from tests.support.world import World, world
 
-H1_TO_H4 = FlowRequest("flow", "h1", "h4", protocol="udp", dst_port=5001)
+H1_TO_H4 = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port=5001)
 
 
 def tables(w: World, switch: str) -> dict[str, int]:
@@ -78,7 +78,7 @@ async def test_without_measuring_the_topology_counts() -> None:
     async with world() as w:
         for switch in w.switches.values():
             switch.probe_us = 500
-        flow = await w.running.diffusion.install(H1_TO_H4, measure=False)
+        flow = await w.running.diffusion.install(replace(H1_TO_H4, measure=False))
         assert w.running.diffusion.measured == {}
         assert flow.parts[0].branches[0].delay_ns == 10_000_000
 
@@ -88,7 +88,7 @@ async def test_a_session_is_followed_down_its_tree_and_as_members_come() -> None
         await w.session(policy="isolate")
         await w.host("h1").join(7, "sender")
         await w.host("h2").join(7)
-        flow = await w.running.diffusion.install(FlowRequest("session", session=7))
+        flow = await w.running.diffusion.install(FlowRequest(kind="session", session=7))
         assert flow.record.request.source == 1
         assert [part.switch for part in flow.parts] == ["s1"]
         await w.host("h3").join(7)
@@ -109,7 +109,7 @@ async def test_a_session_is_followed_down_its_tree_and_as_members_come() -> None
 async def test_a_link_is_controlled_as_a_whole() -> None:
     """Per input port: the switch behind the link has a queue for it at each other port."""
     async with world() as w:
-        flow = await w.running.diffusion.install(FlowRequest("link", "s1", "s2"))
+        flow = await w.running.diffusion.install(FlowRequest(kind="link", src="s1", dst="s2"))
         (before, behind) = flow.parts
         assert [branch.node for branch in before.branches] == ["s2"]
         assert {branch.node for branch in behind.branches} == {"h3", "s3", "c2"}
@@ -124,12 +124,12 @@ async def test_a_link_is_controlled_as_a_whole() -> None:
 async def test_six_flows_share_a_port_and_a_seventh_is_told_what_to_do() -> None:
     async with world() as w:
         install = w.running.diffusion.install
-        flows = [await install(replace(H1_TO_H4, dst_port=port), measure=False) for port in range(1, 7)]
+        flows = [await install(replace(H1_TO_H4, dst_port=port, measure=False)) for port in range(1, 7)]
         assert [flow.parts[0].queue for flow in flows] == [1, 2, 3, 4, 5, 6]
         with pytest.raises(Error, match=r"^all 6 queues of s1 towards s2 are taken; remove a flow, or"):
-            await install(replace(H1_TO_H4, dst_port=7), measure=False)
+            await install(replace(H1_TO_H4, dst_port=7, measure=False))
         assert len(w.running.diffusion.flows) == 6
-        back = await install(FlowRequest("flow", "h4", "h1"), measure=False)
+        back = await install(FlowRequest(kind="flow", src="h4", dst="h1", measure=False))
         assert back.parts[0].queue == 1  # other ports
 
 
@@ -153,8 +153,12 @@ async def test_a_new_controller_carries_on() -> None:
         (replace(H1_TO_H4, d="x"), InvalidError, "D 'x' is no number; write one like 0.1 or 1/10"),
         (replace(H1_TO_H4, d="-1"), InvalidError, "D -1 is negative"),
         (replace(H1_TO_H4, alpha="3"), InvalidError, "alpha 3 is out of range"),
-        (FlowRequest("link", "s1", "s3"), Error, "no link from s1 to s3; its neighbour switches are s2"),
-        (FlowRequest("link", "s1", "x"), Error, "no switch 'x'; there are s1, s2, s3"),
+        (
+            FlowRequest(kind="link", src="s1", dst="s3"),
+            Error,
+            "no link from s1 to s3; its neighbour switches are",
+        ),
+        (FlowRequest(kind="link", src="s1", dst="x"), Error, "no switch 'x'; there are s1, s2, s3"),
     ],
 )
 async def test_what_cannot_be_is_refused_in_one_line(
@@ -162,7 +166,7 @@ async def test_what_cannot_be_is_refused_in_one_line(
 ) -> None:
     async with world() as w:
         with pytest.raises(error) as refused:
-            await w.running.diffusion.install(request_, measure=False)
+            await w.running.diffusion.install(replace(request_, measure=False))
         assert str(refused.value).startswith(text) and "\n" not in str(refused.value)
         assert w.running.diffusion.flows == {}
 

@@ -13,7 +13,7 @@ ERRORS = [
     ("target: 1mbit", "target: -1mbit", "clients[0].target: '-1mbit' cannot be read; write a number with"),
     ("target: 1mbit", "target: 1000000", "clients[0].target: 1000000 cannot be read; write a number with"),
     ("target: 1mbit", "target: 0mbit", "clients[0].target: '0mbit' is no rate"),
-    ("target: 1mbit", "target: unlimited", "clients[0].target: 'unlimited' is no rate here"),
+    ("target: 1mbit", "target: unlimited", "clients[0].target: 'unlimited' cannot be read"),
     ("target: 1mbit, ", "", "clients[0].target: missing; write a rate with its unit, as in '1mbit'"),
     ("target: 1mbit", "target: 11mbit", "clients[0].target: 11mbit is beyond the link's 10mbit; write less"),
     ("minimum: 100kbit", "minimum: 600kbit", "clients[1].minimum: 600kbit is above the target, 500kbit"),

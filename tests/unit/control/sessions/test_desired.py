@@ -19,7 +19,8 @@ TOPO = parse(TOPOLOGY)
 
 
 def session(*members: tuple[str, str], isolated: frozenset[tuple[int, int]] = frozenset()) -> Session:
-    record = SessionRecord(7, "e2e", "isolate" if isolated else "strict", 4096, "00", 0, isolated=isolated)
+    policy = "isolate" if isolated else "strict"
+    record = SessionRecord(id=7, policy=policy, salt="00", created=0, isolated=isolated)
     return Session(
         record,
         {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.bench.frames import request_frame
 from groupflow.control.sessions.requests import Options
+from groupflow.lab.frames import request_frame
 from groupflow.p4rt.messages import reset_frame
 from groupflow.store.sqlite import SqliteStore
 from tests.support.waiting import until

@@ -147,8 +147,7 @@ async def test_a_token_is_for_its_role() -> None:
 
 async def test_an_expired_session_ends_for_its_members() -> None:
     async with world() as w:
-        now = int(w.clock.now + 1_700_000_000)
-        await w.session(expires=now + 10)
+        await w.session(lifetime=10)
         token, host = w.token(7), w.host("h1")
         await host.join(7, "sender")
         await w.advance(12, alive=(host,))

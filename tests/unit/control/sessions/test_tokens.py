@@ -9,7 +9,7 @@ SECRET = "ab" * 32
 
 
 def record(session: int = 7, salt: str = "00") -> SessionRecord:
-    return SessionRecord(session, "e2e", "strict", 4096, salt, 0)
+    return SessionRecord(id=session, salt=salt, created=0)
 
 
 def test_a_token_is_hmac_sha256() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from groupflow.control.sessions.model import RefusalError, TcpSettings
+from groupflow.control.sessions.model import RefusalError, Tcp
 from groupflow.control.split.control_socket import ControlAddress
-from groupflow.control.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
+from groupflow.control.split.service import AGENT_GRACE, SplitError, SplitOptions, check
 from groupflow.files.topology import parse
+from groupflow.model.session import NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.memory import MemoryStore
 from tests.support.split import REFUSED, TCP, lab
@@ -94,16 +95,13 @@ async def test_a_restarted_agent_is_told_all_again_and_nothing_moves_before(tmp_
         assert {name: switch.entries for name, switch in subject.world.switches.items()} == before
 
 
-@pytest.mark.parametrize(("resume", "grace"), [(False, AGENT_GRACE), (True, RESUME_GRACE)])
-async def test_another_agent_takes_over_when_one_stays_away(
-    tmp_path: Path, resume: bool, grace: float
-) -> None:
+async def test_another_agent_takes_over_when_one_stays_away(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:
-        await subject.world.session(tcp=TcpSettings("", (5000,), resume=resume))
+        await subject.world.session(tcp=TCP)
         member = await subject.listener("h4")
         await subject.agents["c2"].stop()
         await subject.down("s2")
-        await subject.pass_time(grace - 0.5)
+        await subject.pass_time(AGENT_GRACE - 0.5)
         assert (subject.next_hop("s3"), subject.branches("c1")) == ("s2", ["c2"])
         member.keepalive()
         await subject.pass_time(1)
@@ -142,7 +140,7 @@ async def test_an_agent_that_refuses_a_new_session_is_heard(tmp_path: Path) -> N
     async with lab(tmp_path) as subject:
         subject.agents["c2"].refuse[7] = "session.congestion cannot be used: no such file"
         with pytest.raises(RefusalError, match=r"agent c2: session\.congestion cannot be used"):
-            await subject.world.session(tcp=TcpSettings("", (5000,), congestion="bbr9"))
+            await subject.world.session(tcp=NewTcp(ports=(5000,), congestion="bbr9"))
         assert 7 not in subject.world.running.manager.sessions
         await until(lambda: subject.agents["c1"].sessions == {}, "undone")
         await subject.world.settle()
@@ -170,7 +168,7 @@ async def test_a_session_that_a_switch_has_no_room_for_is_undone(tmp_path: Path)
     ids=["no TCP session", "no port", "wrong token"],
 )
 async def test_listeners_that_are_refused(
-    tmp_path: Path, tcp: TcpSettings | None, fields: dict[str, Any], text: str
+    tmp_path: Path, tcp: NewTcp | None, fields: dict[str, Any], text: str
 ) -> None:
     async with lab(tmp_path, present="") as subject:
         await subject.world.session(tcp=tcp)
@@ -275,7 +273,7 @@ async def test_an_agent_that_talks_nonsense_is_connected_to_again(tmp_path: Path
 
 async def test_agents_can_be_left_out(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:
-        await subject.world.session(tcp=TcpSettings("", (5000,), agents=("s2",)))
+        await subject.world.session(tcp=NewTcp(ports=(5000,), agents=("s2",)))
         await until(lambda: subject.branches("c1") == ["no session"], "left out")
         assert [subject.next_hop(switch) for switch in ("s1", "s2", "s3")] == ["s2", "c2", "s2"]
 
@@ -283,20 +281,20 @@ async def test_agents_can_be_left_out(tmp_path: Path) -> None:
 async def test_a_session_with_a_budget_waits_for_agents_and_keeps_those_it_has(tmp_path: Path) -> None:
     async with lab(tmp_path, present="") as subject:
         manager = subject.world.running.manager
-        await subject.world.session(tcp=TcpSettings("", (5000,), budget=1))
+        await subject.world.session(tcp=NewTcp(ports=(5000,), budget=1))
         await subject.listener("h2", 9002)
         for agent, has in (("c2", ["h2"]), ("c1", ["no session"])):
             await subject.agents[agent].start()
             await subject.up(f"s{agent[1]}")
             await until(lambda a=agent, h=has: subject.branches(a) == h, agent)
         await subject.world.settle()
-        assert manager.get(7).record.tcp == TcpSettings("10.200.0.1", (5000,), agents=("s2",), budget=1)
+        assert manager.get(7).record.tcp == Tcp(address="10.200.0.1", ports=(5000,), agents=("s2",), budget=1)
         assert [subject.next_hop(switch) for switch in ("s1", "s2", "s3")] == ["s2", "c2", "s2"]
 
 
 async def test_an_agent_that_stays_away_is_replaced_within_the_budget(tmp_path: Path) -> None:
     async with lab(tmp_path, store=MemoryStore()) as subject:
-        await subject.world.session(tcp=TcpSettings("", (5000,), agents=("s2",), budget=1))
+        await subject.world.session(tcp=NewTcp(ports=(5000,), agents=("s2",), budget=1))
         member = await subject.listener("h4")
         await until(lambda: subject.branches("c1") == ["no session"], "not chosen")
         await subject.agents["c2"].stop()
@@ -320,7 +318,7 @@ async def test_settings_change_while_the_session_runs(tmp_path: Path) -> None:
         manager = subject.world.running.manager
         session = await subject.world.session(tcp=TCP)
         assert session.record.tcp is not None
-        changed = replace(session.record.tcp, cache_bytes=1 << 20, congestion="reno")
+        changed = replace(session.record.tcp, cache=1 << 20, congestion="reno")
         await manager.change(7, tcp=changed)
         for agent in subject.agents.values():
             assert (agent.sessions[7]["cache_bytes"], agent.sessions[7]["congestion"]) == (1 << 20, "reno")
@@ -329,14 +327,13 @@ async def test_settings_change_while_the_session_runs(tmp_path: Path) -> None:
             await manager.change(7, tcp=replace(changed, congestion="bbr9"))
         assert manager.get(7).record.tcp == changed
         await until(lambda: subject.agents["c1"].sessions[7]["congestion"] == "reno", "as before")
-        with pytest.raises(RefusalError, match="a cache of 1 bytes"):
-            await manager.change(7, tcp=replace(changed, cache_bytes=1))
+        with pytest.raises(RefusalError, match="a history of 1073741824 bytes"):
+            await manager.change(7, tcp=replace(changed, history=1 << 30))
 
 
 async def test_an_expired_session_is_refused(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:
-        now = int(subject.world.clock.now + 1_700_000_000)
-        await subject.world.session(tcp=TCP, expires=now + 10)
+        await subject.world.session(tcp=TCP, lifetime=10)
         host = await subject.listener("h2")
         await subject.world.advance(12, alive=(host,))
         await until(lambda: subject.branches("c1") == ["no session"], "over")
@@ -345,8 +342,7 @@ async def test_an_expired_session_is_refused(tmp_path: Path) -> None:
 
 async def test_a_session_that_expires_without_members_is_refused(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:
-        now = int(subject.world.clock.now + 1_700_000_000)
-        await subject.world.session(tcp=TCP, expires=now + 10)
+        await subject.world.session(tcp=TCP, lifetime=10)
         assert subject.branches("c1") == []
         await subject.world.advance(12)
         await until(lambda: subject.branches("c1") == ["no session"], "over")

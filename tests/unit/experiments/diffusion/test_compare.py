@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.common.flows import Flow
-from experiments.diffusion.compare import Comparison, compare
-from experiments.diffusion.result import Plan, Result
+from experiments.common.beside import Comparison
+from experiments.diffusion.compare import compare
+from experiments.diffusion.result import Flow, Plan, Result
 
 PLAN = Plan((Flow("one", "h1", "h2", 5001), Flow("two", "h3", "h2", 5002)), 4.0, 2.0, window_packets=10)
 KERNEL = Result(
@@ -50,7 +50,10 @@ def test_a_run_without_its_counterpart_is_not_compared() -> None:
 
 def test_the_switches_of_each_kind_are_compared() -> None:
     found = compare(PLAN, [KERNEL, replace(KERNEL, where="bmv2", drops={"s1": 1, "s2": 8}), NETSIM])
-    assert [(c.where, c.kernel) for c in found if c.quantity == "dropped"] == [("gfswitch", 4), ("bmv2", 9)]
+    assert [(c.run["where"], c.kernel) for c in found if c.quantity == "dropped"] == [
+        ("gfswitch", 4),
+        ("bmv2", 9),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,4 +61,4 @@ def test_the_switches_of_each_kind_are_compared() -> None:
     [(0.0, 0.0, True), (0.0, 1.0, False), (10.0, 11.0, True), (10.0, 8.9, False), (10.0, 0.0, False)],
 )
 def test_within_is_a_tenth_of_the_real_figure(kernel: float, netsim: float, within: bool) -> None:
-    assert Comparison("gfswitch", "reno", "dfc", "dropped", "packets", kernel, netsim).within is within
+    assert Comparison("gfswitch", {}, "dropped", "packets", kernel, netsim).within is within

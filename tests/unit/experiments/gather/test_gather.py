@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from experiments.gather import beside, claims, labs, plan, run
+from experiments.gather.lab import MTU, topology
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
-from experiments.gather.network import MTU, topology
 from experiments.gather.run import EXPERIMENT
 from groupflow.agents.events import Event
 from groupflow.cli.main import main
@@ -155,7 +155,7 @@ def test_netsim_is_put_beside() -> None:
     ]
     during = found["high priority, during"]
     assert (during.kernel, during.netsim, during.within) == (pytest.approx(1.2), pytest.approx(1.2), True)
-    assert found["low priority, during"].difference == pytest.approx(1.0)
+    assert found["low priority, during"].form()["difference"] == pytest.approx(1.0)
     calm = replace(MODEL_2, case=Case("both"))
     whole = beside.compare([outcome(calm, as_the_paper_says)], [outcome(calm, as_the_paper_says)])
     assert [each.quantity for each in whole] == ["high priority", "low priority"]

@@ -60,7 +60,9 @@ def test_of_several_streams_the_papers_indices_are_means() -> None:
 def test_each_form_of_netsims_is_compared_and_other_cases_are_not() -> None:
     forms = [replace(KERNEL, where="netsim"), replace(KERNEL, where="netsim exact")]
     found = compare([KERNEL, *forms, replace(KERNEL, where="netsim", case=replace(N2N, members=5))])
-    assert {c.where for c in found} == {"netsim", "netsim exact"} and {c.case for c in found} == {N2N}
+    assert {(c.run["where"], c.run["method"], c.run["members"]) for c in found} == {
+        (where, "n2n", str(3 * N2N.members)) for where in ("netsim", "netsim exact")
+    }
     assert compare([KERNEL]) == []
 
 

@@ -17,7 +17,7 @@ from groupflow.cli.main import main
         ("validate --help", 0, "line4-tahoe"),
         ("validate nosuch", 4, "line4-tahoe"),
         ("validate --nosuch", 2, "unrecognized"),
-        ("bench --help", 0, "dispatchers"),
+        ("bench --help", 0, "sessions"),
         ("bench nosuch", 4, "nosuch: unknown; there are pipeline, line"),
     ],
 )

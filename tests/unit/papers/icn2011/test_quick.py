@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from groupflow.cli.main import main
 from papers.icn2011.paper import METHODS
 from tests.support.studies import ids
+from tests.support.waiting import wait_until
 
 COMMAND = ["reproduce", "icn2011"]
 
@@ -89,9 +89,9 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
     with subprocess.Popen(
         [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        while not (tmp_path / "figure-6.png").exists():
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.02)
+        first = tmp_path / "figure-6.png"
+        wait_until(lambda: first.exists() or process.poll() is not None, "a figure", seconds=100)
+        assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=120)
     assert process.returncode == 130

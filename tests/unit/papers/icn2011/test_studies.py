@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from papers.icn2011.claims import PAYLOAD_MBPS
 from papers.icn2011.outcome import Indices, Point
 from papers.icn2011.paper import Case
 from tests.support.studies import beyond
@@ -99,19 +98,6 @@ def test_a_reading_of_the_cache_ratio_must_explain_all_of_figure_12() -> None:
     found = held("cache-ratio", half)
     assert {"own-explains", "own-n2n-four-cache", "all-e2e-one-cache"} <= found
     assert not found & {"all-explains", "all-n2n-four-cache"}
-
-
-def test_a_window_that_hides_the_delay_is_found() -> None:
-    def received(case: Case) -> Indices:
-        bound = 5.0 if case.window < 1000 else 30.0 if case.delay_ms == 100 and case.window > 1000 else 100.0
-        return replace(NOTHING, reception_mbps=min(bound, case.load * PAYLOAD_MBPS))
-
-    assert held("window", received) == {"n2n-delay", "n2n-load", "e2e-delay", "e2e-load"}
-
-    def never(case: Case) -> Indices:
-        return replace(NOTHING, reception_mbps=10.0 if case.delay_ms == 10 else 5.0)
-
-    assert held("window", never) == set()
 
 
 def test_cubic_is_judged_by_the_papers_claims() -> None:

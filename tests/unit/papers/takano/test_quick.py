@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from groupflow.cli.main import main
 from papers.takano.studies import STUDIES
+from tests.support.waiting import wait_until
 
 WITH_CONTROL = {"dfc-half", "dfc-stable", "dfc-no-loss"}
 
@@ -85,9 +85,9 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not (tmp_path / "figure-14-scenario-4S.png").exists():
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.02)
+        first = tmp_path / "figure-14-scenario-4S.png"
+        wait_until(lambda: first.exists() or process.poll() is not None, "a figure", seconds=100)
+        assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=120)
     assert process.returncode == 130

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from groupflow.sim.results import Results, Series
+from groupflow.study.drawing import Axes, line, save, subplots
 
-Axes: TypeAlias = Any
-"""matplotlib's axes; its own types are too weak for a strict check"""
 _TIME = "simulation time (s)"
 
 
@@ -26,19 +24,12 @@ def plot(results: Results) -> list[Path]:
 
 
 def _draw(path: Path, draw: Callable[[Axes], None]) -> Path:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    # Without pyplot: no global state, and figures can be drawn in several threads.
-    figure: Any = Figure(figsize=(6.4, 4.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes: Axes = figure.add_subplot()
+    figure, axes = subplots(figsize=(6.4, 4.0))
     draw(axes)
     axes.set_xlabel(_TIME)
-    axes.grid(visible=True, alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
-    figure.savefig(path, dpi=150)
+        axes.legend()
+    save(figure, path)
     return path
 
 
@@ -46,7 +37,8 @@ def _line(
     axes: Axes, series: Series, column: str, label: str, scale: float = 1.0, style: str = "default"
 ) -> None:
     values = [value * scale for value in series.get(column, [])]
-    axes.plot(series.get("time_s", []), values, label=label, linewidth=0.9, drawstyle=style)
+    look = line(len(axes.lines))
+    axes.plot(series.get("time_s", []), values, label=label, linewidth=0.9, drawstyle=style, **look)
 
 
 def _efficiency(axes: Axes, results: Results) -> None:

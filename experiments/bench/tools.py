@@ -1,9 +1,37 @@
-"""Binds programs to processors, and reads the processor time and memory that they have used."""
+"""A measured figure; programs that measure, which are examples of the Rust workspace; processors, their time
+and memory."""
 
 import os
 import resource
+import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from groupflow.study.errors import StudyError
+
+
+class Figure(NamedTuple):
+    """A measured quantity: its name, value and unit, and a note on how to read it."""
+
+    name: str
+    value: float
+    unit: str
+    note: str
+
+
+_WORKSPACE = Path(__file__).parents[2] / "dataplane"
+
+
+@cache
+def example(package: str, name: str, *features: str) -> Path:
+    """Builds one where it is older than its sources, once in this process. Raises StudyError."""
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", package, "--example", name]
+    command += [f"--features={feature}" for feature in features]
+    if subprocess.run(command, cwd=_WORKSPACE, check=False).returncode:
+        raise StudyError(f"{' '.join(command)} failed (messages above)")
+    return _WORKSPACE / "target" / "release" / "examples" / name
 
 
 def on(cpus: Sequence[int]) -> Sequence[str]:

@@ -1,0 +1,110 @@
+"""Bodies of requests and answers that have the fields of a model (groupflow.model), under their keys.
+
+A field has the name of its `Key`, if it has one, and a quantity is a plain number. So a model says once what
+a field is, with its bounds and its help, for files, for the command line and for the API.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, GetCoreSchemaHandler, create_model
+from pydantic_core import CoreSchema, core_schema
+
+from groupflow.control.agents import Request
+from groupflow.model.fields import Written, keys_of
+
+_Nest = Callable[[type], Any]
+"""the type in a body that stands for a model in a model"""
+
+
+@dataclass(frozen=True)
+class New:
+    """Annotates a model: the body has all that it needs, and becomes the model."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def make(body: BaseModel) -> object:
+            return source(**_given(source, body))
+
+        form = _form(source, source.__name__, lambda inner: Annotated[inner, New()])
+        return core_schema.no_info_after_validator_function(make, handler.generate_schema(form))
+
+
+@dataclass(frozen=True)
+class Change:
+    """Annotates a dict: the changes of some of a model's fields, by their names.
+
+    What is left out does not change; nor does what is null, unless null is a value of the field.
+    """
+
+    model: type
+    but: str = ""
+    """the field that cannot be changed"""
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        hints = get_type_hints(self.model)
+        nullable = {name for name, hint in hints.items() if type(None) in get_args(hint)}
+
+        def changes(body: BaseModel) -> dict[str, Any]:
+            given = _given(self.model, body).items()
+            return {name: value for name, value in given if value is not None or name in nullable}
+
+        form = _form(
+            self.model,
+            f"{self.model.__name__}Change",
+            lambda inner: Annotated[dict[str, Any], Change(inner)],
+            change=True,
+            but=self.but,
+        )
+        return core_schema.no_info_after_validator_function(changes, handler.generate_schema(form))
+
+
+@dataclass(frozen=True)
+class View:
+    """Annotates Any in an answer: the value of a model, or none."""
+
+    model: type
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        keys = keys_of(self.model)
+
+        def show(value: Any) -> Any:
+            if not isinstance(value, self.model):
+                return value
+            return {key: getattr(value, name) for name, key in keys.items()}
+
+        form = _form(self.model, f"{self.model.__name__}View", lambda inner: Annotated[Any, View(inner)])
+        return core_schema.no_info_before_validator_function(show, handler.generate_schema(form | None))
+
+
+def _given(model: type, body: BaseModel) -> dict[str, Any]:
+    """The fields that a body has, by their names in the model."""
+    return {name: getattr(body, key) for name, key in keys_of(model).items() if key in body.model_fields_set}
+
+
+def _form(model: type, name: str, nest: _Nest, *, change: bool = False, but: str = "") -> Any:
+    """The body's type. With `change` no field is needed, and each may be null."""
+    hints, keys = get_type_hints(model, include_extras=True), keys_of(model)
+    form: dict[str, Any] = {}
+    for each in fields(model):
+        kind = _plain(hints[each.name], nest)
+        default = each.default if each.default is not MISSING else ...
+        form[keys[each.name]] = (kind | None, None) if change else (kind, default)
+    form.pop(keys.get(but, ""), None)
+    return create_model(name, __base__=Request, __doc__=model.__doc__, **form)
+
+
+def _plain(hint: Any, nest: _Nest) -> Any:
+    """The type in JSON, where a quantity is its number."""
+    if is_dataclass(hint):
+        return nest(cast(type, hint))
+    inner = get_args(hint)
+    if get_origin(hint) is Annotated:
+        base, *notes = inner
+        if str not in (base, *get_args(base)):
+            notes = [each for each in notes if not isinstance(each, Written)]
+        return Annotated[_plain(base, nest), *notes]
+    if get_origin(hint) in (Union, UnionType):
+        return Union[tuple(_plain(each, nest) for each in inner)]  # noqa: UP007 (of types found at run time)
+    return hint
