@@ -151,12 +151,6 @@ class Diffusion:
         return request
 
     def _places(self, request: FlowRequest) -> list[Waypoint]:
-        if not self._program.has_diffusion:
-            raise DiffusionError(
-                "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-                "start the controller with --p4info and --p4-json of one that has it",
-                409,
-            )
         if request.kind == "flow":
             return flow_places(self._topology, request, self._delay)
         if request.kind == "link":

@@ -47,21 +47,6 @@ async def test_a_flow_is_put_on_every_switch_of_its_path() -> None:
         assert flow.warning is None
 
 
-async def test_a_switch_without_diffusion_is_not_asked_for_it() -> None:
-    store = MemoryStore()
-    async with world(store=store) as w:
-        await w.running.diffusion.install(H1_TO_H4)
-    cause = (
-        "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-        "start the controller with --p4info and --p4-json of one that has it"
-    )
-    async with world(store=store, program="groupflow-no-diffusion") as w:
-        with pytest.raises(DiffusionError) as refusal:
-            await w.running.diffusion.install(replace(H1_TO_H4, dst_port=5002))
-        assert (str(refusal.value), refusal.value.status) == (cause, 409)
-        assert w.running.diffusion.flows == {} and tables(w, "s1") == {}  # nor what was installed before
-
-
 async def test_delays_are_measured() -> None:
     """Half of what a probe took, 20 ms, across the wrap of its clock; ticks come once a delay."""
     async with world() as w:

@@ -62,7 +62,7 @@ class Tree(Line):
                     +fy.P4TableEntry(
                         "controlled_streams",
                         match=fy.P4TableMatch({"hdr.group.session": SESSION, "hdr.group.source": SOURCE}),
-                        action=fy.P4TableAction(rule.name, flow=rule.params[0], queue=rule.params[1]),
+                        action=fy.P4TableAction(rule.name, **rule.params),
                     )
                 ]
             )

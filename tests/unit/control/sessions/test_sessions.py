@@ -73,7 +73,7 @@ async def test_a_new_branch_counts_only_after_its_reset() -> None:
         assert s1.resets == [(7, 1, 0xFF), (7, 1, 0)]
         first = next(c for batch in s1.writes for c in batch if c.key.table == "streams")
         assert isinstance(first.value, Action)
-        assert first.value.params[-1] == 0, "a new stream starts without branches"
+        assert first.value.params["active"] == 0, "a new stream starts without branches"
 
 
 async def test_a_lost_reset_is_repeated() -> None:
