@@ -19,11 +19,7 @@ def register(subparsers: Subparsers) -> None:
     add("switch", metavar="SWITCH", help="a switch of the network: s1")
     add("--net", metavar="NAME", help="the network (default: the only one that runs)")
     add_packets(parser)
-    add(
-        "--format", choices=("text", "json", "bmv2"), default="text",
-        help="text, a JSON object a line, or BMv2's trace messages (default: %(default)s)",
-    )  # fmt: skip
-    add("--json", action="store_const", const="json", dest="format", help="the same as --format json")
+    add("--json", action="store_true", help="print JSON, an object a line")
 
 
 def add_packets(parser: argparse.ArgumentParser) -> None:
@@ -61,10 +57,11 @@ def run(args: argparse.Namespace) -> int:
     if entry.switch != "gfswitch":
         raise CommandError(f"{entry.name} runs {entry.switch}, which tells no traces; use gfswitch", REFUSED)
     command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{args.switch}.sock")]
-    for option in ("port", "session", "next", "format"):
+    for option in ("port", "session", "next"):
         if (value := getattr(args, option)) is not None:
             command += [f"--{option}", str(value)]
     command += [word for text in args.match for word in ("--match", text)]
+    command += [f"--{flag}" for flag in ("dropped", "json") if getattr(args, flag)]
     launcher = ("mnexec", "-a", str(entry.pid))
     with failing_with(OSError):
-        os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if args.dropped else ())])
+        os.execvp(launcher[0], [*launcher, *command])

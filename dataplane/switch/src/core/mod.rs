@@ -19,7 +19,7 @@
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |
 //! | `packet_rate`, `loss` | rates of queues; proportions of packets lost |
-//! | `tracer`, `sight` | the way of chosen packets through the switch; frames at its ports, for captures |
+//! | `tracer` | the way of chosen packets through the switch; frames at its ports, for captures |
 //! | `stats` | counters as they are shown to users |
 
 mod agenda;
@@ -39,7 +39,6 @@ mod queue_settings;
 mod replication;
 mod scheduler;
 mod shaper;
-mod sight;
 mod spec_text;
 mod stats;
 mod switch;
@@ -64,11 +63,12 @@ pub use queue_settings::{
 pub use replication::{
     CloneSession, Replica, ReplicationEngine, ReplicationError, CLONE_LIMIT, REPLICA_LIMIT, SESSION_LIMIT,
 };
-pub use sight::SeenFrame;
 pub use spec_text::SpecError;
 pub use stats::{
     CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
     SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
-pub use tracer::{Branch, QueuePass, Trace, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
+pub use tracer::{
+    Branch, QueuePass, SeenFrame, Trace, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer,
+};

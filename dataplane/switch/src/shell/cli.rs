@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
@@ -17,7 +17,7 @@ use super::ignored::{instead, Ignored};
 use super::lateness::LatenessLimits;
 use super::report::render;
 use super::run::{run, SwitchOptions};
-use super::trace_text::{bmv2_messages, render_trace};
+use super::trace_text::render_trace;
 use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, TraceRequest,
     DEFAULT_PRIORITIES, NOMINAL_PACKET,
@@ -142,9 +142,9 @@ enum Command {
         /// The number of packets
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         next: u64,
-        /// Text for people, a JSON object a line, or BMv2's trace messages
-        #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
-        format: TraceFormat,
+        /// As JSON, an object a line
+        #[arg(long)]
+        json: bool,
     },
     /// Change a link of a running switch
     Link {
@@ -184,13 +184,6 @@ enum Command {
     },
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum TraceFormat {
-    Text,
-    Json,
-    Bmv2,
-}
-
 /// The control sockets of a network that groupflow runs, visible within it.
 const NETWORK_FOLDER: &str = "/run/groupflow";
 
@@ -223,9 +216,9 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
-        Some(Command::Trace { target, port, session, fields, dropped, next, format }) => {
+        Some(Command::Trace { target, port, session, fields, dropped, next, json }) => {
             let request = TraceRequest { port, session, fields, dropped, next, patient: false };
-            trace(&target.path(), request, format)
+            trace(&target.path(), request, json)
         }
         Some(Command::Link { target, port, spec }) => {
             ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
@@ -279,11 +272,11 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), ShellError> {
+fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellError> {
     let (wanted, mut told) = (request.next, 0);
     let show = |trace: &serde_json::Value| {
         told += 1;
-        print_trace(trace, format);
+        print_trace(trace, json);
     };
     trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
     if told < wanted {
@@ -292,14 +285,8 @@ fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), 
     Ok(())
 }
 
-fn print_trace(trace: &serde_json::Value, format: TraceFormat) {
-    let text = match format {
-        TraceFormat::Text => render_trace(trace),
-        TraceFormat::Json => trace.to_string(),
-        TraceFormat::Bmv2 => {
-            bmv2_messages(trace).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        }
-    };
+fn print_trace(trace: &serde_json::Value, json: bool) {
+    let text = if json { trace.to_string() } else { render_trace(trace) };
     if writeln!(std::io::stdout(), "{text}").is_err() {
         std::process::exit(0); // whoever reads has enough, such as `head`
     }
