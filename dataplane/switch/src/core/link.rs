@@ -7,6 +7,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::loss::Loss;
+use super::pacer::Pacer;
 
 /// The most items on the way at once: bounds memory where a long delay meets an unlimited rate.
 pub const LINE_LIMIT: usize = 65_536;
@@ -60,42 +61,13 @@ pub struct WireCounters {
     pub line_full: u64,
 }
 
-/// The transmission time of one length of frame at one rate.
-#[derive(Debug, Clone, Copy, Default)]
-struct TransmissionTime {
-    rate: Option<BitRate>,
-    bytes: usize,
-    nanos: u64,
-    remainder: u64,
-}
-
-impl TransmissionTime {
-    /// [`BitRate::transmission`], without its divisions for a frame as long as the last.
-    fn of(&mut self, rate: BitRate, bytes: usize, remainder: u64) -> (Nanos, u64) {
-        let rate = BitRate(rate.0.max(1));
-        if (self.rate, self.bytes) != (Some(rate), bytes) {
-            let (span, rest) = rate.transmission(bytes, 0);
-            *self = TransmissionTime { rate: Some(rate), bytes, nanos: span.0, remainder: rest };
-        }
-        // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder.
-        match self.remainder.checked_add(remainder) {
-            Some(sum) if sum < rate.0 => (Nanos(self.nanos), sum),
-            Some(sum) => (Nanos(self.nanos) + Nanos(1), sum - rate.0),
-            None => rate.transmission(bytes, remainder),
-        }
-    }
-}
-
 /// The wire itself; the packets that wait for it are kept elsewhere.
 #[derive(Debug)]
 pub struct Wire<T> {
     /// The effect of the link. A change counts from the next packet on.
     pub parameters: LinkParameters,
     up: bool,
-    busy_until: Nanos,
-    remainder: u64,
-    /// The transmission time of the last frame, and its remainder: most frames are as long as the one before.
-    span: TransmissionTime,
+    pacer: Pacer,
     /// When the last frame was or will be at the far end.
     last_due: Nanos,
     line: VecDeque<(Nanos, T)>,
@@ -111,9 +83,7 @@ impl<T> Wire<T> {
         Wire {
             parameters,
             up: true,
-            busy_until: Nanos::ZERO,
-            remainder: 0,
-            span: TransmissionTime::default(),
+            pacer: Pacer::default(),
             last_due: Nanos::ZERO,
             line: VecDeque::new(),
             rng,
@@ -123,7 +93,7 @@ impl<T> Wire<T> {
 
     /// When the next packet may be sent.
     pub fn ready(&self) -> Nanos {
-        self.busy_until
+        self.pacer.free_at()
     }
 
     /// Whether the link is up.
@@ -162,20 +132,12 @@ impl<T> Wire<T> {
     /// end, unless it is lost.
     #[inline(always)]
     pub fn send_eagerly(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
-        if let Some(rate) = self.parameters.rate {
-            // After a pause, the rounding of earlier packets does not count any more.
-            let remainder = if start > self.busy_until { 0 } else { self.remainder };
-            let (span, remainder) = self.span.of(rate, bytes, remainder);
-            self.busy_until = start + span;
-            self.remainder = remainder;
-        } else {
-            self.busy_until = start;
-        }
+        let (_, sent) = self.pacer.send(self.parameters.rate, start, bytes);
         if !self.account(bytes) {
             return None;
         }
         // A shortened delay must not let packets overtake.
-        self.last_due = (self.busy_until + self.parameters.delay).max(self.last_due);
+        self.last_due = (sent + self.parameters.delay).max(self.last_due);
         Some(self.last_due)
     }
 
@@ -218,7 +180,6 @@ impl<T> Wire<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn wire(parameters: LinkParameters) -> Wire<u32> {
         Wire::new(parameters, 7, 0)
@@ -285,20 +246,6 @@ mod tests {
         wire.send(Nanos(10), 2, 60);
         assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 1)));
         assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 2)));
-    }
-
-    proptest! {
-        #[test]
-        fn a_span_that_is_kept_is_the_one_that_is_computed(
-            frames in proptest::collection::vec((1u64.., 0usize..3, any::<u64>()), 1..50),
-        ) {
-            let mut span = TransmissionTime::default();
-            for (rate, bytes, remainder) in frames {
-                let rate = BitRate(if rate % 3 == 0 { rate } else { 123_000_000_000 });
-                let (bytes, remainder) = (bytes * 733, remainder % rate.0);
-                prop_assert_eq!(span.of(rate, bytes, remainder), rate.transmission(bytes, remainder));
-            }
-        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | `agenda` | the total order of events |
 //! | `config` | ports, links and priorities of a switch |
 //! | `port` | a port: the link to the switch, the queues, the link from it |
-//! | `link`, `link_spec` | one direction of an emulated link; how users describe it |
+//! | `link`, `link_spec`, `pacer` | one direction of an emulated link; how users describe it; its rate |
 //! | `spec_text` | parts `KEY=VALUE` of descriptions |
 //! | `traffic_manager`, `queue` | the queues of one port; one queue |
 //! | `shaper`, `scheduler` | when a queue's head may leave; which queue is served next |
@@ -30,6 +30,7 @@ mod generator;
 mod link;
 mod link_spec;
 mod loss;
+mod pacer;
 mod packet_rate;
 mod port;
 mod queue;
@@ -52,6 +53,7 @@ pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERI
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};
 pub use link_spec::{parse_port_link, Direction, LinkChange};
 pub use loss::Loss;
+pub use pacer::Pacer;
 pub use packet_rate::{PacketRate, QueueRate};
 pub use port::{QueueState, MAX_FRAME};
 pub use queue::{Amount, QueueCounters, QueueDrops};
