@@ -10,10 +10,9 @@ _WORKSPACE = Path(__file__).parents[2] / "dataplane"
 
 
 @cache
-def example(package: str, name: str, *features: str) -> Path:
+def example(package: str, name: str) -> Path:
     """Builds one where it is older than its sources, once in this process. Raises StudyError."""
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", package, "--example", name]
-    command += [f"--features={feature}" for feature in features]
     if subprocess.run(command, cwd=_WORKSPACE, check=False).returncode:
         raise StudyError(f"{' '.join(command)} failed (messages above)")
     return _WORKSPACE / "target" / "release" / "examples" / name
