@@ -38,6 +38,7 @@ def forwarding_entries(copies: int) -> list[Any]:
         "upstream_port": 1,
         "agent_port": 0,
         "active": (1 << copies) - 1,
+        "queue": 0,
     }
     return [
         +_entry("station", {"hdr.ethernet.dst": ROUTER}, "for_us"),

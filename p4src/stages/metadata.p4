@@ -53,13 +53,13 @@ struct stream_t {
     port_t   upstream_port;
     port_t   agent_port;       // 0: none
     bit<16>  active;           // bit b: branch b counts in the minimum
+    queue_t  queue;            // of its data at every port: that of a controlled flow, or 0
 }
 
 // All that egress needs of ingress: a target carries it from the one to the other.
 struct bridged_t {
     port_t  agent_port;   // of the agent the packet came from, which gets no copy; 0: not from an agent
     bit<1>  refused;      // to a TCP session that no host serves; at egress: a reset made of it
-    flow_t  flow;         // controlled flow the packet belongs to; 0: none
     queue_t queue;        // at the egress port
 }
 

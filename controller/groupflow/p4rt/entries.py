@@ -18,7 +18,7 @@ GROUPS = "groups"
 
 TABLE_ORDER = (
     *("port_sources", "station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
-    *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks"),
+    *(QUEUE_SETTINGS, "controlled_flows", "feedback_sources", "ticks"),
     *("external_reports", GENERATORS),
 )
 """The tables, each after those that its entries refer to."""

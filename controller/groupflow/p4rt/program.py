@@ -95,8 +95,7 @@ class Program:
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
-    "port_sources": 1, "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2,
-    "external_reports": 2,
+    "port_sources": 1, "controlled_flows": 7, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, str] = {
     "host": "mac ip",
@@ -107,10 +106,9 @@ _NEEDED_ACTIONS: Mapping[str, str] = {
     "refuse": "",
     "to_host": "src dst ip port",
     "to_switch": "src dst",
-    "stream": "index data_group ack_group repair_group upstream_group upstream_port agent_port active",
+    "stream": "index data_group ack_group repair_group upstream_group upstream_port agent_port active queue",
     "from_branch": "branch",
-    "to_queue": "flow queue",
-    "stream_to_queue": "flow queue",
+    "to_queue": "queue",
     "from_downstream": "to_cell limit alpha_a alpha_b alpha_c d_a d_b d_c",
     "report": "of_cell limit d_a d_b d_c line_rate to_port combine",
     "report_external": "limit alpha_a alpha_b alpha_c d_a d_b d_c",

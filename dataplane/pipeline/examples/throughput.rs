@@ -128,11 +128,11 @@ fn pipeline(program: &Arc<Program>, engine: Engine, entries: Entries) -> Pipelin
         let source = Match::Ternary { value: u128::from(0xac10_0000 + (rule << 8)) & mask, mask };
         let any = || Match::Ternary { value: 0, mask: 0 };
         let key = vec![any(), any(), source, any(), any(), any(), any()];
-        add(&mut p, "controlled_flows", 1 + rule, key, ".to_queue", &[1, 1]);
+        add(&mut p, "controlled_flows", 1 + rule, key, ".to_queue", &[1]);
     }
     let key = |session: u32| vec![Match::Exact(session.into()), Match::Exact(1)];
     for session in SESSION..=SESSION + entries.streams {
-        add(&mut p, ".streams", 0, key(session), ".stream", &[3, 9, 8, 0, 8, 1, 0, 0b1111]);
+        add(&mut p, ".streams", 0, key(session), ".stream", &[3, 9, 8, 0, 8, 1, 0, 0b1111, 0]);
     }
     for branch in 0..u128::from(COPIES) {
         let from = [Match::Exact(branch + 2), Match::Exact(100 + branch)];

@@ -101,7 +101,7 @@ def test_tables_and_actions_say_what_is_legal() -> None:
         assert set(re.sub(operators, " ", text).split()) <= fields[name], text
     assert {"ipv4_route", "controlled_flows"} == {t.preamble.alias for t in info.tables} - legal.keys()
     assert legal.keys() - {t.preamble.alias for t in info.tables} == {
-        *("host", "agent", "stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
+        *("host", "agent", "stream", "from_branch", "route", "to_queue", "report")
     }
 
 

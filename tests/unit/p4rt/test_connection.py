@@ -32,6 +32,7 @@ ENTRIES: Entries = {
         upstream_port=3,
         agent_port=0,
         active=0,
+        queue=0,
     ),
     Key("branches", (7, 1, 3, 0)): action("from_branch", branch=15),
 }

@@ -56,13 +56,6 @@ class Rule:
         return (*(number for pair in numbers for number in pair), RULE_PRIORITY)
 
 
-class StreamRule(NamedTuple):
-    """The data packets of a session's sender."""
-
-    session: int
-    source: int
-
-
 class Branch(NamedTuple):
     """A downstream neighbour of a node."""
 
@@ -98,11 +91,12 @@ class Part(NamedTuple):
 
 
 def part_entries(
-    flow: int, rule: Rule | StreamRule, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
+    flow: int, rule: Rule | None, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
 ) -> Entries:
-    """All entries of a switch for its part. Raises CoefficientError."""
-    entries = _rule_entries(flow, rule, part)
-    entries |= _queue_entries(part)
+    """All entries of a switch for its part but that of a session's stream. Raises CoefficientError."""
+    entries = _queue_entries(part)
+    if rule:
+        entries[Key("controlled_flows", rule.match())] = action("to_queue", queue=part.queue)
     for branch in part.branches:
         if branch.controlled:
             key = Key("feedback_sources", (flow, branch.port))
@@ -111,12 +105,6 @@ def part_entries(
     entries |= _tick_entries(flow, part, d, alpha, isolate=isolate)
     entries |= _generator_entries(flow, part)
     return entries
-
-
-def _rule_entries(flow: int, rule: Rule | StreamRule, part: Part) -> Entries:
-    if isinstance(rule, StreamRule):
-        return {Key("controlled_streams", rule): action("stream_to_queue", flow=flow, queue=part.queue)}
-    return {Key("controlled_flows", rule.match()): action("to_queue", flow=flow, queue=part.queue)}
 
 
 def _queue_entries(part: Part) -> Entries:

@@ -58,9 +58,15 @@ def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Ent
 
 
 def stream_entries(
-    topology: Topology, node: Node, stream: Stream, numbers: NodeNumbers, mode: Mode, policy: Policy
+    topology: Topology,
+    node: Node,
+    stream: Stream,
+    numbers: NodeNumbers,
+    mode: Mode,
+    policy: Policy,
+    queue: int = 0,
 ) -> Entries:
-    """The entries of a switch for its part in one stream."""
+    """The entries of a switch for its part in one stream. `queue`: of its data under flow control, or 0."""
 
     entries: Entries = {
         Key("neighbours", (number,)): _addressing(topology, node.switch, neighbour)
@@ -108,6 +114,7 @@ def stream_entries(
         upstream_port=port(node.upstream),
         agent_port=port(node.agent) if node.agent else 0,
         active=active,
+        queue=queue,
     )
     return entries
 

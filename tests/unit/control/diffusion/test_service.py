@@ -22,7 +22,7 @@ H1_TO_H4 = FlowRequest("flow", "h1", "h4", protocol="udp", dst_port=5001)
 
 def tables(w: World, switch: str) -> dict[str, int]:
     """Number of a switch's entries for the control."""
-    names = ("controlled_flows", "controlled_streams", "feedback_sources", "ticks", "generators")
+    names = ("controlled_flows", "feedback_sources", "ticks", "generators")
     return {name: len(found) for name in names if (found := w.switches[switch].table(name))}
 
 
@@ -88,7 +88,12 @@ async def test_a_session_is_followed_down_its_tree_and_as_members_come() -> None
             ((1, 0), (0, FIRST)),
             ((1, 1), (0, FASTEST)),
         ]
-        assert tables(w, "s2")["controlled_streams"] == 1
+        queues = {part.switch: part.queue for part in w.running.diffusion.flows[1].parts}
+        streams = {name: list(w.switches[name].table("streams").values()) for name in queues}
+        assert {name: entry[-1] for name, (entry,) in streams.items()} == queues
+        await w.running.diffusion.remove(1)
+        await w.settle()
+        assert [entry[-1] for entry in w.switches["s2"].table("streams").values()] == [0]
 
 
 async def test_a_link_is_controlled_as_a_whole() -> None:

@@ -10,7 +10,7 @@ GROUP_ALONE, GROUP_WITH_AGENT = 0x2000, 0x4000
 
 
 def stream(w: World, switch: str, session: int = 7, source: int = 1) -> dict[str, int]:
-    names = ["index", "data", "ack", "repair", "upstream", "upstream_port", "agent_port", "active"]
+    names = ["index", "data", "ack", "repair", "upstream", "upstream_port", "agent_port", "active", "queue"]
     values = w.switches[switch].table("streams")[session, source]
     return dict(zip(names, values, strict=True))
 
