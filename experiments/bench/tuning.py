@@ -52,7 +52,6 @@ def _round(number: int, names: list[str], random: Random) -> str:
             "client": name, "stream": f"{place:016x}", "throughput_bps": random.randint(1, 10 * _MEGABIT),
             "delivered_bps": 1, "bytes": number * 10**6, "rtt_ms": random.uniform(10, 300),
             "server_rtt_ms": 50.0, "rto_ms": random.uniform(200, 600), "loss_ratio": random.uniform(0, 0.02),
-            "parity_ratio": 0.0,
             "window": random.randint(5_000, 100_000), "advertised": 10_000, "connections": _CONNECTIONS,
             "wanted": _CONNECTIONS, "held": 0, "room": 1 << 20,
         }

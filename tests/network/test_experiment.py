@@ -167,23 +167,6 @@ def test_a_server_gives_its_clients_their_targets(tmp_path: Path) -> None:
     assert (tmp_path / "model-2.png").stat().st_size > 10_000
 
 
-def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> None:
-    done = undisturbed_experiment("fec", tmp_path)
-    runs = json.loads(done.stdout)
-    assert runs == json.loads((tmp_path / "summary.json").read_text())["runs"]
-    found = {(run["case"]["stalls"], run["case"]["fec"] is not None): run for run in runs}
-    assert found.keys() == {(stalls, coded) for stalls in (False, True) for coded in (False, True)}
-    for stalls in (False, True):
-        alone, coded = found[stalls, False], found[stalls, True]
-        assert alone["messages"] == coded["messages"] == 1250
-        assert alone["made"] == 0 < coded["made"]
-    # One stands still for 3 of every 6 s, and messages behind it wait for its end; the bytes that it holds
-    # are made of blocks that the others bring. Of 10 s that is 40 to 60 %, as it does not begin with the
-    # stream: the median says nothing.
-    for quantile in ("p95", "p99"):
-        assert found[True, True][quantile] < found[True, False][quantile] / 2, quantile
-
-
 @pytest.mark.alone
 def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
     done = undisturbed_experiment("tree", tmp_path)

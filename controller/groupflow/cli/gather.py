@@ -99,10 +99,6 @@ def _send_arguments(commands: Subparsers) -> None:
     add("--file", type=Path, help="file to send (default: stdin)")
     add("--duration", type=int, metavar="SECONDS", help="time after which the stream ends")
     add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
-    add(
-        "--fec", nargs="?", const="4+2", metavar="K+M",
-        help="erasure coding over the connections: K pieces, M of parity (default without K+M: %(const)s)",
-    )  # fmt: skip
     add("--retry", type=int, metavar="SECONDS", help="time to keep looking for a lost server")
     add("--json", action="store_true", help="print events as JSON lines")
 

@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 from groupflow.endpoint.options import RoleOptions, flag
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
-Repair: TypeAlias = Literal["go-back-n", "selective", "erasure"]
+Repair: TypeAlias = Literal["go-back-n", "selective"]
 
 METHODS: tuple[Method, ...] = ("scheduled", "unscheduled", "unicast")
-REPAIRS: tuple[Repair, ...] = ("go-back-n", "selective", "erasure")
+REPAIRS: tuple[Repair, ...] = ("go-back-n", "selective")
 HUB_HTTP = "127.0.0.1:26502"
 RIM_HTTP = "0.0.0.0:26503"
 

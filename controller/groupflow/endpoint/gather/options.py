@@ -49,8 +49,6 @@ class GatherSendOptions(RoleOptions):
     """PEM of the authority that signed the server's certificate"""
     tls_name: str | None = None
     """the server's name in its certificate; None: its address"""
-    fec: str | None = None
-    """erasure coding over the connections, K+M; None: no coding"""
 
     def arguments(self) -> list[str]:
         plain = ["--plain"] if self.tls_pin is None and self.tls_ca is None else []

@@ -26,7 +26,6 @@ class GatherSender(AgentStream):
         tls_ca: Path | None = None,
         tls_name: str | None = None,
         plain: bool = False,
-        fec: str | None = None,
         congestion: str | None = None,
         retry: int | None = None,
         on_event: OnEvent | None = None,
@@ -37,14 +36,14 @@ class GatherSender(AgentStream):
         `server`: IP:PORT. `name`, `token`: this client's, as in the server's list. The server is identified
         by `tls_pin`, the fingerprint that it prints at its start (SHA-256, hexadecimal), or by `tls_ca`, a
         PEM file of the authority that signed its certificate, and `tls_name` (default: its address);
-        `plain=True` goes without encryption. `fec`: erasure coding over the connections, like "4+2".
-        `congestion`: the kernel's, of all connections. `retry`: seconds to look for a lost server. `on_event`
-        is called with every event. Raises ClientError for arguments that do not go together.
+        `plain=True` goes without encryption. `congestion`: the kernel's, of all connections. `retry`: seconds
+        to look for a lost server. `on_event` is called with every event. Raises ClientError for arguments
+        that do not go together.
         """
         if [tls_pin is not None, tls_ca is not None, plain].count(True) != 1:
             raise ClientError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")
         options = GatherSendOptions(
-            to=server, name=name, token=token, fec=fec, congestion=congestion, retry=retry,
+            to=server, name=name, token=token, congestion=congestion, retry=retry,
             tls_pin=tls_pin, tls_ca=tls_ca, tls_name=tls_name,
         )  # fmt: skip
         super().__init__(options, "sender", launcher=launcher, on_event=on_event)
