@@ -40,7 +40,6 @@ def add_settings(parser: Parser) -> None:
     for option, whose in (("--send-buffer", "to receivers"), ("--receive-buffer", "of senders")):
         add(option, type=values.size, metavar="SIZE", help=f"{whose} (default: kernel adapts it)")
     add("--replies", choices=("leader", "merge", "drop"), help="answers of members (default: drop)")
-    add("--resume", action=argparse.BooleanOptionalAction, help="streams outlive the restart of an agent")
     add(
         "--agents", type=_agents, default={}, metavar="K|SWITCH,...",
         help="highest number of agents, placed where they cost least; or their switches (default: all)",
@@ -57,7 +56,7 @@ def new_settings(args: argparse.Namespace) -> dict[str, Any] | None:
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     """The settings that are given on the command line."""
-    same = ("congestion", "send_buffer", "receive_buffer", "replies", "resume")
+    same = ("congestion", "send_buffer", "receive_buffer", "replies")
     return given(
         cache_bytes=args.cache,
         history_bytes=args.history,

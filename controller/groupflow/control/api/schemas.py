@@ -28,7 +28,6 @@ class NewTcp(Request):
         None, description="buffer of senders' connections; none: the kernel adapts it"
     )
     replies: Literal["leader", "merge", "drop"] = Field("drop", description="use of members' replies")
-    resume: bool = Field(False, description="streams outlive the restart of an agent")
     agents: list[str] = Field(
         default_factory=list[str], description="switches whose agents take part; []: all"
     )
@@ -44,7 +43,6 @@ class TcpChange(Request):
     send_buffer: int | None = Field(None, description="null: the kernel adapts it")
     receive_buffer: int | None = Field(None, description="null: the kernel adapts it")
     replies: Literal["leader", "merge", "drop"] | None = None
-    resume: bool | None = None
     agents: list[str] | None = Field(None, description="switches whose agents take part; []: all")
     budget: int | None = Field(None, ge=1, description="most agents, which the controller chooses anew")
 

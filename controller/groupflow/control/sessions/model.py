@@ -51,8 +51,6 @@ class TcpSettings:
     """SO_SNDBUF of connections onward; None: the kernel adapts it"""
     receive_buffer: int | None = None
     replies: Replies = "drop"
-    resume: bool = False
-    """streams resume from the agent's stored cache when the agent is started again"""
     agents: tuple[str, ...] = ()
     """switches whose agents may take part; empty: all, or with a budget none yet"""
     budget: int = 0

@@ -112,7 +112,6 @@ def form(topology: Topology, session: Session, settings: TcpSettings, part: Part
         "receive_buffer": settings.receive_buffer,
         "replies": "drop" if settings.replies == "leader" and leader is None else settings.replies,
         "leader": leader,
-        "resume": settings.resume,
         "neighbours": [_agent_address(topology, agent) for agent in part.accept],
         "branches": branches,
     }

@@ -28,8 +28,6 @@ log = logging.getLogger(__name__)
 SWEEP_SECONDS = 0.25
 AGENT_GRACE = 3.0
 """seconds that a lost agent keeps its part in sessions: it may be started again"""
-RESUME_GRACE = 30.0
-"""the same for sessions with `resume`: `gfagent split --resume-timeout`"""
 SETTLE_SECONDS = 5.0
 
 _FOLDER = Path("/run/groupflow")
@@ -94,8 +92,6 @@ class Splitting:
         self._wall = wall
         self._lost: dict[str, float] = {}
         """times when lost agents were lost, by switch"""
-        self._given_up: set[str] = set()
-        """switches of lost agents for which only sessions with `resume` still wait"""
         self._tasks: set[asyncio.Task[None]] = set()
         manager.followers.append(self)
         for device in fabric.devices.values():
@@ -132,14 +128,9 @@ class Splitting:
             if session and session.expired(self._wall()):
                 self.changed(number)
         for switch, since in list(self._lost.items()):
-            away = self._clock() - since
-            if away >= RESUME_GRACE:
-                self._welcome(switch)
+            if self._clock() - since >= AGENT_GRACE:
+                del self._lost[switch]
                 self._remember(switch, present=False)
-                self._all_changed()
-                self._refit_all()
-            elif away >= AGENT_GRACE and switch not in self._given_up:
-                self._given_up.add(switch)
                 self._all_changed()
                 self._refit_all()
 
@@ -148,13 +139,12 @@ class Splitting:
         settings = session.record.tcp
         if settings is None or session.expired(self._wall()):
             return []
-        grace = RESUME_GRACE if settings.resume else AGENT_GRACE
         now = self._clock()
         return [
             switch
             for switch, agent in self.agents.items()
             if (switch in settings.agents or not (settings.agents or settings.budget))
-            and (agent.state == "up" or (switch in self._lost and now - self._lost[switch] < grace))
+            and (agent.state == "up" or (switch in self._lost and now - self._lost[switch] < AGENT_GRACE))
         ]
 
     async def choose(
@@ -205,7 +195,7 @@ class Splitting:
     def _agent_changed(self, switch: str, state: AgentState) -> None:
         host = self.agents[switch].host
         if state == "up":
-            self._welcome(switch)
+            self._lost.pop(switch, None)
         else:
             self._lost[switch] = self._clock()
         self._remember(switch, present=True)
@@ -215,11 +205,6 @@ class Splitting:
         self._all_changed()
         if state == "up":
             self._refit_all()
-
-    def _welcome(self, switch: str) -> None:
-        """Ends the wait for a lost agent that is back."""
-        self._lost.pop(switch, None)
-        self._given_up.discard(switch)
 
     def _all_changed(self) -> None:
         for session in list(self._manager.sessions.values()):
@@ -276,7 +261,7 @@ class Splitting:
                     self._tell(name.replace("_", "-"), session, stream, member=member, name=who, text=text)
                     if name == "member_failed":
                         self._put_out(session, member, text)
-            case "isolated" | "caught_up" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
+            case "isolated" | "caught_up" | "join_refused" | "refused":
                 self._tell(
                     name.replace("_", "-"),
                     session,

@@ -55,7 +55,7 @@ async def test_a_switch_that_fails_makes_a_session_unavailable(tmp_path: Path) -
 
 async def test_a_tcp_session_is_created_and_shown(tmp_path: Path) -> None:
     async with served(tmp_path) as (_, client, _url):
-        made = await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000], "resume": True}})
+        made = await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         assert made.status_code == 201, made.text
         assert made.json()["address"] == "10.200.0.1"
         shown = (await client.get("/sessions/7")).json()
@@ -68,7 +68,6 @@ async def test_a_tcp_session_is_created_and_shown(tmp_path: Path) -> None:
             "send_buffer": None,
             "receive_buffer": None,
             "replies": "drop",
-            "resume": True,
             "agents": [],
             "budget": 0,
         }
@@ -110,14 +109,14 @@ async def test_agents_are_listed(tmp_path: Path) -> None:
 async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async with served(tmp_path) as (subject, _, url):
         line = "sessions create 7 --tcp-port 5000 --tcp-port 5001 --cache 1MiB --congestion cubic"
-        line += " --replies merge --resume"
+        line += " --replies merge"
         assert await ctl(url, *line.split(), "--agents", "s1,s2", "--send-buffer", "8192") == 0
         out = capfd.readouterr().out
         assert "10.200.0.1:5000 10.200.0.1:5001" in out
         settings = subject.world.running.manager.get(7).record.tcp
         assert settings is not None
         assert (settings.cache_bytes, settings.congestion, settings.replies) == (1 << 20, "cubic", "merge")
-        assert (settings.resume, settings.agents, settings.send_buffer) == (True, ("s1", "s2"), 8192)
+        assert (settings.agents, settings.send_buffer) == (("s1", "s2"), 8192)
         await subject.listener("h4")
         c2 = subject.agents["c2"]
         c2.tell("stream_opened", 7, stream="ab", peer="10.0.1.1:4", **{"from": "sender"})
@@ -151,14 +150,14 @@ async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
         (chosen,) = settings()["agents"]
         assert settings()["budget"] == 1 and ["agents", chosen] in [line.split() for line in out.splitlines()]
         await subject.listener("h4", 9004)
-        assert await ctl_line(url, "sessions set 7 --agents 1 --cache 1MiB --resume") == 0
+        assert await ctl_line(url, "sessions set 7 --agents 1 --cache 1MiB") == 0
         near = settings()
-        assert (near["agents"], near["cache_bytes"], near["resume"]) == (("s2",), 1 << 20, True)
+        assert (near["agents"], near["cache_bytes"]) == (("s2",), 1 << 20)
         await until(lambda: subject.branches("c2") == ["h4"], "where its member is")
         assert subject.branches("c1") == ["no session"]
-        assert await ctl_line(url, "sessions set 7 --agents s1,s2 --no-resume") == 0
+        assert await ctl_line(url, "sessions set 7 --agents s1,s2") == 0
         named = settings()
-        assert (named["agents"], named["budget"], named["resume"]) == (("s1", "s2"), 0, False)
+        assert (named["agents"], named["budget"]) == (("s1", "s2"), 0)
         answer = await client.patch("/sessions/7", json={"tcp": {"congestion": None}})
         assert answer.status_code == 200 and settings() == {**named, "congestion": None}
         assert (await client.post("/sessions", json={"id": 8})).status_code == 201
@@ -166,7 +165,7 @@ async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
             (7, {"agents": ["s1"], "budget": 1}, "give agents or a budget"),
             (7, {"agents": ["s3"]}, "no switch 's3' with an agent"),
             (7, {"ports": [1]}, "tcp.ports"),
-            (8, {"resume": True}, "carries no TCP"),
+            (8, {"replies": "merge"}, "carries no TCP"),
         ):
             answer = await client.patch(f"/sessions/{session}", json={"tcp": tcp})
             assert answer.is_client_error and text in answer.json()["error"]

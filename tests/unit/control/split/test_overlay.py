@@ -104,7 +104,7 @@ def test_every_member_gets_a_stream_once(sender: str, hosts: str) -> None:
 def test_what_an_agent_is_told() -> None:
     settings = TcpSettings(
         "10.200.0.9", (5000, 5001), cache_bytes=1 << 20, history_bytes=7, congestion="cubic",
-        send_buffer=8192, replies="leader", resume=True,
+        send_buffer=8192, replies="leader",
     )  # fmt: skip
     asked = session("a", "d", settings=settings, starts=("d",))
     part = overlay.parts(LINE, asked, "abd")["a"]
@@ -124,7 +124,6 @@ def test_what_an_agent_is_told() -> None:
         "receive_buffer": None,
         "replies": "leader",
         "leader": 1,
-        "resume": True,
         "neighbours": ["10.0.102.1"],
         "branches": [
             {"kind": "agent", "name": "xb", "address": "10.0.102.1:26480", "from": "start"} | there,

@@ -9,7 +9,7 @@ import pytest
 
 from groupflow.control.sessions.model import RefusalError, TcpSettings
 from groupflow.control.split.control_socket import ControlAddress
-from groupflow.control.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
+from groupflow.control.split.service import AGENT_GRACE, SplitError, SplitOptions, check
 from groupflow.network.topology import parse
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.memory import MemoryStore
@@ -94,16 +94,13 @@ async def test_a_restarted_agent_is_told_all_again_and_nothing_moves_before(tmp_
         assert {name: switch.entries for name, switch in subject.world.switches.items()} == before
 
 
-@pytest.mark.parametrize(("resume", "grace"), [(False, AGENT_GRACE), (True, RESUME_GRACE)])
-async def test_another_agent_takes_over_when_one_stays_away(
-    tmp_path: Path, resume: bool, grace: float
-) -> None:
+async def test_another_agent_takes_over_when_one_stays_away(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:
-        await subject.world.session(tcp=TcpSettings("", (5000,), resume=resume))
+        await subject.world.session(tcp=TCP)
         member = await subject.listener("h4")
         await subject.agents["c2"].stop()
         await subject.down("s2")
-        await subject.pass_time(grace - 0.5)
+        await subject.pass_time(AGENT_GRACE - 0.5)
         assert (subject.next_hop("s3"), subject.branches("c1")) == ("s2", ["c2"])
         member.keepalive()
         await subject.pass_time(1)
