@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::Args;
 use groupflow_base::Token;
 use groupflow_host::error::AgentError;
 use groupflow_host::options::parse_bytes;
@@ -107,32 +107,6 @@ pub struct GatherSendArgs {
     /// Write events as JSON lines
     #[arg(long)]
     pub json: bool,
-}
-
-/// A command line with only these options.
-#[derive(Debug, Parser)]
-struct CommandLine {
-    #[command(flatten)]
-    send: GatherSendArgs,
-}
-
-impl GatherSendArgs {
-    /// The options that a command line with these values would give, with defaults for the others. An invalid
-    /// name or token is refused.
-    pub fn new(
-        to: SocketAddrV4, client: &str, token: &str, secure: SecureSend,
-    ) -> Result<GatherSendArgs, AgentError> {
-        let to = to.to_string();
-        let line = ["", "--to", &to, "--client", client, "--token-file", token, "--plain"];
-        let CommandLine { send } = CommandLine::try_parse_from(line).map_err(|error| {
-            let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
-            AgentError::usage(
-                cause.trim_start_matches("error: "),
-                "see the options in docs/reference/gather.md",
-            )
-        })?;
-        Ok(GatherSendArgs { secure, ..send })
-    }
 }
 
 fn parse_client(text: &str) -> Result<ClientName, String> {
