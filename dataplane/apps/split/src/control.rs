@@ -14,7 +14,7 @@ use groupflow_host::poller::Registration;
 use groupflow_host::private;
 use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::{json, Value};
-use socket2::{Socket, Type};
+use socket2::Socket;
 
 /// Bytes of the longest request.
 const LINE: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl Listener {
             }
             ControlAddress::Path(path) => {
                 remove_stale(path)?;
-                let listener = private::listen(path, Type::STREAM, 128)?;
+                let listener = private::listen(path)?;
                 (listener, path.display().to_string(), Some(path.clone()))
             }
         };

@@ -73,6 +73,9 @@ pub struct LostMembers {
 impl LostMembers {
     /// Remembers the lost members of a stream that has ended; the oldest streams make room.
     pub fn remember(&mut self, id: StreamId, tally: &Tally) {
+        if tally.failed.is_empty() {
+            return;
+        }
         self.count += tally.failed.len();
         self.streams.push_back((id, tally.failed.clone()));
         while self.count > MEMBERS {
@@ -147,7 +150,9 @@ mod tests {
             tally.failed(Fault::MemberFailed, number, "h", 0, "gone");
             lost.remember(StreamId(number.into()), &tally);
         }
-        assert!(lost.tally(StreamId(0)).failed.is_empty() && lost.count <= MEMBERS);
+        lost.remember(StreamId(10_000), &Tally::default());
+        assert!(lost.tally(StreamId(0)).failed.is_empty());
+        assert!(lost.count <= MEMBERS && lost.streams.len() <= MEMBERS);
         assert_eq!(lost.tally(StreamId(9_999)).failed[0].member, 9_999);
     }
 }
