@@ -272,7 +272,7 @@ async def test_the_status_is_one_screen_of_the_whole_system(capsys: pytest.Captu
         rows = [
             {
                 "client": f"cam{number}", "throughput_bps": rate, "rtt_ms": 100.0, "server_rtt_ms": 100.0,
-                "rto_ms": None, "window": 1152, "connections": 1, "loss_ratio": 0.0, "parity_ratio": 0.0,
+                "rto_ms": None, "window": 1152, "connections": 1, "loss_ratio": 0.0,
             }
             for number, rate in ((3, 1_500_000), (4, 900_000), (5, 800_000))
         ]  # fmt: skip
