@@ -35,11 +35,9 @@ from groupflow.processes import Daemon, DaemonError
 
 IPERF_SECONDS = 3
 
-
 _NO_CONTROLLER = (
     "groupflow's controller does not run here; leave out --no-controller, and programs of your own (--p4)"
 )
-
 
 class Prompt(CLI):
     """Reads commands until `exit`."""
@@ -108,7 +106,7 @@ class Prompt(CLI):
             self._refuse(str(error))
 
     def do_trace(self, line: str) -> None:
-        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of `groupflow
+        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of `groupflow switch
         trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
         name, *options = line.split() or [""]
         switch = self._network.switches.get(name)
@@ -222,7 +220,6 @@ class Prompt(CLI):
             raise Error(_NO_CONTROLLER)
         return self._controller
 
-
 def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
     """Throughput between two hosts in bit/s, of TCP unless `options` of iperf3 differ. Raises Error.
 
@@ -240,7 +237,6 @@ def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
             return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
         except (DaemonError, subprocess.TimeoutExpired, ValueError, KeyError):
             raise Error(f"iperf3: {client.name} does not reach {server.name}") from None
-
 
 def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:
     """Sender, file, and receivers or session of a `send` command. Raises Error."""
@@ -261,12 +257,11 @@ def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]
         raise Error("a host is named twice; name each once")
     return sender, file.resolve(), tuple(receivers)
 
-
 def receivers(line: str, topology: Topology) -> tuple[int, tuple[str, ...]]:
     """Session and hosts of a `recv` command. Raises Error."""
     session, *hosts = line.split() or [""]
     if not session.isdecimal() or not hosts:
-        raise Error("write: recv 7 h2 h3; `ctl sessions create 7` makes session 7")
+        raise Error("write: recv 7 h2 h3; `groupflow session create 7` makes session 7")
     if unknown := [name for name in hosts if name not in topology.hosts]:
         raise Error(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
     return int(session), tuple(hosts)
