@@ -106,8 +106,8 @@ class Prompt(CLI):
             self._refuse(str(error))
 
     def do_trace(self, line: str) -> None:
-        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of `groupflow switch
-        trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
+        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of
+        `groupflow switch trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
         name, *options = line.split() or [""]
         switch = self._network.switches.get(name)
         if not isinstance(switch, GfSwitch):
