@@ -39,6 +39,7 @@ _NO_CONTROLLER = (
     "groupflow's controller does not run here; leave out --no-controller, and programs of your own (--p4)"
 )
 
+
 class Prompt(CLI):
     """Reads commands until `exit`."""
 
@@ -220,6 +221,7 @@ class Prompt(CLI):
             raise Error(_NO_CONTROLLER)
         return self._controller
 
+
 def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
     """Throughput between two hosts in bit/s, of TCP unless `options` of iperf3 differ. Raises Error.
 
@@ -237,6 +239,7 @@ def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
             return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"])
         except (DaemonError, subprocess.TimeoutExpired, ValueError, KeyError):
             raise Error(f"iperf3: {client.name} does not reach {server.name}") from None
+
 
 def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:
     """Sender, file, and receivers or session of a `send` command. Raises Error."""
@@ -256,6 +259,7 @@ def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]
     if sender in receivers or len({*receivers}) < len(receivers):
         raise Error("a host is named twice; name each once")
     return sender, file.resolve(), tuple(receivers)
+
 
 def receivers(line: str, topology: Topology) -> tuple[int, tuple[str, ...]]:
     """Session and hosts of a `recv` command. Raises Error."""

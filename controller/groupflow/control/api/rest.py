@@ -24,6 +24,7 @@ from groupflow.control.live.sampler import Live
 from groupflow.model.session import MemberTargets, NewSession
 from groupflow.p4rt.entries import TABLE_ORDER, decode, read_counter, wildcards
 
+
 def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
     """The application, with the page of what `live` sees."""
     problems: dict[int | str, dict[str, Any]] = {
@@ -47,6 +48,7 @@ def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
     add_page(app)
     answer_errors_in_one_line(app)
     return app
+
 
 def _sessions(controller: Controller) -> APIRouter:
     router = APIRouter(tags=["sessions"])
@@ -123,6 +125,7 @@ def _sessions(controller: Controller) -> APIRouter:
 
     return router
 
+
 def _switches(controller: Controller) -> APIRouter:
     router = APIRouter(tags=["switches"])
 
@@ -169,6 +172,7 @@ def _switches(controller: Controller) -> APIRouter:
         }
 
     return router
+
 
 def _rest(controller: Controller) -> APIRouter:
     router = APIRouter()
