@@ -63,7 +63,7 @@ class Queues:
     """The queues of the switches towards the next one."""
 
     def __init__(self, network: Network, *, controlled: bool) -> None:
-        """Gives them the rates and depths of their links. Raises ThriftError."""
+        """Gives them the rates and depths of their links. Raises UnavailableError."""
         self._controlled = controlled
         self._places: dict[str, _Place] = {}
         topology = network.topology
@@ -85,7 +85,7 @@ class Queues:
 
     def waiting(self) -> list[int]:
         """Packets in each switch; with control, as the last packet of each queue that left saw them. Raises
-        ThriftError."""
+        UnavailableError."""
         if not self._controlled:
             return self._not_passed_on()
         return [

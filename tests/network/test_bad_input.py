@@ -10,8 +10,8 @@ import pytest
 
 from groupflow.agents.errors import RefusedError
 from groupflow.agents.programs import find_program
+from groupflow.errors import InvalidError
 from groupflow.lab.controller_process import SessionAccess
-from groupflow.lab.leftovers import InUseError
 from groupflow.lab.network import running
 from tests.network.harness import NOBODY, Lab
 from tests.support.tokens import token_file
@@ -73,7 +73,7 @@ async def test_whoever_may_not_join_is_refused(pair: Lab, kind: str) -> None:
 
 
 def test_two_networks_of_the_same_name(pair: Lab, tmp_path: Path) -> None:
-    with pytest.raises(InUseError, match="belongs to another run"), running(pair.topology, tmp_path):
+    with pytest.raises(InvalidError, match="belongs to another run"), running(pair.topology, tmp_path):
         pass
 
 

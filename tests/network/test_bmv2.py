@@ -12,10 +12,10 @@ import pytest
 
 from groupflow import units
 from groupflow.agents.events import Event
+from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import kernel_link, split
 from groupflow.lab.bmv2 import PROGRAM
-from groupflow.lab.network import NetworkError
 from tests.network.harness import MIB, Lab, laboratory, undisturbed_report
 from tests.network.tcp_group import FIG5, agents_up, group
 
@@ -74,14 +74,14 @@ async def test_a_link_goes_down_and_up_on_bmv2(tmp_path: Path) -> None:
     with laboratory(FIG5, tmp_path, "bmv2") as lab:
         link = lab.topology.link_between("s1", "s2")
         if not kernel_link.is_offered():
-            with pytest.raises(NetworkError, match="no nft on PATH"):
+            with pytest.raises(Error, match="no nft on PATH"):
                 lab.network.change(link, "down")
             return
         for change, received in (("down", False), ("up", True)):
             lab.network.change(link, change)
             done = lab.network.hosts["ma1"].run(["ping", "-c1", "-W2", str(lab.topology.hosts["mc1"].ip)])
             assert (done.returncode == 0) is received, change
-        with pytest.raises(NetworkError, match="rate=5mbit: only loss, down and up are emulated here"):
+        with pytest.raises(Error, match="rate=5mbit: only loss, down and up are emulated here"):
             lab.network.change(link, "rate=5mbit")
 
 

@@ -169,7 +169,7 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
 
 
 def test_a_packets_way_is_traced(folder: Path) -> None:
-    command = (*COMMAND[:-1], "switch", "trace", "s1", "--match", "ipv4.protocol=1", "--format", "json")
+    command = (*COMMAND[:-1], "switch", "trace", "s1", "--match", "ipv4.protocol=1", "--json")
     with up("hall.yaml"):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tracing:
             assert tracing.stdout is not None
@@ -189,7 +189,7 @@ def test_a_packets_way_is_traced(folder: Path) -> None:
 def test_a_trace_of_all_packets_slows_no_packet(folder: Path) -> None:
     """Of a reader that reads nothing; later it learns how many packets were not traced, and has enough."""
     pipe = subprocess.PIPE
-    command = (*COMMAND[:-1], "switch", "trace", "s1", "--next", "1000000", "--format", "json")
+    command = (*COMMAND[:-1], "switch", "trace", "s1", "--next", "1000000", "--json")
     with up("hall.yaml"), subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as tracing:
         assert tracing.stdout is not None and tracing.stderr is not None
         told = net("exec", "h1", "ping", "-q", "-i", "0.002", "-c", "1000", "-s", "1000", "10.0.2.1")

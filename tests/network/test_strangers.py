@@ -88,7 +88,7 @@ async def test_the_store_is_its_owners(folder: Path) -> None:
     before = os.umask(0)
     try:
         store = await SqliteStore.open(path)
-        await store.version()
+        await store.get("a")
         await store.close()
         again = await SqliteStore.open(path)
         modes = modes_of(folder)

@@ -24,10 +24,6 @@ INSECURE = "GROUPFLOW_API_INSECURE"
 """environment variable that lets a token be sent to another machine without encryption"""
 
 
-class TokenFileError(Error):
-    """The token cannot be kept. One line with the cure."""
-
-
 def headers(url: str, token: str | None = None) -> dict[str, str]:
     """The headers by which the API at `url` lets a program in; `token` None: the one that is found.
 
@@ -91,7 +87,7 @@ def page(url: str) -> str:
 
 @contextmanager
 def published(urls: Sequence[str]) -> Generator[str]:
-    """The token of an API that is served at these addresses, for as long as it is. Raises TokenFileError."""
+    """The token of an API that is served at these addresses, for as long as it is. Raises Error."""
     token = new()
     with ExitStack() as files:
         for url in urls:
@@ -122,19 +118,19 @@ def new() -> str:
 
 
 def keep(url: str, token: str) -> Path:
-    """Writes the token's file, which only its owner can read from the first moment. Raises TokenFileError."""
+    """Writes the token's file, which only its owner can read from the first moment. Raises Error."""
     folder = _folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_private(folder.lstat()):
-            raise TokenFileError(f"{folder} is open to others; run: chmod 700 {folder}")
+            raise Error(f"{folder} is open to others; run: chmod 700 {folder}")
         path = _path(folder, *_host_and_port(url))
         part = path.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(token)
         part.replace(path)
     except OSError as error:
-        raise TokenFileError(f"{folder}: {reason(error)}") from None
+        raise Error(f"{folder}: {reason(error)}") from None
     return path
 
 

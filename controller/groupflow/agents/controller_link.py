@@ -31,10 +31,6 @@ BOUND_OF: Mapping[ReportingKind, str] = {"hub": "rate_bps", "rim": "bytes", "dis
 """the one bound that each kind obeys"""
 
 
-class ControllerLinkError(UnavailableError):
-    """No answer can be had from a controller now. The text is one line with the cure."""
-
-
 class ControllerLink:
     """Requests to a controller's REST API."""
 
@@ -60,7 +56,7 @@ class ControllerLink:
         await self._client.aclose()
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """The controller's answer. Raises ControllerLinkError."""
+        """The controller's answer. Raises UnavailableError."""
         import httpx
 
         try:
@@ -68,7 +64,7 @@ class ControllerLink:
             # A controller that was started again may have another token.
             response = await self._client.post(path, json=said, headers=headers(self.url, self._token))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ControllerLinkError(f"no controller at {self.url} ({reason(error)})") from None
+            raise UnavailableError(f"no controller at {self.url} ({reason(error)})") from None
         try:
             answer = cast(object, response.json())
         except ValueError:
@@ -79,12 +75,12 @@ class ControllerLink:
         if response.is_error:
             if "error" not in fields:
                 raise self.nonsense()
-            raise ControllerLinkError(f"the controller at {self.url} refuses this process: {fields['error']}")
+            raise UnavailableError(f"the controller at {self.url} refuses this process: {fields['error']}")
         return fields
 
-    def nonsense(self) -> ControllerLinkError:
+    def nonsense(self) -> UnavailableError:
         """The error for an answer that no controller gives."""
-        return ControllerLinkError(f"{self.url} does not answer as a controller does; correct --api")
+        return UnavailableError(f"{self.url} does not answer as a controller does; correct --api")
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ async def _report(
                 if failed:
                     log.warning("the controller at %s answers again", link.url)
                 failed = False
-            except ControllerLinkError as error:
+            except UnavailableError as error:
                 if not failed:
                     log.warning("%s; this %s goes on with its last bounds", error, kind)
                 failed = True

@@ -106,7 +106,7 @@ class Controller:
         """A controller that carries on where the previous controller of this store ended. Others know it by
         its `api`; `take_over`: it takes switches from them.
 
-        Raises StoreError, SplitError.
+        Raises StoreError, InvalidError.
         """
         secret, sequence = await _identity(store, int(wall()))
         own_id = election_id(sequence, api, os.getpid())

@@ -23,10 +23,6 @@ log = logging.getLogger(__name__)
 RUN_FOLDER = Path("/run/groupflow")
 
 
-class InUseError(InvalidError):
-    """An interface that the network needs belongs to another program. One line with the cure."""
-
-
 class Reservation:
     """This run's interfaces of the root namespace, and its processes. Removes those of dead runs."""
 
@@ -45,7 +41,7 @@ class Reservation:
                 self._inspect(path)
             taken = [name for name in self._interfaces if interface_exists(name)]
             if taken:
-                raise InUseError(
+                raise InvalidError(
                     f"interface {taken[0]} exists, not groupflow's; remove it: ip link delete {taken[0]}"
                 )
             self._file = self._path.open("w")
@@ -84,7 +80,7 @@ class Reservation:
         shared = set(_read(path)[0]) & set(self._interfaces)
         if shared:
             pid = path.stem.partition("-")[0]
-            raise InUseError(
+            raise InvalidError(
                 f"interface {min(shared)} belongs to another run (pid {pid}); end that run, or wait for it"
             )
 

@@ -15,18 +15,11 @@ from typing import Never
 
 from groupflow.agents.options import CacheOptions
 from groupflow.agents.programs import find_program
+from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import own_program, split
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.network import (
-    Network,
-    NetworkError,
-    SwitchKind,
-    hand_over,
-    make_folder,
-    processes_in,
-    running,
-)
+from groupflow.lab.network import Network, SwitchKind, hand_over, make_folder, processes_in, running
 from groupflow.lab.registry import Claim, Entry
 from groupflow.model import ports
 from groupflow.model.topology import Topology
@@ -73,7 +66,7 @@ def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
     """The network with all its processes, until the end of the block, or until SIGTERM or SIGHUP raise
     SystemExit in it. Call from the main thread.
 
-    Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError, TopologyError.
+    Raises Error.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -127,11 +120,11 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
 
 def _is_ours(topology: Topology) -> bool:
     """Whether groupflow's controller controls the network: not where programs are others'. Raises
-    NetworkError for hosts that no program of its own serves."""
+    Error for hosts that no program of its own serves."""
     if not own_program.is_groupflows(topology.switches):
         return False
     if foreign := [host.name for host in topology.hosts.values() if topology.is_foreign(host)]:
-        raise NetworkError(
+        raise Error(
             f"{topology.name}: {foreign[0]}'s gateway is not of groupflow's program; name one: --p4 FILE"
         )
     return True

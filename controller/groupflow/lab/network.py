@@ -45,10 +45,6 @@ exec "$@"
 KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
 
 
-class NetworkError(Error):
-    """The network cannot be built. One line with the cure."""
-
-
 class Network:
     """A running network. Made by `running`."""
 
@@ -65,9 +61,7 @@ class Network:
     def gfswitch(self, name: str) -> GfSwitch:
         switch = self.switches[name]
         if not isinstance(switch, GfSwitch):
-            raise NetworkError(
-                f"{name} is {switch.kind}: only gfswitch emulates links; use --switch gfswitch"
-            )
+            raise Error(f"{name} is {switch.kind}: only gfswitch emulates links; use --switch gfswitch")
         return switch
 
     def start_daemon(self, daemon: Daemon) -> Daemon:
@@ -97,7 +91,7 @@ class Network:
         self.change(self.topology.link_between(one, other), change)
 
     def change(self, link: TopologyLink, change: str) -> None:
-        """Changes a link at each switch that emulates it, or else in the kernel. Raises NetworkError,
+        """Changes a link at each switch that emulates it, or else in the kernel. Raises Error,
         ControlError."""
         if self.kind == "bmv2":
             self._change_in_kernel(link, change)
@@ -111,9 +105,9 @@ class Network:
         try:
             loss = kernel_link.loss_of(change, link.spec.loss)
         except ValueError as error:
-            raise NetworkError(str(error)) from None
+            raise Error(str(error)) from None
         if not kernel_link.is_offered():
-            raise NetworkError(kernel_link.ABSENT)
+            raise Error(kernel_link.ABSENT)
         for end in (link.a, link.b):
             if switch := self.switches.get(end.node):
                 interface = switch.spec.interface(end.port)
@@ -178,11 +172,11 @@ def running(
     """The topology as a running network, without a controller. Logs go to `folder`, captured frames
     and a dissector for Wireshark to `pcap` (default: a folder in it).
 
-    Call from the main thread. Raises NetworkError, InUseError, DaemonError, ProgramNotFoundError.
+    Call from the main thread. Raises Error.
     """
     check_rights()
     if kind != "gfswitch" and any(link.schedule for link in topology.links):
-        raise NetworkError(f"{topology.name} has a schedule, for which only gfswitch emulates links")
+        raise Error(f"{topology.name} has a schedule, for which only gfswitch emulates links")
     # Mininet's own preparation raises limits of the whole machine for good; networks of this size need none.
     Mininet.inited = True
     captures = pcap or folder / "pcap"
@@ -203,19 +197,19 @@ def running(
 
 
 def check_rights(command: Sequence[str] = ("mnexec", "-n")) -> None:
-    """Raises NetworkError where `command` may not run another in a namespace, or a program is missing.
+    """Raises Error where `command` may not run another in a namespace, or a program is missing.
 
     Mininet, which makes hosts by mnexec, waits for ever for the shell of a host that could not be made.
     """
     if os.geteuid() != 0:
-        raise NetworkError("root is needed to make network namespaces; use sudo")
+        raise Error("root is needed to make network namespaces; use sudo")
     for program, package in (("mnexec", "mininet"), ("unshare", "util-linux"), ("ip", "iproute2")):
         if shutil.which(program) is None:
-            raise NetworkError(f"{program} is not on PATH; install Debian's package {package}")
+            raise Error(f"{program} is not on PATH; install Debian's package {package}")
     done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise NetworkError(f"no right to make namespaces here ({why}); a container needs --privileged")
+        raise Error(f"no right to make namespaces here ({why}); a container needs --privileged")
 
 
 def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:
@@ -250,7 +244,7 @@ def _uninterrupted() -> Generator[None]:
 def _end_processes(host: GroupHost) -> None:
     """Ends the processes in a host. Its namespace belongs to this network, and so do all of them."""
     if host.namespace == Path("/proc/self/ns/net").stat().st_ino:
-        raise NetworkError("the namespace is this process's own, not a host's")
+        raise Error("the namespace is this process's own, not a host's")
     for pid in processes_in(host.namespace):
         if pid != host.pid:
             log.warning("ending a process left in a host host=%s pid=%d", host.name, pid)

@@ -17,10 +17,6 @@ FOLDER = RUN_FOLDER / "networks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
-class RegistryError(InvalidError):
-    """A name that is taken, unknown, or not clear. One line with the cure."""
-
-
 @dataclass(frozen=True)
 class Entry:
     """One running network."""
@@ -46,11 +42,11 @@ class Claim:
     def __init__(self, name: str, descriptor: int | None = None, folder: Path = FOLDER) -> None:
         """`descriptor` is that of a claim which this process took before it executed itself anew.
 
-        Raises RegistryError when a network of that name runs, or the name is none.
+        Raises InvalidError when a network of that name runs, or the name is none.
         """
         self._folder = folder
         if not _NAME.fullmatch(name):
-            raise RegistryError(f"--name {name!r}: write letters, digits, '-', '_' or '.', 40 at most")
+            raise InvalidError(f"--name {name!r}: write letters, digits, '-', '_' or '.', 40 at most")
         if descriptor is not None:
             self._file = os.fdopen(descriptor, "a+")
             os.set_inheritable(descriptor, False)
@@ -60,7 +56,7 @@ class Claim:
         with _alone(folder):
             self._file = path.open("a+")
             if not lock(self._file):
-                raise RegistryError(
+                raise InvalidError(
                     f"network {name} runs already (pid {_pid(path)}); "
                     f"end it: groupflow net down {name}; or choose another --name"
                 )
@@ -87,7 +83,7 @@ class Claim:
 def running_networks(folder: Path = FOLDER) -> list[Entry]:
     """All networks that are up, ordered by name; files of networks that ended are removed.
 
-    Raises RegistryError.
+    Raises InvalidError.
     """
     if not folder.exists():
         return []
@@ -103,16 +99,16 @@ def running_networks(folder: Path = FOLDER) -> list[Entry]:
 
 
 def find(name: str | None, folder: Path = FOLDER) -> Entry:
-    """The network of that name; without a name, the only one that runs. Raises RegistryError."""
+    """The network of that name; without a name, the only one that runs. Raises InvalidError."""
     running = {entry.name: entry for entry in running_networks(folder)}
     if name is None and len(running) == 1:
         return next(iter(running.values()))
     if name in running:
         return running[name]
     if not running:
-        raise RegistryError("no network runs; start one: groupflow net up FILE.yaml")
+        raise InvalidError("no network runs; start one: groupflow net up FILE.yaml")
     listed = ", ".join(running)
-    raise RegistryError(
+    raise InvalidError(
         f"no network {name} runs, only {listed}" if name else f"several networks run; name one of {listed}"
     )
 
@@ -123,7 +119,7 @@ def _alone(folder: Path) -> Generator[None]:
     try:
         file = (folder / "lock").open("a")
     except PermissionError:
-        raise RegistryError("networks are root's; use sudo") from None
+        raise InvalidError("networks are root's; use sudo") from None
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -13,15 +13,6 @@ installed.
 """
 
 from groupflow.placement.choose import NamedConnection, Placement, choose, curve
-from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, PlacementError, Problem
+from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Problem
 
-__all__ = [
-    "DEFAULT_SIZE_BYTES",
-    "NamedConnection",
-    "Objective",
-    "Placement",
-    "PlacementError",
-    "Problem",
-    "choose",
-    "curve",
-]
+__all__ = ["DEFAULT_SIZE_BYTES", "NamedConnection", "Objective", "Placement", "Problem", "choose", "curve"]

@@ -74,7 +74,7 @@ def choose(
     """The best placement found of at most `k` agents, always the same for the same problem.
 
     `senders` and `members` are hosts; a member gets the streams of all senders but itself. `candidates`: the
-    switches that may have an agent (default: all). More agents never cost more. Raises PlacementError.
+    switches that may have an agent (default: all). More agents never cost more. Raises InvalidError.
     """
     problem = Problem.read(topology, senders, members, k, candidates=candidates, size_bytes=size_bytes)
     return curve(problem, objective)[-1]

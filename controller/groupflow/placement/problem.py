@@ -17,10 +17,6 @@ DEFAULT_SIZE_BYTES = 5_000_000
 """the transfer of Emina et al. 2011, Table I"""
 
 
-class PlacementError(InvalidError):
-    """A problem without a solution: one line with the cause and the cure."""
-
-
 @dataclass(frozen=True)
 class Problem:
     """A problem. Nodes are numbers: switches as in `routes`, hosts after them. Made by `Problem.read`."""
@@ -54,25 +50,25 @@ class Problem:
         candidates: Iterable[str] | None = None,
         size_bytes: int = DEFAULT_SIZE_BYTES,
     ) -> "Problem":
-        """The problem for names of a topology. Raises PlacementError."""
+        """The problem for names of a topology. Raises InvalidError."""
         routes = Routes(topology)
         sending = tuple(dict.fromkeys([senders] if isinstance(senders, str) else senders))
         receiving = tuple(members)
         names = tuple(dict.fromkeys((*sending, *receiving)))
         _check_hosts(topology, routes, names)
         if not sending:
-            raise PlacementError("no sender given; name one host or more")
+            raise InvalidError("no sender given; name one host or more")
         if all(host == sender for sender in sending for host in receiving):
-            raise PlacementError("no member to send to; name a host besides the sender")
+            raise InvalidError("no member to send to; name a host besides the sender")
         allowed = _candidates(routes, routes.number[topology.hosts[sending[0]].switch], candidates)
         if budget < 0:
-            raise PlacementError(f"{budget} agents cannot be placed; give 0 or more")
+            raise InvalidError(f"{budget} agents cannot be placed; give 0 or more")
         if budget > len(allowed):
-            raise PlacementError(
+            raise InvalidError(
                 f"{budget} agents are more than the {len(allowed)} switches that may have one; give fewer"
             )
         if size_bytes < 1:
-            raise PlacementError(f"a transfer of {size_bytes} bytes is empty; give 1 or more")
+            raise InvalidError(f"a transfer of {size_bytes} bytes is empty; give 1 or more")
         number = {name: len(routes) + i for i, name in enumerate(names)}
         return Problem(
             routes=routes,
@@ -149,19 +145,19 @@ def _check_hosts(topology: Topology, routes: Routes, names: Sequence[str]) -> No
     for name in names:
         if name not in topology.hosts:
             what = "a switch, not a host" if name in topology.switches else "no host of this network"
-            raise PlacementError(f"{name!r} is {what}; there are {_some(sorted(topology.hosts))}")
+            raise InvalidError(f"{name!r} is {what}; there are {_some(sorted(topology.hosts))}")
         switch = routes.number[topology.hosts[name].switch]
         reached = reached or routes.hops(switch)
         if reached[switch] < 0:
-            raise PlacementError(f"no path from {names[0]} to {name}; link their switches")
+            raise InvalidError(f"no path from {names[0]} to {name}; link their switches")
 
 
 def _candidates(routes: Routes, start: int, names: Iterable[str] | None) -> tuple[int, ...]:
-    """The reachable switches among those that may have an agent. Raises PlacementError."""
+    """The reachable switches among those that may have an agent. Raises InvalidError."""
     chosen = routes.names if names is None else tuple(names)
     for name in chosen:
         if name not in routes.number:
-            raise PlacementError(f"no switch {name!r}; there are {_some(routes.names)}")
+            raise InvalidError(f"no switch {name!r}; there are {_some(routes.names)}")
     reached = routes.hops(start)
     return tuple(sorted({number for name in chosen if reached[number := routes.number[name]] >= 0}))
 

@@ -21,10 +21,10 @@ def is_token(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
 
 
-def check_delay(delay_ms: float | None, option: str = "--delay") -> None:
+def check_time(option: str, milliseconds: float | None) -> None:
     """Raises ValueError for a bound that is no time."""
-    if delay_ms is not None and not 0 < delay_ms < _MOST:
-        raise InvalidError(f"{option} {delay_ms:g}ms: write more than 0, less than {_MOST}ms", Kind.USAGE)
+    if milliseconds is not None and not 0 < milliseconds < _MOST:
+        raise InvalidError(f"{option} {milliseconds:g}ms: write more than 0, less than {_MOST}ms", Kind.USAGE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +67,11 @@ class DispatchOptions:
     max_hosts: Annotated[int, Help("the most connections", "N"), Range(1, _MOST)] = 4096
 
     def __post_init__(self) -> None:
-        """Raises InvalidError that names the option, its value and the cure."""
+        """Raises UsageError that names the option, its value and the cure."""
         if not is_token(self.token):
             raise UsageError(f"the token: {TOKEN_RULE}")
-        check_delay(self.patience_ms, "--patience")
-        check_delay(self.delay_ms)
+        check_time("--patience", self.patience_ms)
+        check_time("--delay", self.delay_ms)
         if self.review_s is not None and not (self.review_s == 0 or 0.1 <= self.review_s <= _MOST):
             raise UsageError(f"--review {self.review_s:g}s: write 100ms to {_MOST}s, or 0 for never")
 

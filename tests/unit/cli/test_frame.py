@@ -89,7 +89,7 @@ VALUES: list[tuple[Any, Any, str, Any]] = [
     (tuple[str, str] | None, None, "", None),
     (COUNTS, (), "--it 1", (1,)),
     (Size, 0, "--it 64KiB", 65536),
-    (FiniteRate | None, None, "--it 5mbit", 5_000_000),
+    (FiniteRate, None, "--it 5mbit", 5_000_000),
     (Seconds, 1, "--it 2s", 2),
     (Seconds, 1, "--it 90000s", 90_000),
     (Seconds, 1, "--it 0", 0),
@@ -97,10 +97,10 @@ VALUES: list[tuple[Any, Any, str, Any]] = [
     (Span, 1.0, "--it 50ms", 0.05),
     (Interval, 1.0, "--it 50ms", 0.05),
     (Share, 0.1, "--it 25%", 0.25),
-    (SessionId | None, None, "--it 7", 7),
-    (Url | None, None, "--it http://h:1", "http://h:1"),
+    (SessionId, None, "--it 7", 7),
+    (Url, None, "--it http://h:1", "http://h:1"),
     (ListenAddress, ("h", 1), "--it 0.0.0.0:0", ("0.0.0.0", 0)),
-    (FarAddress | None, None, "--it h:9", ("h", 9)),
+    (FarAddress, None, "--it h:9", ("h", 9)),
 ]
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.cli import common
 from groupflow.cli import main as command
 from groupflow.cli.completion import whole
 from groupflow.cli.main import build_parser, main
@@ -77,7 +78,7 @@ def test_the_examples_are_command_lines_that_the_parser_takes(
             continue  # of a checkout
         for line in verb.example.split("\n"):
             words = [*name.split(), *line.replace("$PIN", "ab" * 32).partition(" > ")[0].split()]
-            shared, rest = command.common.taken_out(words)
+            shared, rest = common.taken_out(words)
             args = build_parser().parse_args(rest)
             shared.refuse_unused(args.command, args.uses)
             assert args.command == name
@@ -168,11 +169,14 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], in
     """Runs a command that does this. Returns its exit code."""
 
     def run(work: Callable[[], Any]) -> int:
-        def listed(common: command.Common) -> None:
+        def listed(shared: common.Common) -> None:
             """Fail."""
             work()
 
-        monkeypatch.setattr(command, "_function", lambda _: listed)
+        def function(_: object) -> Callable[..., None]:
+            return listed
+
+        monkeypatch.setattr(command, "_function", function)
         return main(["session", "list"])
 
     return run

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.errors import InvalidError
 from groupflow.lab import leftovers
-from groupflow.lab.leftovers import InUseError, Reservation, start_time
+from groupflow.lab.leftovers import Reservation, start_time
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def test_a_claim_is_written_while_it_lasts(tmp_path: Path) -> None:
 
 def test_two_live_runs_may_not_share_an_interface(tmp_path: Path) -> None:
     reservation = Reservation(["s1-eth1", "s1-eth2"], tmp_path)
-    with reservation, pytest.raises(InUseError, match="s1-eth2 belongs to another run"):
+    with reservation, pytest.raises(InvalidError, match="s1-eth2 belongs to another run"):
         Reservation(["s1-eth2"], tmp_path).__enter__()
 
 
@@ -77,7 +78,7 @@ def test_a_process_with_the_pid_but_another_start_is_left_alone(tmp_path: Path) 
 
 def test_a_strangers_interface_is_not_touched(tmp_path: Path, interfaces: set[str]) -> None:
     interfaces.add("s1-eth1")
-    with pytest.raises(InUseError, match="ip link delete s1-eth1"):
+    with pytest.raises(InvalidError, match="ip link delete s1-eth1"):
         Reservation(["s1-eth1"], tmp_path).__enter__()
     assert interfaces == {"s1-eth1"}
 
@@ -93,5 +94,5 @@ def test_a_file_that_is_locked_belongs_to_a_live_run(tmp_path: Path) -> None:
     path = dead_run(tmp_path, ["s1-eth1"], [])
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(InUseError, match=r"another run \(pid 999999\)"):
+        with pytest.raises(InvalidError, match=r"another run \(pid 999999\)"):
             Reservation(["s1-eth1"], tmp_path).__enter__()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.lab.registry import Claim, Entry, RegistryError, find, running_networks
+from groupflow.errors import InvalidError
+from groupflow.lab.registry import Claim, Entry, find, running_networks
 
 HALL = Entry(
     name="hall",
@@ -32,20 +33,20 @@ def test_a_network_is_found_by_its_name_or_alone(tmp_path: Path) -> None:
     held.append(claim(tmp_path, replace(HALL, name="barn")))
     assert [entry.name for entry in running_networks(tmp_path)] == ["barn", "hall"]
     for name, error in ((None, "name one of barn, hall"), ("tent", "no network tent runs, only barn, hall")):
-        with pytest.raises(RegistryError, match=error):
+        with pytest.raises(InvalidError, match=error):
             find(name, tmp_path)
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
     held = claim(tmp_path, HALL)
-    with pytest.raises(RegistryError, match=r"runs already \(pid 4711\); end it: groupflow net down hall"):
+    with pytest.raises(InvalidError, match=r"runs already \(pid 4711\); end it: groupflow net down hall"):
         Claim("hall", folder=tmp_path)
     assert held.descriptor
 
 
 @pytest.mark.parametrize("name", ["", "../hall", "a b", "-x", "x" * 41])
 def test_a_name_is_a_file_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(RegistryError, match="write letters"):
+    with pytest.raises(InvalidError, match="write letters"):
         Claim(name, folder=tmp_path)
 
 
@@ -53,14 +54,14 @@ def test_what_a_dead_network_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / "hall.json").write_text(json.dumps({"name": "hall"}))
     assert running_networks(tmp_path) == []
     assert not list(tmp_path.glob("*.json"))
-    with pytest.raises(RegistryError, match="no network runs; start one"):
+    with pytest.raises(InvalidError, match="no network runs; start one"):
         find(None, tmp_path)
 
 
 def test_a_network_that_is_being_built_is_not_shown(tmp_path: Path) -> None:
     held = Claim("hall", folder=tmp_path)
     assert running_networks(tmp_path) == []
-    with pytest.raises(RegistryError, match="pid unknown: it is being built"):
+    with pytest.raises(InvalidError, match="pid unknown: it is being built"):
         Claim("hall", folder=tmp_path)
     held.tell(HALL)
     assert len(running_networks(tmp_path)) == 1

@@ -10,9 +10,10 @@ import pytest
 
 from groupflow.cli.main import main
 from groupflow.data import TOPOLOGIES
+from groupflow.errors import InvalidError
 from groupflow.files.topology import parse
 from groupflow.files.variants import named
-from groupflow.placement import PlacementError, choose
+from groupflow.placement import choose
 
 FIG5 = str(TOPOLOGIES / "fig5.yaml")
 
@@ -41,14 +42,14 @@ links: [{ends: [h1, s1]}, {ends: [h3, s1]}, {ends: [h2, s2]}]
 )
 def test_refusals(changed: dict[str, Any], message: str) -> None:
     asked: dict[str, Any] = {"senders": "ma1", "members": ["mb1"], "k": 1, **changed}
-    with pytest.raises(PlacementError) as refusal:
+    with pytest.raises(InvalidError) as refusal:
         choose(named("fig5"), asked.pop("senders"), asked.pop("members"), asked.pop("k"), **asked)
     assert str(refusal.value).startswith(message) and "\n" not in str(refusal.value)
 
 
 def test_a_member_in_another_part_of_the_network_is_refused() -> None:
     topology = parse(TWO_PARTS)
-    with pytest.raises(PlacementError, match=r"^no path from h1 to h2; link their switches$"):
+    with pytest.raises(InvalidError, match=r"^no path from h1 to h2; link their switches$"):
         choose(topology, "h1", ["h3", "h2"], 1)
     found = choose(topology, "h1", ["h3"], 1)
     assert found.link_bytes == 2 * 5_000_000

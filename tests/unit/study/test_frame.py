@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.control.diffusion.thrift_client import ThriftError
+from groupflow.errors import UnavailableError
 from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
 from groupflow.study.experiment import AnyStudy, Experiment, Study, StudyOptions, always
 from groupflow.study.frame import Findings, Frame, run
@@ -51,7 +51,7 @@ def test_the_findings_are_written_and_told(tmp_path: Path, capsys: pytest.Captur
     [
         ((1, 2), None, ["s1: late"], StudyError, "CPU-bound, do not trust the figures: s1: late"),
         ((1, 13), None, [], StudyError, "13 is there"),
-        ((1,), ThriftError("BMv2 broke off"), [], StudyError, "BMv2 broke off; 1 runs are kept"),
+        ((1,), UnavailableError("BMv2 broke off"), [], StudyError, "BMv2 broke off; 1 runs are kept"),
         ((1,), KeyboardInterrupt(), [], StoppedError, "interrupted; 1 runs are kept"),
         ((1,), RefusedError("no h1"), [], RefusedError, "no h1; 1 runs are kept"),
         (

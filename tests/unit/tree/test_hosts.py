@@ -396,14 +396,6 @@ def test_a_session_goes_unencrypted_only_where_that_is_asked_for(given: dict[str
         groupflow.TreeSession("127.0.0.1:1", role="receiver", token="c0ffee", **given)
 
 
-def test_a_session_over_a_tree_names_its_class() -> None:
-    old: dict[str, Any] = {"over": "tree", "to": "127.0.0.1:1"}
-    with pytest.raises(ClientError, match=r"open a groupflow\.TreeSession"):
-        groupflow.Session(role="sender", **old)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'to'"):
-        groupflow.Session(7, role="sender", to="127.0.0.1:1")  # pyright: ignore[reportArgumentType]
-
-
 async def test_records_need_their_size() -> None:
     session = groupflow.TreeSession("127.0.0.1:1", role="receiver", plain=True)
     with pytest.raises(ClientError, match="the size of records is missing"):

@@ -11,14 +11,6 @@ from groupflow.errors import Error, Kind, reason
 _SECONDS = 10.0
 
 
-class OrderError(Error):
-    """A request that failed. One line with the cure; `found` is false where the file does not exist."""
-
-    def __init__(self, text: str, *, found: bool = True) -> None:
-        super().__init__(text, Kind.FAILED if found else Kind.NOT_FOUND)
-        self.found = found
-
-
 @dataclass(frozen=True)
 class FileView:
     name: str
@@ -40,22 +32,22 @@ class Listing:
 
 
 def list_files(at: str) -> Listing:
-    """The files of the hub or the rim that serves HTTP `at` HOST:PORT. Raises OrderError."""
+    """The files of the hub or the rim that serves HTTP `at` HOST:PORT. Raises Error."""
     form = cast(dict[str, object], _ask("GET", at, "/"))
     try:
         files = tuple(_view(each) for each in cast(list[dict[str, object]], form["files"]))
         return Listing(str(form["role"]), files)
     except (KeyError, TypeError, ValueError):
-        raise OrderError(f"{at} is no hub and no rim; check the address") from None
+        raise Error(f"{at} is no hub and no rim; check the address") from None
 
 
 def show_file(at: str, name: str) -> FileView:
-    """The state of a hub's file. Raises OrderError."""
+    """The state of a hub's file. Raises Error."""
     return _file("GET", at, name)
 
 
 def send_file(at: str, name: str) -> FileView:
-    """Has a hub send a file of its folder. Raises OrderError."""
+    """Has a hub send a file of its folder. Raises Error."""
     return _file("POST", at, name)
 
 
@@ -64,21 +56,22 @@ def _file(method: str, at: str, name: str) -> FileView:
     try:
         return _view(cast(dict[str, object], form))
     except (KeyError, TypeError, ValueError):
-        raise OrderError(f"{at} is no hub; check the address") from None
+        raise Error(f"{at} is no hub; check the address") from None
 
 
 def _ask(method: str, at: str, path: str) -> object:
     try:
         answer = httpx.request(method, f"http://{at}{path}", timeout=_SECONDS, trust_env=False)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise OrderError(f"no answer from {at}: {reason(error)}; is it running there?") from None
+        raise Error(f"no answer from {at}: {reason(error)}; is it running there?") from None
     try:
         form = cast(object, answer.json())
     except ValueError:
-        raise OrderError(f"{at} is no hub and no rim; check the address") from None
+        raise Error(f"{at} is no hub and no rim; check the address") from None
     if answer.is_error:
         said = cast(dict[str, object], form).get("error") if isinstance(form, dict) else None
-        raise OrderError(str(said or f"{at}: {answer.status_code}"), found=answer.status_code != 404)
+        kind = Kind.NOT_FOUND if answer.status_code == 404 else Kind.FAILED
+        raise Error(str(said or f"{at}: {answer.status_code}"), kind)
     return form
 
 

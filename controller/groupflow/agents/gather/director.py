@@ -11,7 +11,7 @@ Message: TypeAlias = dict[str, Any]
 
 class Director(Protocol):
     async def direct(self, event: Event, *, repeat: bool, refused: str | None) -> Message | None:
-        """Does the same as `Tuner.take`. Raises ControllerLinkError or EventError."""
+        """Does the same as `Tuner.take`. Raises UnavailableError or EventError."""
         ...
 
 

@@ -9,10 +9,10 @@ from signal import SIGTERM
 from typing import Self
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.controller_link import ControllerLinkError
 from groupflow.agents.events import Event, EventError
 from groupflow.agents.gather.director import Director, Message
 from groupflow.agents.gather.options import ServeOptions
+from groupflow.errors import UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class GatherService:
             repeat, self._repeat = self._repeat, False
             try:
                 message = await self._director.direct(self._event, repeat=repeat, refused=self._refused)
-            except (ControllerLinkError, EventError) as error:
+            except (UnavailableError, EventError) as error:
                 self._repeat = True
                 if self._failure is None:
                     log.warning("%s; the server goes on with its last settings and clients", error)

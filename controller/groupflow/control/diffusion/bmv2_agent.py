@@ -68,7 +68,7 @@ class RateAgent:
         self._due: dict[bytes, int] = {}
 
     def control(self, cells: Iterable[RegisterCell], ticks: Iterable[Tick]) -> None:
-        """Takes over the cells and ticks that the controller wants. Raises ThriftError."""
+        """Takes over the cells and ticks that the controller wants. Raises UnavailableError."""
         wanted = {cell.register: cell for cell in cells}
         for cell in [cell for index, cell in self._cells.items() if index not in wanted]:
             self._switch.set_queue_rate(cell.port, cell.queue, 0)
@@ -83,7 +83,7 @@ class RateAgent:
         self._due = {frame: due for frame, due in self._due.items() if frame in frames}
 
     def round(self, now_ns: int) -> int:
-        """Does everything that is due. Returns the time of the next round in ns. Raises ThriftError."""
+        """Does everything that is due. Returns the time of the next round in ns. Raises UnavailableError."""
         self._update_registers()
         ready = [tick for tick in self._ticks if self._due.get(tick.frame, 0) <= now_ns]
         for tick in ready:
@@ -113,7 +113,7 @@ class RateAgent:
     def run(
         self, refresh: Callable[[], tuple[Sequence[RegisterCell], Sequence[Tick]]], refresh_ns: int
     ) -> None:
-        """Runs until an exception: KeyboardInterrupt, or ThriftError when the switch is gone."""
+        """Runs until an exception: KeyboardInterrupt, or UnavailableError when the switch is gone."""
         look = 0
         while True:
             now = time.monotonic_ns()

@@ -18,10 +18,6 @@ _SECONDS = 5.0
 _LONGEST = 1 << 16
 
 
-class ThriftError(UnavailableError):
-    """BMv2 cannot be reached, or refused a call. One line. The connection is of no more use."""
-
-
 class I32(NamedTuple):
     value: int
 
@@ -40,7 +36,9 @@ class ThriftClient:
         try:
             self._socket = socket.create_connection((host, port), _SECONDS)
         except OSError as error:
-            raise ThriftError(f"no BMv2 at {host}:{port} ({reason(error)}); name its --thrift-port") from None
+            raise UnavailableError(
+                f"no BMv2 at {host}:{port} ({reason(error)}); name its --thrift-port"
+            ) from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._in = self._socket.makefile("rb")
 
@@ -49,60 +47,62 @@ class ThriftClient:
         self._socket.close()
 
     def read_registers(self, cells: Sequence[tuple[str, int]]) -> list[int]:
-        """The values of cells, each a register's name and an index. Raises ThriftError."""
+        """The values of cells, each a register's name and an index. Raises UnavailableError."""
         read = "standard:bm_register_read"
         values = self._call(*((read, (I32(0), name, I32(index))) for name, index in cells))
         if None in values:
-            raise ThriftError(f"BMv2 did not give register {cells[values.index(None)][0]}")
+            raise UnavailableError(f"BMv2 did not give register {cells[values.index(None)][0]}")
         return [value & 0xFFFFFFFF for value in values if value is not None]
 
     def write_registers(self, cells: Sequence[tuple[str, int, int]]) -> None:
-        """Sets cells, each a register's name, an index and a value. Raises ThriftError."""
+        """Sets cells, each a register's name, an index and a value. Raises UnavailableError."""
         write = "standard:bm_register_write"
         self._call(*((write, (I32(0), name, I32(index), I64(value))) for name, index, value in cells))
 
     def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None:
-        """Sets a queue's rate; 0: no limit. Raises ThriftError."""
+        """Sets a queue's rate; 0: no limit. Raises UnavailableError."""
         method = "simple_switch:set_egress_priority_queue_rate"
         self._call((method, (I32(port), I32(priority), I64(packets_per_second))))
 
     def set_queue_depth(self, port: int, priority: int, packets: int) -> None:
-        """Sets a queue's depth in packets. Raises ThriftError."""
+        """Sets a queue's depth in packets. Raises UnavailableError."""
         method = "simple_switch:set_egress_priority_queue_depth"
         self._call((method, (I32(port), I32(priority), I32(packets))))
 
     def _call(self, *calls: tuple[str, tuple[Argument, ...]]) -> list[int | None]:
         """Makes the calls, all at once, since each wait for BMv2 costs more than a call: their methods and
-        arguments. Returns the numbers that they return, None where a call returns none. Raises ThriftError.
+        arguments. Returns the numbers that they return, None where a call returns none.
+
+        Raises UnavailableError.
         """
         try:
             self._socket.sendall(b"".join(_message(method, 1, arguments) for method, arguments in calls))
             return [self._answer(method) for method, _ in calls]
         except (OSError, EOFError) as error:
-            raise ThriftError(f"BMv2 broke off: {error or 'connection closed'}") from None
+            raise UnavailableError(f"BMv2 broke off: {error or 'connection closed'}") from None
 
     def _answer(self, method: str) -> int | None:
         version = self._number(">I")
         if version >> 16 != 0x8001:
-            raise ThriftError(f"{method}: BMv2 does not speak Thrift's binary protocol")
+            raise UnavailableError(f"{method}: BMv2 does not speak Thrift's binary protocol")
         self._text()
         self._number(">i")
         if version & 0xFF != _REPLY:
-            raise ThriftError(f"{method}: BMv2 does not know the call or its arguments")
+            raise UnavailableError(f"{method}: BMv2 does not know the call or its arguments")
         result: int | None = None
         while (kind := self._number(">B")) != _STOP:
             field = self._number(">h")
             if field:
-                raise ThriftError(f"{method}: BMv2 refused it")
+                raise UnavailableError(f"{method}: BMv2 refused it")
             if kind not in (_I32, _I64):
-                raise ThriftError(f"{method}: an answer of type {kind}, which is not expected")
+                raise UnavailableError(f"{method}: an answer of type {kind}, which is not expected")
             result = self._number(">i" if kind == _I32 else ">q")
         return result
 
     def _text(self) -> bytes:
         length = self._number(">i")
         if not 0 <= length <= _LONGEST:
-            raise ThriftError("BMv2 does not speak Thrift's binary protocol")
+            raise UnavailableError("BMv2 does not speak Thrift's binary protocol")
         return self._bytes(length)
 
     def _number(self, form: str) -> int:

@@ -32,10 +32,6 @@ LEAST_BUFFER = NOTHING.segment
 TOKEN = "^[0-9a-fA-F]{1,255}$"
 
 
-class ClientListError(InvalidError):
-    """A list of clients that cannot be used: one line naming the file, the key and the cure."""
-
-
 @dataclass(frozen=True)
 class Registered:
     """A client that may send."""
@@ -73,13 +69,13 @@ class ClientListForm(Form):
 
 
 def load(path: Path) -> ClientList:
-    """Raises ClientListError."""
-    return parse(forms.load_text(path, ClientListError), str(path))
+    """Raises InvalidError."""
+    return parse(forms.load_text(path, InvalidError), str(path))
 
 
 def parse(text: str, source: str) -> ClientList:
-    """Raises ClientListError."""
-    with forms.naming(source, ClientListError):
+    """Raises InvalidError."""
+    with forms.naming(source, InvalidError):
         form = forms.parse(ClientListForm, text)
         clients: dict[str, Registered] = {}
         for place, each in enumerate(form.clients):

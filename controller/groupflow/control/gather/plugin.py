@@ -16,24 +16,20 @@ _CLIENTS = (Client("a", 10**6, 1), Client("b", 10**6, 0, 10**5))
 _READINGS = {each.name: Reading(5e5, 0.1, 20_000, 1) for each in _CLIENTS}
 
 
-class PolicyFileError(InvalidError):
-    """A file whose policies cannot be used: one line naming the file and the cure."""
-
-
 def load_policies(files: Iterable[Path]) -> Policies:
-    """The built-in policies, and those of the files. Runs the files. Raises PolicyFileError."""
+    """The built-in policies, and those of the files. Runs the files. Raises InvalidError."""
     policies = dict(POLICIES)
     for file in files:
         for name, policy in _found(file).items():
             if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_-]{0,31}", name):
                 rule = "write a-z, 0-9, _ and -, a letter first"
-                raise PolicyFileError(f"{file}: POLICIES: {name!r} is no name; {rule}")
+                raise InvalidError(f"{file}: POLICIES: {name!r} is no name; {rule}")
             if name in policies:
-                raise PolicyFileError(f"{file}: POLICIES: {name!r} is there already; choose another name")
+                raise InvalidError(f"{file}: POLICIES: {name!r} is there already; choose another name")
             try:
                 _try(policy)
             except Exception as error:  # noqa: BLE001 (anybody's code)
-                raise PolicyFileError(f"{file}: POLICIES[{name!r}]: {_one_line(error)}") from None
+                raise InvalidError(f"{file}: POLICIES[{name!r}]: {_one_line(error)}") from None
             policies[name] = cast(Policy[Any], policy)
     return policies
 
@@ -45,14 +41,14 @@ def _found(file: Path) -> Mapping[object, object]:
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise PolicyFileError(f"{file}: {reason(error)}") from None
+        raise InvalidError(f"{file}: {reason(error)}") from None
     try:
         exec(compile(text, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (anybody's code)
-        raise PolicyFileError(f"{file}: {_one_line(error)}") from None
+        raise InvalidError(f"{file}: {_one_line(error)}") from None
     found = getattr(module, "POLICIES", None)
     if not isinstance(found, Mapping) or not found:
-        raise PolicyFileError(f'{file}: no POLICIES; write POLICIES = {{"mine": MyPolicy()}}')
+        raise InvalidError(f'{file}: no POLICIES; write POLICIES = {{"mine": MyPolicy()}}')
     return cast(Mapping[object, object], found)
 
 

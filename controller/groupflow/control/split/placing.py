@@ -7,8 +7,9 @@ also how `groupflow.placement` prices them: each host to the nearest, agents by 
 
 from collections.abc import Collection, Sequence
 
+from groupflow.errors import InvalidError
 from groupflow.model.topology import Topology
-from groupflow.placement import PlacementError, Problem, choose
+from groupflow.placement import Problem, choose
 from groupflow.placement.choose import nearest
 from groupflow.placement.costs import connections, link_bytes
 
@@ -41,7 +42,7 @@ def place(
         found = choose(topology, senders, members, most, candidates=possible).agents
         # `choose` takes no agent if unicast is as good; but without one the session could not be reached.
         return found or _extended(Problem.read(topology, senders, members, 1, candidates=possible), ())
-    except PlacementError:  # a network of one host, or in pieces
+    except InvalidError:  # a network of one host, or in pieces
         return tuple(sorted(keep)) or tuple(possible[:most])
 
 

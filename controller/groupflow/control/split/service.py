@@ -19,7 +19,7 @@ from groupflow.control.split.agent import AgentState, SplitAgent
 from groupflow.control.split.control_socket import ControlAddress, Form
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
-from groupflow.errors import Error
+from groupflow.errors import InvalidError
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.interface import Store, StoreError, Transaction
@@ -48,10 +48,6 @@ class SplitOptions:
         return self.places.get(host) or ControlAddress(self.folder / f"{host}.split.sock")
 
 
-class SplitError(Error):
-    """Options that do not fit the network. One line with the cure."""
-
-
 class Splitting:
     """Follows the session manager: passes each change on to agents and switches."""
 
@@ -67,7 +63,7 @@ class Splitting:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Raises SplitError for options that do not fit the network."""
+        """Raises InvalidError for options that do not fit the network."""
         prefix = manager.options.tcp_prefix
         check(fabric.topology, prefix, options)
         self.stories: dict[int, Stories] = {}
@@ -262,7 +258,7 @@ class Splitting:
                     self._tell(name.replace("_", "-"), session, stream, member=member, name=who, text=text)
                     if name == "member_failed":
                         self._put_out(session, member, text)
-            case "isolated" | "caught_up" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
+            case "isolated" | "caught_up" | "join_refused" | "refused":
                 self._tell(
                     name.replace("_", "-"),
                     session,
@@ -331,17 +327,17 @@ class Splitting:
 
 
 def check(topology: Topology, prefix: IPv4Network, options: SplitOptions) -> None:
-    """Raises SplitError for a prefix or control sockets that do not fit the network."""
+    """Raises InvalidError for a prefix or control sockets that do not fit the network."""
     for host in topology.hosts.values():
         if host.ip in prefix:
-            raise SplitError(
+            raise InvalidError(
                 f"the prefix {prefix} of TCP sessions has the address of {host.name} ({host.ip}) in it; "
                 "choose another with --tcp-prefix"
             )
     agents = {switch.agent for switch in topology.switches.values()}
     for host in options.places:
         if host not in agents:
-            raise SplitError(f"--agent-control {host}: no switch has this agent; name an agent's host")
+            raise InvalidError(f"--agent-control {host}: no switch has this agent; name an agent's host")
 
 
 def _outcome(told: Form) -> str:

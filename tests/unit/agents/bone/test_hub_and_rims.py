@@ -17,7 +17,7 @@ SIZE, SMALL = 200_000, 70_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("repair", ["go-back-n", "selective", "erasure"])
+@pytest.mark.parametrize("repair", ["go-back-n", "selective"])
 @pytest.mark.parametrize("method", ["scheduled", "unscheduled"])
 async def test_what_is_dropped_into_the_folder_is_at_every_rim(
     tmp_path: Path, method: str, repair: str

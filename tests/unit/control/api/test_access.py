@@ -14,13 +14,14 @@ import httpx
 import pytest
 
 from groupflow.agents import api_token
-from groupflow.agents.controller_link import ControllerLink, ControllerLinkError
+from groupflow.agents.controller_link import ControllerLink
 from groupflow.agents.errors import ClientError
 from groupflow.cli.main import main
 from groupflow.control.api.access import Guard
 from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import listen, listen_privately, names_of, serve_app
 from groupflow.control.live.recording import Recorder
+from groupflow.errors import Error, UnavailableError
 from tests.support.api import command, served
 from tests.support.world import world
 
@@ -94,7 +95,7 @@ async def test_the_token_of_agents_is_for_their_reports_alone(monkeypatch: pytes
         async with ControllerLink(url) as link:  # of the same user: it finds the API's own
             assert await link.post("/agents/reports", REPORT)
         async with ControllerLink(url, "c0ffee") as link:
-            with pytest.raises(ControllerLinkError, match="the token is wrong"):
+            with pytest.raises(UnavailableError, match="the token is wrong"):
                 await link.post("/agents/reports", REPORT)
 
 
@@ -121,7 +122,7 @@ async def test_the_file_of_the_token_is_its_owners_and_goes_with_the_api(
             pass
         assert not list(folder.iterdir()), "the first file goes when the second cannot be written"
         folder.chmod(0o755)
-        with pytest.raises(api_token.TokenFileError, match="chmod 700"):
+        with pytest.raises(Error, match="chmod 700"):
             api_token.keep("http://127.0.0.1:1", "x")
     finally:
         os.umask(old)

@@ -25,7 +25,8 @@ from groupflow.control.diffusion.bmv2_agent import (
     shares,
 )
 from groupflow.control.diffusion.coefficients import RATE_MAX
-from groupflow.control.diffusion.thrift_client import ThriftClient, ThriftError
+from groupflow.control.diffusion.thrift_client import ThriftClient
+from groupflow.errors import UnavailableError
 
 MS = 1_000_000
 
@@ -153,7 +154,7 @@ def test_calls_go_together_and_their_answers_stay_apart() -> None:
     with answering(values, reply(b"\0")) as (port, asked):
         client = ThriftClient("127.0.0.1", port)
         assert client.read_registers([("r", 5), ("s", 6)]) == [3, 4]  # cells of 32 bits
-        with pytest.raises(ThriftError, match="BMv2 did not give register r"):
+        with pytest.raises(UnavailableError, match="BMv2 did not give register r"):
             client.read_registers([("r", 5)])
         client.close()
     assert asked[0].count(b"bm_register_read") == 2
@@ -173,16 +174,13 @@ def test_calls_go_together_and_their_answers_stay_apart() -> None:
 def test_odd_answers_are_told_in_one_line(answer: bytes, message: str) -> None:
     with answering(answer) as (port, _):
         client = ThriftClient("127.0.0.1", port)
-        with pytest.raises(ThriftError, match=message):
+        with pytest.raises(UnavailableError, match=message):
             client.read_registers([("r", 0)])
         client.close()
 
 
 def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["switch", "bmv2-agent", "s1", "--thrift", "x", "--iface", "lo"])
-        == 2
-    )
+    assert main(["switch", "bmv2-agent", "s1", "--thrift", "x", "--iface", "lo"]) == 2
     assert "argument --thrift: 'x' is no address; write HOST:PORT" in capsys.readouterr().err
 
 

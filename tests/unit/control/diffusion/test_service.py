@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groupflow.control.diffusion.plan import FASTEST, FIRST
-from groupflow.errors import Error, InvalidError, Kind
+from groupflow.errors import Error, InvalidError
 from groupflow.model.flow import FlowRequest
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
@@ -22,7 +22,7 @@ H1_TO_H4 = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port
 
 def tables(w: World, switch: str) -> dict[str, int]:
     """Number of a switch's entries for the control."""
-    names = ("controlled_flows", "controlled_streams", "feedback_sources", "ticks", "generators")
+    names = ("controlled_flows", "feedback_sources", "ticks", "generators")
     return {name: len(found) for name in names if (found := w.switches[switch].table(name))}
 
 
@@ -45,21 +45,6 @@ async def test_a_flow_is_put_on_every_switch_of_its_path() -> None:
         await w.settle()
         assert tables(w, "s1") == tables(w, "s2") == tables(w, "s3") == {}
         assert flow.warning is None
-
-
-async def test_a_switch_without_diffusion_is_not_asked_for_it() -> None:
-    store = MemoryStore()
-    async with world(store=store) as w:
-        await w.running.diffusion.install(H1_TO_H4)
-    cause = (
-        "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-        "start the controller with --p4info and --p4-json of one that has it"
-    )
-    async with world(store=store, program="groupflow-no-diffusion") as w:
-        with pytest.raises(Error) as refusal:
-            await w.running.diffusion.install(replace(H1_TO_H4, dst_port=5002))
-        assert (str(refusal.value), refusal.value.kind) == (cause, Kind.CONFLICT)
-        assert w.running.diffusion.flows == {} and tables(w, "s1") == {}  # nor what was installed before
 
 
 async def test_delays_are_measured() -> None:
@@ -103,7 +88,12 @@ async def test_a_session_is_followed_down_its_tree_and_as_members_come() -> None
             ((1, 0), (0, FIRST)),
             ((1, 1), (0, FASTEST)),
         ]
-        assert tables(w, "s2")["controlled_streams"] == 1
+        queues = {part.switch: part.queue for part in w.running.diffusion.flows[1].parts}
+        streams = {name: list(w.switches[name].table("streams").values()) for name in queues}
+        assert {name: entry[-1] for name, (entry,) in streams.items()} == queues
+        await w.running.diffusion.remove(1)
+        await w.settle()
+        assert [entry[-1] for entry in w.switches["s2"].table("streams").values()] == [0]
 
 
 async def test_a_link_is_controlled_as_a_whole() -> None:

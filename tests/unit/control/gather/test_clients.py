@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.control.gather.clients import ClientListError, load, parse, token_hash
+from groupflow.control.gather.clients import load, parse, token_hash
 from groupflow.control.gather.model import Client, Limits
+from groupflow.errors import InvalidError
 from tests.support.gather import GOOD
 
 ERRORS = [
@@ -55,7 +56,7 @@ def test_a_list_is_read() -> None:
 @pytest.mark.parametrize(("old", "new", "said"), ERRORS)
 def test_what_will_not_do_is_refused_by_its_field(old: str, new: str, said: str) -> None:
     assert old in GOOD
-    with pytest.raises(ClientListError) as caught:
+    with pytest.raises(InvalidError) as caught:
         parse(GOOD.replace(old, new, 1), "clients.yaml")
     text = str(caught.value)
     assert text.startswith(f"clients.yaml: {said}"), text
@@ -63,10 +64,10 @@ def test_what_will_not_do_is_refused_by_its_field(old: str, new: str, said: str)
 
 
 def test_no_clients_are_no_list() -> None:
-    with pytest.raises(ClientListError, match=r"clients: none given; write at least one"):
+    with pytest.raises(InvalidError, match=r"clients: none given; write at least one"):
         parse("link: 1mbit\nbuffer: 10000 bytes\nclients: []", "c")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ClientListError, match=r"none.yaml: no such file or directory$"):
+    with pytest.raises(InvalidError, match=r"none.yaml: no such file or directory$"):
         load(tmp_path / "none.yaml")

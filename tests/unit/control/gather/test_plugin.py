@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from groupflow.control.gather.model import Client, Limits, Reading
-from groupflow.control.gather.plugin import PolicyFileError, load_policies
+from groupflow.control.gather.plugin import load_policies
 from groupflow.control.gather.policies import POLICIES
+from groupflow.errors import InvalidError
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/policy.md"
 GOOD = """
@@ -68,11 +69,11 @@ def test_the_example_of_the_how_to_tunes(tmp_path: Path) -> None:
 def test_a_broken_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "p.py"
     file.write_text(text)
-    with pytest.raises(PolicyFileError) as caught:
+    with pytest.raises(InvalidError) as caught:
         load_policies([file])
     assert str(caught.value).startswith(f"{file}: {said}") and "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PolicyFileError, match=r"none.py: no such file or directory$"):
+    with pytest.raises(InvalidError, match=r"none.py: no such file or directory$"):
         load_policies([tmp_path / "none.py"])

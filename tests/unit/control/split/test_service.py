@@ -9,7 +9,8 @@ import pytest
 
 from groupflow.control.sessions.model import RefusalError, Tcp
 from groupflow.control.split.control_socket import ControlAddress
-from groupflow.control.split.service import AGENT_GRACE, SplitError, SplitOptions, check
+from groupflow.control.split.service import AGENT_GRACE, SplitOptions, check
+from groupflow.errors import InvalidError
 from groupflow.files.topology import parse
 from groupflow.model.session import NewTcp
 from groupflow.p4rt.device import ApplyError
@@ -367,9 +368,9 @@ async def test_sessions_stored_before_there_was_tcp_are_read(tmp_path: Path) -> 
 def test_a_prefix_that_has_a_host_in_it_is_refused() -> None:
     from ipaddress import IPv4Network
 
-    with pytest.raises(SplitError, match="has the address of h1"):
+    with pytest.raises(InvalidError, match="has the address of h1"):
         check(parse(TOPOLOGY), IPv4Network("10.0.0.0/16"), SplitOptions())
-    with pytest.raises(SplitError, match="no switch has this agent"):
+    with pytest.raises(InvalidError, match="no switch has this agent"):
         check(
             parse(TOPOLOGY),
             IPv4Network("10.200.0.0/16"),
