@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from groupflow.errors import Error, Kind, UsageError, reason
 from groupflow.model.fields import Help, Key, Range, Written
@@ -112,7 +112,7 @@ def filled(model: Any, given: Mapping[str, Any]) -> Any:
     for each in fields(model):
         value = given.get(each.name)
         if value is not None:
-            values[each.name] = tuple(value) if isinstance(value, list) else value
+            values[each.name] = _settled(value)
         elif each.default is MISSING and each.default_factory is MISSING and each.name in given:
             raise UsageError(
                 f"the {each.name} is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN"
@@ -136,12 +136,17 @@ def call(function: Callable[..., Any], given: Mapping[str, Any], hidden: Any) ->
             value = filled(kind, given)
         else:
             value = given[parameter.name]
-            value = parameter.default if value is None else tuple(value) if isinstance(value, list) else value
+            value = parameter.default if value is None else _settled(value)
         if parameter.kind is Parameter.KEYWORD_ONLY:
             named[parameter.name] = value
         else:
             positional.append(value)
     return function(*positional, **named)
+
+
+def _settled(value: Any) -> Any:
+    """A parsed value; of an option that was repeated, all values."""
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
 def options_of(model: Any) -> Iterator[tuple[str, Hint, Any]]:
@@ -207,7 +212,11 @@ def _add_option(
     settings = _settings(hint, default)
     if clearable:
         parse = settings["type"]
-        settings["type"] = lambda text: NONE if text == NONE else parse(text)
+
+        def read(text: str) -> Any:
+            return NONE if text == NONE else parse(text)
+
+        settings["type"] = read
     several = get_origin(hint.kind) is tuple and hint.note(Written) is None
     if several and get_args(hint.kind)[-1] is Ellipsis:
         settings |= {"action": "append", "default": None}
