@@ -125,12 +125,13 @@ def number_or(low: int, high: float, pattern: str) -> dict[str, Any]:
     return {"anyOf": [{"type": kind, "minimum": low, "maximum": high}, text_like(pattern)]}
 
 
-def matching(pattern: str, cure: str, placeholder: str = "VALUE") -> Written:
-    """Annotates a text of one form, or None."""
+def matching(pattern: str, cure: str, placeholder: str = "VALUE", *, secret: bool = False) -> Written:
+    """Annotates a text of one form, or None; a `secret` text is not shown when it is refused."""
 
     def parse(value: object) -> object:
         if value is not None and not (isinstance(value, str) and re.fullmatch(pattern, value)):
-            raise ValueError(f"{value!r} will not do; write {cure}")
+            shown = "what is written" if secret else repr(value)
+            raise ValueError(f"{shown} will not do; write {cure}")
         return value
 
     return Written(parse, cure, text_like(pattern), placeholder)

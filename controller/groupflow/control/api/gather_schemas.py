@@ -49,7 +49,7 @@ class NewClient(Client):
     token_sha256: Annotated[
         str,
         Help("SHA-256 of the token's digits in lower case; kept, and never shown"),
-        matching("[0-9a-fA-F]{64}", "64 hexadecimal digits"),
+        matching("[0-9a-fA-F]{64}", "64 hexadecimal digits", secret=True),
     ]
 
 
